@@ -1,0 +1,152 @@
+"""The slow path: every op call that the generated code does not take.
+
+`apply` hands the op to the interpreter in force (a trace), to the generated code of another dtype, or to `plain`,
+the unshortened interpretation of the declaration on NumPy: promote, check, compute, record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eager import tape
+from eager.state import current_interpreter, grad_enabled, sequence
+from eager.tensor import Tensor
+from graphc.ops.aval import aval_of
+from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar
+from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
+from graphc.ops.movement import sum_to
+from graphc.ops.spec import OPS, Op
+
+cast = OPS["cast"]
+SCALARS = (bool, int, float, complex, np.generic)
+double_module: Any = None  # codegen.Module for float64, set by eager.install
+
+
+def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """Run `op` on Tensors and Python scalars."""
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.apply(op, operands, params)
+    if op.args and not op.variadic:
+        first = operands[op.rule.first]
+        if isinstance(first, Tensor) and first._d.dtype is FLOAT64:
+            return double_module.get(op)(*operands, **params)
+    return plain(op, operands, params)
+
+
+def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """Where the float64 fast path ends up when it does not apply."""
+    interpreter = current_interpreter()
+    return plain(op, operands, params) if interpreter is None else interpreter.apply(op, operands, params)
+
+
+def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
+    """Interpret the declaration of `op` without shortcuts; record it if a gradient may be wanted."""
+    params = with_defaults(op, params)
+    tensors = promote(op, operands)
+    arrays = [t._array() for t in tensors]
+    op.rule.infer(op, [aval_of(a) for a in arrays], params)
+    if op.check is not None and not op.check.ok(np, *arrays, **params):
+        raise op.check.error(op.check.message)
+    result = Tensor._wrap(run_kernel(op, arrays, params))
+    if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
+        record(op, tensors, params, result)
+    return result
+
+
+def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
+    """The operands as Tensors of the dtype that `op` computes in. Raises TypeError for what is no operand."""
+    first, rule = op.rule.first, op.rule
+    kinds: list[tuple[np.dtype, int]] = []
+    for i, x in enumerate(operands):
+        if isinstance(x, Tensor):
+            kinds.append((x._d.dtype if x._d.dtype is not None else x._array().dtype, 2 if x._d.shape else 1))
+        elif isinstance(x, SCALARS) and rule.promote and i >= first:
+            kinds.append((x.dtype, 1) if isinstance(x, np.generic) else (of_scalar(x), 0))
+        else:
+            raise TypeError(
+                f"{op.name}(): argument '{op.arg_of(i)}' (position {i + 1}) must be Tensor, not {type(x).__name__}"
+            )
+    dtype = operand_dtype(op, kinds)
+    if dtype is None:
+        return list(operands)
+    return [
+        x if i < first else convert(x, dtype) for i, x in enumerate(operands)
+    ]
+
+
+def convert(x: Any, dtype: np.dtype) -> Tensor:
+    """`x` in `dtype`: a scalar becomes a 0-d Tensor, a Tensor is cast (and the cast recorded)."""
+    if not isinstance(x, Tensor):
+        return Tensor._wrap(np.array(x, dtype))
+    return x if x._array().dtype == dtype else apply(cast, (x,), {"dtype": dtype})
+
+
+# --- the tape node of `plain`: saved = (op, params, values by name, operand indices), parents in that order
+
+
+def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result: Tensor) -> None:
+    """Give `result` a node if an operand that `op` differentiates requires grad."""
+    live = [(i, t) for i, t in enumerate(tensors) if t._n is not None and op.arg_of(i) in op.vjp]
+    if not live:
+        return
+    wanted = {name for i, _ in live for name in op.vjp[op.arg_of(i)].names}
+    values = saved_values(op, wanted, [t._d for t in tensors], result._d, params)
+    shapes = [(i, t._d.shape) for i, t in live]
+    result._n = [-next(sequence), None, backward, (op, params, values, shapes), *(t._n for _, t in live)]
+
+
+def saved_values(
+    op: Op, wanted: set[str], arrays: Sequence[Any], result: Any, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The values of the names that gradient rules ask for, from one call's operands and result."""
+    values: dict[str, Any] = {}
+    for name in wanted:
+        if name in ("g", "position"):
+            continue
+        if name == "r":
+            values[name] = result
+        elif name in params:
+            values[name] = params[name]
+        else:
+            base, what = (name, None) if name in op.args else name.rsplit("_", 1)
+            k = op.args.index(base)
+            picked = list(arrays[k:]) if op.variadic and k == len(op.args) - 1 else arrays[k]
+            if what is None:
+                values[name] = picked
+            else:
+                values[name] = [getattr(a, what) for a in picked] if isinstance(picked, list) else getattr(picked, what)
+    return values
+
+
+def share(
+    language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], shape: tuple[int, ...] | None
+) -> Any:
+    """What operand number `index` of `op` gets of the cotangent `g`, by the op's rule, in any op language.
+
+    `shape` is the operand's, if it may have been broadcast.
+    """
+    vjp = op.vjp[op.arg_of(index)]
+    position = index - (len(op.args) - 1)
+    arguments = [g if n == "g" else position if n == "position" else values[n] for n in vjp.names]
+    d = vjp.fn(language, *arguments)
+    return d if shape is None or d.shape == shape else sum_to(language, d, shape)
+
+
+def backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    op, _, values, shapes = node[tape.SAVED]
+    for (index, shape), parent in zip(shapes, node[tape.PARENTS :], strict=True):
+        tape.give(parent, share(F, op, index, g, values, shape), heap)
+
+
+def _decode(node: tape.Node) -> tape.Decoded:
+    if node[tape.SAVED] is None:
+        raise RuntimeError(tape.FREED)
+    op, params, values, shapes = node[tape.SAVED]
+    return op, params, values, [(i, p, s) for (i, s), p in zip(shapes, node[tape.PARENTS :], strict=True)]
+
+
+tape.decoders[backward] = _decode

@@ -1,0 +1,112 @@
+"""`no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: contexts that are decorators too; local to the thread."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from eager.state import GRAD_ENABLED, grad_enabled
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
+
+is_grad_enabled = grad_enabled
+
+
+class _GradMode:
+    """Sets the gradient mode on entry and restores it on exit; may be entered again while it is active."""
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(grad_enabled())
+        GRAD_ENABLED.set(self.mode)
+
+    def __exit__(self, *error: object) -> None:
+        GRAD_ENABLED.set(self._before.pop())
+
+    def __call__(self, fn: Fn) -> Fn:
+        mode = self.mode
+        if inspect.isgeneratorfunction(fn):
+            return _wrap_generator(fn, mode)  # type: ignore[return-value]
+
+        @functools.wraps(fn)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with _GradMode(mode):
+                return fn(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+def _wrap_generator(fn: Callable[..., Any], mode: bool) -> Callable[..., Any]:
+    """Run the generator's body, and only its body, in `mode`."""
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with _GradMode(mode):
+            generator = fn(*args, **kwargs)
+            try:
+                value = next(generator)
+            except StopIteration as stop:
+                return stop.value
+        while True:
+            try:
+                sent = yield value
+            except GeneratorExit:
+                with _GradMode(mode):
+                    generator.close()
+                raise
+            except BaseException as error:
+                step = functools.partial(generator.throw, error)
+            else:
+                step = functools.partial(generator.send, sent)
+            with _GradMode(mode):
+                try:
+                    value = step()
+                except StopIteration as stop:
+                    return stop.value
+
+    return wrapped
+
+
+class no_grad(_GradMode):
+    """Operations inside are not recorded. As `torch.no_grad`."""
+
+    def __new__(cls, fn: Any = None) -> Any:
+        instance = object.__new__(cls)
+        if fn is None:
+            return instance
+        instance.__init__()
+        return instance(fn)  # @no_grad without parentheses
+
+    def __init__(self, fn: Any = None):
+        super().__init__(False)
+
+
+class inference_mode(_GradMode):
+    """As `no_grad`; `mode=False` leaves recording on. As `torch.inference_mode`."""
+
+    def __init__(self, mode: bool = True):
+        super().__init__(not mode)
+
+
+class enable_grad(_GradMode):
+    """Operations inside are recorded again. As `torch.enable_grad`."""
+
+    def __init__(self):
+        super().__init__(True)
+
+
+class set_grad_enabled(_GradMode):
+    """Set the mode at once; as a context, restore it at the end. As `torch.set_grad_enabled`."""
+
+    def __init__(self, mode: bool):
+        super().__init__(mode)
+        self._before.append(grad_enabled())
+        GRAD_ENABLED.set(mode)
+
+    def __enter__(self) -> None:
+        pass

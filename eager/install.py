@@ -1,0 +1,74 @@
+"""Gives Tensor its operators, and every pointwise op of the registry a function and a method, present and future ops alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from eager.inplace import in_place
+from eager.language import E, double, single
+from eager.state import current_interpreter
+from eager.tensor import Tensor
+from graphc.ops.operators import BINARY, COMPARISON, UNARY
+from graphc.ops.spec import OPS, Op
+
+functions: dict[str, Callable[..., Any]] = {}  # public functions of pointwise ops, by name
+
+
+def lazy(name: str, bind: Callable[[Callable[..., Any]], None]) -> Callable[..., Any]:
+    """A function that generates op `name` at its first call, and `bind`s the real one in its own place."""
+
+    def first_call(*args: Any, **kwargs: Any) -> Any:
+        real = getattr(E, name)
+        bind(real)
+        return real(*args, **kwargs)
+
+    first_call.__name__ = name
+    return first_call
+
+
+def _method_binder(attribute: str) -> Callable[[Callable[..., Any]], None]:
+    return lambda real: setattr(Tensor, attribute, real)
+
+
+def _install_op(op: Op) -> None:
+    if not op.pointwise or op.params:
+        return
+    name = op.name
+    E.__dict__.pop(name, None)
+
+    def bind(real: Callable[..., Any]) -> None:
+        functions[name] = real
+
+    functions[name] = lazy(name, bind)
+    if name not in Tensor.__dict__:
+        setattr(Tensor, name, lazy(name, _method_binder(name)))
+    if op.args and f"{name}_" not in Tensor.__dict__:
+        setattr(Tensor, f"{name}_", in_place(name))
+
+
+def _reflected(name: str) -> Callable[..., Any]:
+    op = OPS[name]
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if self._d.dtype is double.dtype and current_interpreter() is None:
+            return double.reflected(op)(self, other)
+        return single.reflected(op)(self, other)
+
+    return operator
+
+
+def _operator(name: str, dunder: str) -> Callable[..., Any]:
+    """The forward operator: the op itself, or NotImplemented's job done by Python for operands it does not know."""
+    return lazy(name, _method_binder(dunder))
+
+
+def install() -> None:
+    """Install the operators now, and every pointwise op as it is declared."""
+    for dunder, name in {**BINARY, **COMPARISON, **UNARY}.items():
+        setattr(Tensor, f"__{dunder}__", _operator(name, f"__{dunder}__"))
+    for dunder, name in BINARY.items():
+        if OPS[name].pointwise:
+            setattr(Tensor, f"__r{dunder}__", _reflected(name))
+            setattr(Tensor, f"__i{dunder}__", in_place(name))
+    OPS.subscribe(_install_op)

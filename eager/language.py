@@ -1,0 +1,58 @@
+"""`E`: the op language on Tensors, `E.sum(x, axis=(0,), keepdims=False)`. Gradient rules run on it, and `eager.functional`
+is written in it. Each name is the op's generated fast path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from eager.codegen import Module
+from eager.dispatch import apply, plain_or_trace
+from eager.tensor import Parameter, Tensor
+from eager import dispatch
+from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.spec import OPS, Op
+
+single = Module(FLOAT32, Tensor, Parameter, apply)
+double = dispatch.double_module = Module(FLOAT64, Tensor, Parameter, plain_or_trace)
+
+
+def function_of(op: Op) -> Callable[..., Any]:
+    """The fastest function that runs `op` on Tensors."""
+    if op.args and not op.variadic:
+        return single.get(op)
+
+    def generic(*operands: Any, **params: Any) -> Any:
+        return apply(op, operands, params)
+
+    generic.__name__ = op.name
+    return generic
+
+
+class TensorLanguage:
+    """Attributes are ops, as functions of Tensors; each is generated at first use."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        try:
+            function = function_of(OPS[name])
+        except KeyError:
+            raise AttributeError(f"no op named '{name}'") from None
+        setattr(self, name, function)
+        return function
+
+
+E = TensorLanguage()
+
+
+def source(op: Op | str, dtype: Any = None) -> str:
+    """The generated NumPy source of an op's forward and backward functions, for `dtype` (float32 by default).
+
+    >>> import eager
+    >>> print(eager.source("tanh").splitlines()[0])
+    def tanh_backward_ff(node, g, heap):
+    """
+    found = OPS[op] if isinstance(op, str) else op
+    module = double if dtype is not None and getattr(dtype, "numpy", dtype) == FLOAT64 else single
+    module.get(found)
+    return module.generated[found.name].source

@@ -1,0 +1,109 @@
+"""What the whole engine shares: gradient mode, the node counter, the mutation clock, and the interpreter in force.
+
+The node counter gives each recorded operation a number; `backward()` visits nodes from the highest down. In-place
+writes take a number from the same counter (the *mutation clock*), so "was anything written after this node was
+recorded" is one comparison, and the fast path pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+import numpy as np
+
+GRAD_ENABLED: ContextVar[bool] = ContextVar("grad_enabled", default=True)
+grad_enabled = GRAD_ENABLED.get
+sequence = itertools.count(1)
+
+# One policy for the process, not an errstate for each op: like PyTorch, overflow and 0/0 give inf and nan silently.
+np.seterr(all="ignore")
+
+
+class Interpreter(Protocol):
+    """Who runs an op on Tensors when it is not NumPy: a trace."""
+
+    def apply(self, op: Any, operands: tuple[Any, ...], params: dict[str, Any]) -> Any: ...
+
+
+INTERPRETER: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
+current_interpreter = INTERPRETER.get
+
+_gate_lock = threading.Lock()
+_closed = 0
+_gates: list[Callable[[bool], None]] = []
+
+
+def add_gate(set_open: Callable[[bool], None]) -> None:
+    """Register a fast path; `set_open(False)` makes it hand every call to `dispatch.apply`."""
+    _gates.append(set_open)
+    set_open(not _closed)
+
+
+class interpreting:
+    """Context: run ops through `interpreter` in this thread. Fast paths are closed while any thread does so."""
+
+    def __init__(self, interpreter: Interpreter | None):
+        self.interpreter = interpreter
+
+    def __enter__(self):
+        _shift_gate(+1)
+        self.token = INTERPRETER.set(self.interpreter)
+        return self.interpreter
+
+    def __exit__(self, *error: object) -> None:
+        INTERPRETER.reset(self.token)
+        _shift_gate(-1)
+
+
+def _shift_gate(by: int) -> None:
+    global _closed
+    with _gate_lock:
+        _closed += by
+        for set_open in _gates:
+            set_open(not _closed)
+
+
+# --- mutation clock
+
+latest_mutation = 0
+_RECENT = 8
+_writes: dict[int, tuple[Any, list[Any]]] = {}  # id(storage) -> (weak reference, [count, recent numbers])
+
+
+def storage_of(array: np.ndarray) -> Any:
+    """The object that owns the memory of `array`."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def note_write(array: np.ndarray) -> None:
+    """Record that the memory of `array` has just been written in place."""
+    global latest_mutation
+    owner = storage_of(array)
+    key = id(owner)
+    entry = _writes.get(key)
+    if entry is None:
+        entry = (weakref.ref(owner, lambda _: _writes.pop(key, None)), [0, deque(maxlen=_RECENT)])
+        _writes[key] = entry
+    latest_mutation = next(sequence)
+    entry[1][0] += 1
+    entry[1][1].append(latest_mutation)
+
+
+def version_of(array: np.ndarray) -> int:
+    """How many in-place writes the memory of `array` has seen."""
+    entry = _writes.get(id(storage_of(array)))
+    return entry[1][0] if entry else 0
+
+
+def writes_since(array: np.ndarray, number: int) -> int:
+    """How many in-place writes (at most 8 are remembered) the memory of `array` has seen since `number`."""
+    entry = _writes.get(id(storage_of(array)))
+    return sum(n > number for n in entry[1][1]) if entry else 0

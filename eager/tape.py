@@ -1,0 +1,166 @@
+"""The tape: nodes, and the loop that walks them backward.
+
+A node is a list, for speed:
+
+    [-number, slot, backward, saved, *parents]
+
+number    from `state.sequence`; negated, so that the heap pops the latest node first. Leaves have a positive
+          number instead and come last.
+slot      the gradient that has arrived so far, or None
+backward  `backward(node, g, heap)` gives each parent its share through `give`
+saved     a tuple of what the gradient rule needs; None once it has been freed
+parents   the nodes of the differentiable operands; None for one that needs no gradient
+
+A leaf is [number, slot, accumulate, (), weakref(tensor)]: no cycle, and nothing to do when the tensor is gone.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from eager import state
+from eager.state import sequence
+from graphc.ops.rules import torch_name
+
+SLOT, BACKWARD, SAVED, PARENTS = 1, 2, 3, 4
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+    "saved tensors after calling backward."
+)
+MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+    "[torch.{dtype}Tensor {shape}], which is saved by {node}, is at version {now}; expected version {then} instead. "
+    "Hint: the backtrace further above shows the operation that failed to compute its gradient. "
+    "The variable in question was changed in there or anywhere later. Good luck!"
+)
+
+Node = list
+lock = threading.RLock()
+
+
+def new_leaf(tensor: Any) -> Node:
+    """The node of a leaf tensor that requires grad; from now on the tensor has a `.grad`, if only None."""
+    if not hasattr(tensor, "_g"):
+        tensor._g = None
+    return [next(sequence), None, accumulate, (), weakref.ref(tensor)]
+
+
+def is_leaf(node: Node) -> bool:
+    return node[0] > 0
+
+
+def give(parent: Node, share: Any, heap: list[Node]) -> None:
+    """Add `share` to the gradient of `parent`, and queue it on first arrival."""
+    slot = parent[SLOT]
+    if slot is None:
+        parent[SLOT] = share
+        heappush(heap, parent)
+    else:
+        parent[SLOT] = np.add(slot, share, out=...)
+
+
+def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
+    """Add `g` to the `.grad` of the leaf's tensor."""
+    tensor = leaf[PARENTS]()
+    if tensor is None:
+        return
+    old = tensor._g
+    if old is None:
+        # `g` may be shared with another leaf, a saved value or the user: it is taken over only when nobody else has it
+        if not isinstance(g, np.ndarray) or sys.getrefcount(g) > _UNSHARED or g.base is not None or not g.flags.writeable:
+            g = np.array(g)
+        tensor._g = tensor._wrap(np.asarray(g))
+    else:
+        old._add_gradient(g)
+
+
+def run(heap: list[Node], keep: bool) -> None:
+    """Walk backward from the nodes in `heap`, whose slots hold their gradients. Frees saved values unless `keep`."""
+    with lock:
+        try:
+            while heap:
+                node = heappop(heap)
+                g = node[SLOT]
+                node[SLOT] = None
+                saved = node[SAVED]
+                if saved:
+                    if -node[0] < state.latest_mutation:
+                        check_unmodified(node)
+                elif saved is None:
+                    raise RuntimeError(FREED)
+                node[BACKWARD](node, g, heap)
+                if saved and not keep:
+                    node[SAVED] = None
+        except BaseException:
+            for node in heap:
+                node[SLOT] = None
+            raise
+
+
+def check_unmodified(node: Node) -> None:
+    """Raise RuntimeError if a value that `node` saved has been written in place since."""
+    for value in _arrays(node[SAVED]):
+        if late := state.writes_since(value, -node[0]):
+            now = state.version_of(value)
+            raise RuntimeError(
+                MODIFIED.format(
+                    dtype=torch_name(value.dtype), shape=list(value.shape), node=name_of(node), now=now, then=now - late
+                )
+            )
+
+
+def _arrays(saved: Iterable[Any]) -> Iterable[np.ndarray]:
+    for value in saved:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _arrays(value)
+
+
+# --- what a node is about, for everything that is not the fast loop
+
+# backward function -> decode(node) -> (op, params, {name: array or shape}, [(operand index, parent, shape or None)])
+Decoded = tuple[Any, dict[str, Any], dict[str, Any], list[tuple[int, Node, tuple[int, ...] | None]]]
+decoders: dict[Any, Callable[[Node], Decoded]] = {}
+# backward function -> shares(node, g: Tensor) -> [(parent, Tensor)], for nodes that are not an op of the registry
+tensor_rules: dict[Any, Callable[[Node, Any], list[tuple[Node, Any]]]] = {}
+names: dict[Any, str] = {accumulate: "AccumulateGrad"}
+
+
+def name_of(node: Node) -> str:
+    """The node's name as PyTorch prints it: "MulBackward0"."""
+    backward = node[BACKWARD]
+    known = names.get(backward)
+    if known is None:
+        known = getattr(backward, "node_name", None) or f"{decoders[backward](node)[0].label}Backward0"
+    return known
+
+
+def parents_of(node: Node) -> list[Node]:
+    """The nodes that `node` passes gradients to."""
+    return [] if is_leaf(node) else [p for p in node[PARENTS:] if p is not None]
+
+
+def _calibrate() -> int:
+    """The reference count that `accumulate` sees for a gradient nobody else holds, in this Python."""
+    seen: list[int] = []
+
+    def probe(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
+        seen.append(sys.getrefcount(g))
+
+    leaf: Node = [next(sequence), np.zeros(1), probe, ()]
+    run([leaf], True)
+    return seen[0]
+
+
+_UNSHARED = _calibrate()

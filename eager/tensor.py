@@ -1,0 +1,352 @@
+"""Tensor: one type for the user, whatever lies beneath.
+
+`_d` is an ndarray, or a stand-in that has `shape` and `dtype`: a Symbol under a trace, a `Deferred` result of a
+compiled program. `_n` is the tape node (None: no gradient wanted); `_g` the accumulated gradient.
+
+The operators and most methods are installed by `eager.install` from the op registry and from `eager.functional`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eager import dtypes, state, tape
+from eager.state import current_interpreter, grad_enabled
+from graphc.ops.dtypes import is_inexact
+from graphc.ops.rules import torch_name
+
+_new = object.__new__
+
+NOT_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor."
+)
+NUMPY_OF_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+CHANGE_FLAG = (
+    "you can only change requires_grad flags of leaf variables.{hint}"
+)
+USE_DETACH = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
+    "var_no_grad = var.detach()."
+)
+LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
+
+
+class Deferred:
+    """The result of a compiled program, in the memory of its backend, until someone looks at it.
+
+    `array` is the backend's array; `shape` and `dtype` are known; `force()` gives the ndarray.
+    """
+
+    __slots__ = ("array", "numpy_dtype", "shape")
+    dtype = None  # equals no dtype: the fast paths hand such a tensor to the slow one, which forces it
+
+    def __init__(self, array: Any, shape: tuple[int, ...], dtype: np.dtype):
+        self.array = array
+        self.shape = shape
+        self.numpy_dtype = dtype
+
+    def force(self) -> np.ndarray:
+        return np.asarray(self.array)
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
+
+    __slots__ = ("__weakref__", "_d", "_g", "_n")
+
+    _d: Any
+    _n: Any
+    _g: Any
+
+    def __init__(self, data: Any = ()):
+        self._d = np.array(data, dtype=np.float32)
+        self._n = None
+
+    @staticmethod
+    def _wrap(array: Any) -> Tensor:
+        """A Tensor over `array`, not copied, that requires no grad."""
+        t = _new(Tensor)
+        t._d = array
+        t._n = None
+        return t
+
+    def _array(self) -> np.ndarray:
+        """The values, as an ndarray that shares this tensor's memory. Raises CaptureError under a trace."""
+        data = self._d
+        if data.__class__ is not np.ndarray:
+            data = data.force()
+            self._d = data
+        return data
+
+    # --- what it is
+
+    @property
+    def shape(self) -> dtypes.Size:
+        return dtypes.Size(self._d.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.BY_NUMPY[self._dtype()]
+
+    def _dtype(self) -> np.dtype:
+        data = self._d
+        return data.dtype if data.dtype is not None else data.numpy_dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._d.shape)
+
+    @property
+    def device(self) -> Any:
+        from eager.device import CPU
+
+        return CPU
+
+    def __len__(self) -> int:
+        if not self._d.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self._d.shape[0]
+
+    # --- gradients
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._n is not None
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag, _message="only Tensors of floating point and complex dtype can require gradients")
+
+    def requires_grad_(
+        self, requires_grad: bool = True, *, _message: str = "only Tensors of floating point dtype can require gradients"
+    ) -> Tensor:
+        """Change whether operations on this leaf are recorded. Raises RuntimeError for a non-leaf or an integer tensor."""
+        if not self.is_leaf:
+            if requires_grad:
+                return self
+            raise RuntimeError(CHANGE_FLAG.format(hint=USE_DETACH))
+        if requires_grad:
+            if not is_inexact(self._dtype()):
+                raise RuntimeError(_message)
+            if self._n is None:
+                self._n = tape.new_leaf(self)
+        else:
+            self._n = None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        node = self._n
+        return node is None or (node.__class__ is list and tape.is_leaf(node))
+
+    @property
+    def grad_fn(self) -> Any:
+        node = self._n
+        if node is None or self.is_leaf:
+            return None
+        from eager.nodes import NodeView
+
+        return NodeView(node)
+
+    @property
+    def grad(self) -> Tensor | None:
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            return interpreter.get_grad(self)
+        if not self.is_leaf:
+            import warnings
+
+            warnings.warn(NOT_LEAF_GRAD, UserWarning, stacklevel=2)
+        try:
+            return self._g
+        except AttributeError:
+            return None
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            self._check_gradient(value)
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            interpreter.set_grad(self, value)
+        else:
+            self._g = value
+
+    def _check_gradient(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
+        if value._d.shape != self._d.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value._d.shape)}' to a tensor of size "
+                f"'{list(self._d.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            )
+        if value._dtype() != self._dtype():
+            names = torch_name(value._dtype()).lower(), torch_name(self._dtype())
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{names[0]}' to a tensor with grad_dtype '{names[1]}'. "
+                "The gradient must match the tensor's grad_dtype"
+            )
+
+    def _add_gradient(self, g: Any) -> None:
+        """Accumulate `g` into this tensor, which is some leaf's `.grad`, in place."""
+        array = self._writable()
+        np.add(array, g, out=array)
+        state.note_write(array)
+
+    def _writable(self) -> np.ndarray:
+        """The values as an ndarray that may be written: results read back from a compiled program are copied first."""
+        array = self._array()
+        if not array.flags.writeable:
+            array = self._d = array.copy()
+        return array
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Add the gradient of this tensor to `.grad` of the leaves it depends on. As `torch.Tensor.backward`."""
+        from eager import autograd
+
+        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    @property
+    def data(self) -> Tensor:
+        """The same values, sharing memory, without history."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if current_interpreter() is not None:
+            raise RuntimeError("assigning to .data cannot be captured in a graph; use an in-place operation")
+        self._d = value._array()
+
+    @property
+    def _version(self) -> int:
+        return state.version_of(self._array())
+
+    # --- to Python and NumPy
+
+    def numpy(self) -> np.ndarray:
+        """The values as an ndarray that shares memory. Raises RuntimeError if the tensor requires grad."""
+        if self._n is not None:
+            raise RuntimeError(NUMPY_OF_GRAD)
+        return self._array()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists (a number, for a 0-d tensor)."""
+        return self._array().tolist()
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
+        array = self._array()
+        if array.size != 1:
+            raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        return array.item()
+
+    def _number(self, kind: type) -> Any:
+        array = self._array()
+        if array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return kind(array.item())
+
+    def __float__(self) -> float:
+        return self._number(float)
+
+    def __int__(self) -> int:
+        return self._number(int)
+
+    def __complex__(self) -> complex:
+        return self._number(complex)
+
+    def __index__(self) -> int:
+        if self._dtype().kind not in "iub" or self._d.shape:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return self._number(int)
+
+    def __bool__(self) -> bool:
+        data = self._d
+        if data.__class__ is not np.ndarray:
+            data = data.truth(self) if hasattr(data, "truth") else self._array()
+        if data.size != 1:
+            what = "no values" if not data.size else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(data.item())
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        from eager.printing import tensor_text
+
+        return tensor_text(self)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if not self._d.shape else object.__format__(repr(self), spec)
+
+    __hash__ = object.__hash__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
+                "weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        copied = _new(type(self))
+        copied._d = self._array().copy()
+        copied._n = None
+        if self._n is not None:
+            copied._n = tape.new_leaf(copied)
+        old = getattr(self, "_g", None)
+        if old is not None:
+            copied._g = old.__deepcopy__(memo)
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self):
+        return _rebuild, (type(self), self._array(), self._n is not None)
+
+
+def _rebuild(kind: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tensor:
+    t = _new(kind)
+    t._d = array
+    t._n = None
+    return t.requires_grad_(requires_grad)
+
+
+
+class Parameter(Tensor):
+    """A Tensor that a Module registers as its parameter when it is assigned as an attribute."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        p = _new(cls)
+        p._d = np.empty(0, np.float32) if data is None else data.detach()._array()
+        p._n = None
+        p.requires_grad_(requires_grad)
+        return p
+
+    def __init__(self, data: Any = None, requires_grad: bool = True):
+        pass
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+
+def check_in_place(t: Tensor) -> None:
+    """Raise PyTorch's RuntimeError if `t` is a leaf that requires grad, and gradients are being recorded."""
+    if t._n is not None and grad_enabled() and t.is_leaf:
+        raise RuntimeError(LEAF_IN_PLACE)

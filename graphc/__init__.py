@@ -1,0 +1,39 @@
+"""graphc: trace a define-by-run program into a graph, differentiate and optimize it, and lower it to XLA.
+
+The names below load their part of the compiler on first use, so that `import graphc.ops` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Graph": "graphc.ir.graph",
+    "Node": "graphc.ir.graph",
+    "trace": "graphc.capture",
+    "gradients": "graphc.autodiff",
+    "optimize": "graphc.passes",
+    "explain": "graphc.passes",
+    "lower": "graphc.lowering",
+    "compile": "graphc.compiled",
+    "placeholder": "graphc.session",
+    "Session": "graphc.session",
+}
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module = _WHERE[name]
+    except KeyError:
+        raise AttributeError(f"module 'graphc' has no attribute '{name}'") from None
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_WHERE])

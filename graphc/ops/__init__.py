@@ -1,0 +1,7 @@
+"""The op registry: what an op is, and every op. NumPy (and SciPy, on demand) only; no engine."""
+
+from graphc.ops import compare, index, linalg, movement, nn, pointwise, reduce  # noqa: F401  (declarations)
+from graphc.ops.aval import Aval, Literal, aval_of
+from graphc.ops.spec import OPS, Check, Kink, Op, Rule, Trait, op
+
+__all__ = ["OPS", "Aval", "Check", "Kink", "Literal", "Op", "Rule", "Trait", "aval_of", "op"]

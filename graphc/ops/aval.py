@@ -1,0 +1,64 @@
+"""Aval: the abstract value of an array, its shape and dtype; and Literal, a constant compared by bits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+
+from graphc.ops.dtypes import SHORT_NAMES
+
+
+class Aval(NamedTuple):
+    """Shape and dtype of an array whose values are not looked at."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return size_of(self.shape)
+
+    def __str__(self) -> str:
+        return f"{SHORT_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    """The number of elements of an array of this shape."""
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size
+
+
+def aval_of(array: np.ndarray) -> Aval:
+    """The Aval of a concrete array."""
+    return Aval(array.shape, array.dtype)
+
+
+@final
+class Literal:
+    """An immutable constant array. Two are equal only bit for bit: 0.0 is not -0.0, and 1 is not True."""
+
+    __slots__ = ("_hash", "array")
+
+    def __init__(self, array: np.ndarray):
+        self.array = np.array(array, order="C")
+        self.array.flags.writeable = False
+        self._hash = hash((self.array.shape, self.array.dtype, self.array.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        a, b = self.array, other.array
+        return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
+
+    def __repr__(self) -> str:
+        return f"Literal({self.array!r})"

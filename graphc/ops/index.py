@@ -1,0 +1,245 @@
+"""Reading and writing at positions given by integer arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.aval import Aval
+from graphc.ops.rules import broadcast_shapes, normalize_axis, torch_name
+from graphc.ops.samples import Ints, Sample
+from graphc.ops.spec import Check, Op, Rule, op
+
+# `spec` places the index arrays: one entry an axis of the input, the number of the index array that selects along
+# it, or None for the whole axis. x[i, :, j] is spec (0, None, 1).
+Spec = tuple[int | None, ...]
+
+
+def full_index(spec: Spec, indices: Any) -> tuple[Any, ...]:
+    """The NumPy index that `spec` and its arrays stand for."""
+    return tuple(slice(None) if s is None else indices[s] for s in spec)
+
+
+def indexed_shape(shape: tuple[int, ...], spec: Spec, indices: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of x[index]: index axes stand where the first one was if they are adjacent, else in front."""
+    picked = broadcast_shapes(indices)
+    places = [axis for axis, s in enumerate(spec) if s is not None]
+    rest = [n for n, s in zip(shape, (*spec, *[None] * (len(shape) - len(spec))), strict=True) if s is None]
+    adjacent = places == list(range(places[0], places[-1] + 1))
+    at = places[0] if adjacent else 0
+    return (*rest[:at], *picked, *rest[at:])
+
+
+def _in_range(xp, indices, sizes):
+    ok = True
+    for index, size in zip(indices, sizes, strict=True):
+        ok = ok & xp.all((index >= -size) & (index < size))
+    return ok
+
+
+def _sizes(shape: tuple[int, ...], spec: Spec, count: int) -> list[int]:
+    sizes = [0] * count
+    for axis, s in enumerate(spec):
+        if s is not None:
+            sizes[s] = shape[axis]
+    return sizes
+
+
+def _index_dtypes(avals: list[Aval]) -> None:
+    for aval in avals:
+        if aval.dtype.kind not in "iu":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+
+
+def _index(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x, *indices = avals
+    _index_dtypes(indices)
+    if len(params["spec"]) > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    return Aval(indexed_shape(x.shape, params["spec"], [i.shape for i in indices]), x.dtype)
+
+
+def _index_put(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x, values, *indices = avals
+    _index_dtypes(indices)
+    target = indexed_shape(x.shape, params["spec"], [i.shape for i in indices])
+    if broadcast_shapes([values.shape, target]) != target:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(target)}"
+        )
+    if x.dtype != values.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {torch_name(x.dtype)} for the "
+            f"destination and {torch_name(values.dtype)} for the source."
+        )
+    return Aval(x.shape, x.dtype)
+
+
+def _np_index(x, *indices, spec):
+    if len(indices) == 1:
+        return np.take(x, indices[0], axis=spec.index(0))  # 3x faster than x[index] for rows
+    return x[full_index(spec, indices)]
+
+
+def _np_index_put(x, values, *indices, spec, accumulate):
+    result = x.copy()
+    where = full_index(spec, indices)
+    if accumulate:
+        np.add.at(result, where, values)
+    else:
+        result[where] = values
+    return result
+
+
+def _jnp_index_put(xp, x, values, *indices, spec, accumulate):
+    target = x.at[full_index(spec, indices)]
+    return target.add(values) if accumulate else target.set(values)
+
+
+def _ref_index(x, *indices, spec):
+    picked = np.broadcast_arrays(*indices)
+    places = [axis for axis, s in enumerate(spec) if s is not None]
+    moved = np.moveaxis(x, places, range(len(places)))
+    flat = np.array([moved[tuple(int(picked[spec[a]][at]) for a in places)] for at in np.ndindex(picked[0].shape)])
+    result = flat.reshape(picked[0].shape + moved.shape[len(places) :])
+    if places == list(range(places[0], places[-1] + 1)):
+        k = picked[0].ndim
+        result = np.moveaxis(result, range(k), range(places[0], places[0] + k))
+    return result
+
+
+def _ref_index_put(x, values, *indices, spec, accumulate):
+    flat = np.arange(x.size).reshape(x.shape)
+    at = _ref_index(flat, *indices, spec=spec)
+    result = x.ravel().copy()
+    for place, value in zip(at.ravel(), np.broadcast_to(values, at.shape).ravel(), strict=True):
+        result[place] = result[place] + value if accumulate else value
+    return result.reshape(x.shape)
+
+
+def _scatter_back(F, g, input_shape, indices, spec):
+    zeros = F.full(shape=input_shape, value=0, dtype=g.dtype)
+    return F.index_put(zeros, g, *indices, spec=spec, accumulate=True)
+
+
+OUT_OF_RANGE = "index out of range in self"
+
+index = op(
+    "index", "input *indices", params={"spec": None}, numpy=_np_index, rule=Rule(_index), ref=_ref_index,
+    impl=lambda xp, x, *indices, spec: x[full_index(spec, indices)],
+    check=Check(lambda xp, x, *indices, spec: _in_range(xp, indices, _sizes(x.shape, spec, len(indices))),
+                IndexError, OUT_OF_RANGE),
+    vjp=dict(input=_scatter_back),
+    samples=(Sample((5, 3), Ints((4,), 5), spec=(0,)), Sample((3, 5), Ints((2, 2), 5), spec=(None, 0)),
+             Sample((4, 3, 5), Ints((2,), 4), Ints((2,), 5), spec=(0, None, 1)),
+             Sample((4, 5), Ints((3, 1), 4, -4), Ints((2,), 5), spec=(0, 1))),
+)  # fmt: skip
+index_put = op(
+    "index_put", "input values *indices", params={"spec": None, "accumulate": False}, numpy=_np_index_put,
+    impl=_jnp_index_put, rule=Rule(_index_put), ref=_ref_index_put,
+    check=Check(lambda xp, x, values, *indices, spec, accumulate:
+                _in_range(xp, indices, _sizes(x.shape, spec, len(indices))), IndexError, OUT_OF_RANGE),
+    vjp=dict(
+        input=lambda F, g, values_shape, indices, spec, accumulate: g if accumulate else F.index_put(
+            g, F.full(shape=(), value=0, dtype=g.dtype), *indices, spec=spec, accumulate=False),
+        values=lambda F, g, indices, spec: F.index(g, *indices, spec=spec)),
+    samples=(Sample((5, 3), (4, 3), Ints((4,), 5), spec=(0,), accumulate=True),
+             Sample((4, 5), (3,), Ints((3,), 4), Ints((3,), 5), spec=(0, 1), accumulate=True)),
+)  # fmt: skip
+
+
+# --- along one axis: gather and scatter_add
+
+
+def _gather(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x, index, axis = avals[0], avals[-1] if op.name == "gather" else avals[1], params["axis"]
+    if index.dtype.kind not in "iu":
+        raise RuntimeError(f"{op.name}(): Expected dtype int32/int64 for index")
+    normalize_axis(axis, x.ndim)
+    if index.ndim != x.ndim:
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if op.name == 'gather' else 'self'} tensor")
+    for i, (n, limit) in enumerate(zip(index.shape, x.shape, strict=True)):
+        if i != axis and n > limit:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than "
+                f"self {list(x.shape)} apart from dimension {axis}"
+            )
+    return Aval(index.shape, x.dtype)
+
+
+def _scatter_add(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x, index, src = avals
+    _gather(op, avals, params)
+    if x.dtype != src.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if any(a > b for a, b in zip(index.shape, src.shape, strict=True)):
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} "
+            f"apart from dimension {params['axis']}"
+        )
+    return x
+
+
+def along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
+    """The full index of which `index` is the part along `axis`."""
+    grid = [xp.arange(n).reshape([-1 if i == k else 1 for i in range(index.ndim)]) for k, n in enumerate(index.shape)]
+    return tuple(index if k == axis else g for k, g in enumerate(grid))
+
+
+def _np_scatter_add(x, index, src, axis):
+    result = x.copy()
+    src = src[tuple(map(slice, index.shape))]
+    np.add.at(result, along(np, index, axis), src)
+    return result
+
+
+def _jnp_scatter_add(xp, x, index, src, axis):
+    src = src[tuple(map(slice, index.shape))]
+    return x.at[along(xp, index, axis)].add(src)
+
+
+def _within(xp, x, index, axis):
+    return xp.all((index >= 0) & (index < x.shape[axis]))
+
+
+def _ref_gather(x, index, axis):
+    result = np.empty(index.shape, x.dtype)
+    for at in np.ndindex(index.shape):
+        result[at] = x[(*at[:axis], index[at], *at[axis + 1 :])]
+    return result
+
+
+def _ref_scatter_add(x, index, src, axis):
+    result = x.copy()
+    for at in np.ndindex(index.shape):
+        result[(*at[:axis], index[at], *at[axis + 1 :])] += src[at]
+    return result
+
+
+def _gather_vjp(F, g, input_shape, index, axis):
+    return F.scatter_add(F.full(shape=input_shape, value=0, dtype=g.dtype), index, g, axis=axis)
+
+
+def _scatter_src_vjp(F, g, index, src_shape, axis):
+    d = F.gather(g, index, axis=axis)
+    if d.shape == src_shape:
+        return d
+    high = tuple(n - m for n, m in zip(src_shape, d.shape, strict=True))
+    return F.pad_zeros(d, low=(0,) * len(high), high=high, interior=(0,) * len(high))
+
+
+gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=_ref_gather,
+            impl=lambda xp, x, index, axis: x[along(xp, index, axis)],
+            check=Check(_within, RuntimeError, "index out of bounds in gather()"),
+            samples=(Sample((3, 4), Ints((3, 2), 4), axis=1), Sample((3, 4), Ints((2, 4), 3), axis=0),
+                     Sample((5,), Ints((7,), 5), axis=0)),
+            vjp=dict(input=_gather_vjp))  # fmt: skip
+scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=_np_scatter_add, impl=_jnp_scatter_add,
+                 rule=Rule(_scatter_add), ref=_ref_scatter_add,
+                 check=Check(lambda xp, x, index, src, axis: _within(xp, x, index, axis), RuntimeError,
+                             "index out of bounds in scatter()"),
+                 samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),
+                 vjp=dict(input=lambda F, g: g, src=_scatter_src_vjp))  # fmt: skip

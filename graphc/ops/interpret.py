@@ -1,0 +1,58 @@
+"""The plain NumPy interpretation of ops, and what every interpreter shares: operand promotion.
+
+`F` is the op language on raw ndarrays: `F.tanh(x)`, `F.sum(x, axis=(0,), keepdims=False)`. It checks nothing and
+promotes nothing; it is what gradient rules run on in `backward()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from graphc.ops.dtypes import default_float, is_inexact, result_type
+from graphc.ops.spec import OPS, Op
+
+
+def operand_dtype(op: Op, operands: Sequence[tuple[np.dtype, int]]) -> np.dtype | None:
+    """The common dtype that `op` casts its operands to, given each one's (dtype, rank), or None if it casts none.
+
+    rank is 2 for an array with dimensions, 1 for a 0-d array, 0 for a Python scalar (see `result_type`).
+    """
+    rule = op.rule
+    if not rule.promote:
+        return None
+    dtype = result_type(list(operands[rule.first :]))
+    return default_float() if rule.promote == "float" and not is_inexact(dtype) else dtype
+
+
+def with_defaults(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
+    """`params` in the order of the declaration, defaults filled in. Raises TypeError for an unknown name."""
+    if not op.params and not params:
+        return {}
+    if unknown := params.keys() - op.params.keys():
+        raise TypeError(f"{op.name}() got an unexpected keyword argument '{min(unknown)}'")
+    return {name: params.get(name, default) for name, default in op.params.items()}
+
+
+def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) -> np.ndarray:
+    """The result of `op` on arrays already promoted and checked, always an ndarray."""
+    return np.asarray(op.kernel(*arrays, **params))
+
+
+@final
+class NumpyLanguage:
+    """The op language on ndarrays; each op is looked up once."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        try:
+            found = OPS[name]
+        except KeyError:
+            raise AttributeError(f"no op named '{name}'") from None
+        kernel = found.kernel
+        setattr(self, name, kernel)
+        return kernel
+
+
+F = NumpyLanguage()

@@ -1,0 +1,210 @@
+"""Products: matmul, addmm, einsum."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.aval import Aval, size_of
+from graphc.ops.rules import C_NAMES, broadcast_shapes
+from graphc.ops.dtypes import SHORT_NAMES
+from graphc.ops.samples import Sample
+from graphc.ops.spec import Op, Rule, Trait, op
+
+
+def _same_dtype(avals: list[Aval]) -> None:
+    a, b = avals[0].dtype, avals[1].dtype
+    if a != b:
+        names = C_NAMES[SHORT_NAMES[a]], C_NAMES[SHORT_NAMES[b]]
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}")
+
+
+def _matmul(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x, y = avals
+    if not x.ndim or not y.ndim:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D"
+        )
+    _same_dtype(avals)
+    inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
+    if x.shape[-1] != inner:
+        raise RuntimeError(_matmul_mismatch(x.shape, y.shape))
+    batch = broadcast_shapes([x.shape[:-2], y.shape[:-2]])
+    return Aval(batch + x.shape[-2:-1] + (y.shape[-1:] if y.ndim > 1 else ()), x.dtype)
+
+
+def _matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
+    if len(x) == 1 and len(y) == 1:
+        return (
+            f"inconsistent tensor size, expected tensor [{x[0]}] and src [{y[0]}] to have the same number of "
+            f"elements, but got {x[0]} and {y[0]} elements respectively"
+        )
+    if len(y) == 1 and len(x) == 2:
+        return f"size mismatch, got input ({x[0]}), mat ({x[0]}x{x[1]}), vec ({y[0]})"
+    if len(y) > 2:
+        batch = list(broadcast_shapes([x[:-2], y[:-2]]))
+        flat = size_of(tuple(batch))
+        return (
+            f"Expected size for first two dimensions of batch2 tensor to be: [{flat}, {x[-1]}] "
+            f"but got: [{flat}, {y[-2]}]."
+        )
+    rows = size_of(x[:-1])
+    y2 = y if len(y) == 2 else (y[0], 1)
+    return f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {y2[0]}x{y2[1]})"
+
+
+def _addmm(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    product = _matmul(op, avals[1:], params)
+    if broadcast_shapes([avals[0].shape, product.shape]) != product.shape:
+        raise RuntimeError(
+            f"The expanded size of the tensor ({product.shape[-1]}) must match the existing size "
+            f"({avals[0].shape[-1]}) at non-singleton dimension {product.ndim - 1}.  "
+            f"Target sizes: {list(product.shape)}.  Tensor sizes: {list(avals[0].shape)}"
+        )
+    return product
+
+
+def _flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
+    return 2 * result.size * avals[-2].shape[-1]
+
+
+def swap_last(F: Any, x: Any) -> Any:
+    """The matrix transpose of the last two axes."""
+    n = len(x.shape)
+    return F.permute(x, dims=(*range(n - 2), n - 1, n - 2))
+
+
+def _matmul_left(F, g, other, input_shape):
+    # g @ other^T, with the vectors of 1-d operands written out as matrices
+    vector_x, vector_y = len(input_shape) == 1, len(other.shape) == 1
+    if vector_x and vector_y:
+        return g * other
+    if vector_y:
+        return F.reshape(g, shape=(*g.shape, 1)) * other
+    if vector_x:
+        g = F.reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1]))
+        d = g @ swap_last(F, other)
+        d = F.reshape(d, shape=(*d.shape[:-2], d.shape[-1]))
+        return d
+    return g @ swap_last(F, other)
+
+
+def _matmul_right(F, g, input, other_shape):
+    # input^T @ g
+    vector_x, vector_y = len(input.shape) == 1, len(other_shape) == 1
+    if vector_x and vector_y:
+        return g * input
+    if vector_x:
+        return F.reshape(input, shape=(*input.shape, 1)) * F.reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1]))
+    if vector_y:
+        g = F.reshape(g, shape=(*g.shape, 1))
+        d = swap_last(F, input) @ g
+        return F.reshape(d, shape=d.shape[:-1])
+    return swap_last(F, input) @ g
+
+
+matmul = op(
+    "matmul", "input other", impl="matmul", rule=Rule(_matmul), traits=Trait.BILINEAR | Trait.BROADCASTS, label="Mm",
+    flops=_flops, ref="numpy.dot",
+    samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),
+             Sample((2, 3, 4), (4, 2)), Sample((0, 4), (4, 2))),
+    vjp=dict(input=_matmul_left, other=_matmul_right),
+)  # fmt: skip
+
+
+def _np_addmm(c, x, y):
+    product = np.matmul(x, y)
+    product += c
+    return product
+
+
+addmm = op(
+    "addmm", "input mat1 mat2", impl=lambda xp, c, x, y: xp.matmul(x, y) + c, numpy=_np_addmm, rule=Rule(_addmm),
+    traits=Trait.BROADCASTS, flops=_flops, ref=lambda c, x, y: np.einsum("ij,jk->ik", x, y) + c,
+    samples=(Sample((2,), (3, 4), (4, 2)), Sample((3, 2), (3, 4), (4, 2)), Sample((), (3, 4), (4, 2))),
+    vjp=dict(input=lambda F, g: g, mat1=lambda F, g, mat2: g @ swap_last(F, mat2),
+             mat2=lambda F, g, mat1: swap_last(F, mat1) @ g),
+)  # fmt: skip
+
+# --- einsum: `equation` is explicit and without ellipsis or repeated letters in one operand (eager/functional.py
+# brings every form that PyTorch takes to this one)
+
+
+def split_equation(equation: str) -> tuple[list[str], str]:
+    """("ij,jk->ik") -> (["ij", "jk"], "ik")"""
+    left, _, right = equation.partition("->")
+    return left.split(","), right
+
+
+def _einsum(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    terms, out = split_equation(params["equation"])
+    if len(terms) != len(avals):
+        more = "fewer" if len(avals) < len(terms) else "more"
+        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the equation")
+    sizes: dict[str, int] = {}
+    for position, (term, aval) in enumerate(zip(terms, avals, strict=True)):
+        if len(term) != aval.ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of "
+                f"dimensions ({aval.ndim}) for operand {position} and no ellipsis was given"
+            )
+        for letter, size in zip(term, aval.shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {letter} has size {size} for operand {position} which does not "
+                    f"broadcast with previously seen size {sizes[letter]}"
+                )
+    for letter in out:
+        if letter not in sizes:
+            raise RuntimeError(
+                f"einsum(): output subscript {letter} does not appear in the equation for any input operand"
+            )
+    return Aval(tuple(sizes[letter] for letter in out), avals[0].dtype)
+
+
+def _einsum_vjp(F, g, operands, operands_shape, equation, position):
+    # the gradient of one operand contracts the cotangent with all the others; letters that only this operand has
+    # were summed over, and come back by broadcasting
+    terms, out = split_equation(equation)
+    mine, shape = terms[position], operands_shape[position]
+    others = [i for i in range(len(terms)) if i != position]
+    seen = set(out).union(*(terms[i] for i in others))
+    reachable = "".join(c for c in mine if c in seen)
+    inputs = ",".join([out, *(terms[i] for i in others)])
+    d = F.einsum(g, *(operands[i] for i in others), equation=f"{inputs}->{reachable}")
+    if reachable != mine:
+        d = F.reshape(d, shape=tuple(n if c in seen else 1 for c, n in zip(mine, shape, strict=True)))
+        d = F.broadcast_to(d, shape=shape)
+    return d
+
+
+def _ref_einsum(*operands, equation):
+    terms, out = split_equation(equation)
+    letters = sorted(set("".join(terms)))
+    product = 1.0
+    for term, x in zip(terms, operands, strict=True):
+        order = sorted(range(len(term)), key=lambda i: term[i])
+        spread = iter(np.transpose(x, order).shape)
+        product = product * np.transpose(x, order).reshape([next(spread) if c in term else 1 for c in letters])
+    total = np.sum(product, axis=tuple(i for i, c in enumerate(letters) if c not in out))
+    kept = [c for c in letters if c in out]
+    return np.transpose(total, [kept.index(c) for c in out])
+
+
+def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
+    terms, _ = split_equation(params["equation"])
+    sizes = {c: n for term, aval in zip(terms, avals, strict=True) for c, n in zip(term, aval.shape, strict=True)}
+    return functools.reduce(lambda total, n: total * n, sizes.values(), len(terms))
+
+
+einsum = op(
+    "einsum", "*operands", params={"equation": ""}, rule=Rule(_einsum), flops=_einsum_flops, ref=_ref_einsum,
+    impl=lambda xp, *operands, equation: xp.einsum(equation, *operands, optimize=len(operands) > 2),
+    vjp=dict(operands=_einsum_vjp),
+    samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),
+             Sample((2, 3), (3, 4), (4, 2), equation="ij,jk,ki->"), Sample((2, 3, 4), (2, 4, 3), equation="bij,bji->b"),
+             Sample((3,), (4,), equation="i,j->ji")),
+)  # fmt: skip

@@ -1,0 +1,223 @@
+"""Ops that move elements without computing on them: reshape, permute, broadcast, slice, pad, cat, flip, tri; and creation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import promote_types
+from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same
+from graphc.ops.samples import Sample
+from graphc.ops.spec import Op, Rule, Trait, op
+
+LINEAR, VIEW = Trait.LINEAR, Trait.VIEW | Trait.LINEAR
+
+
+def _np_broadcast_to(x, shape):
+    result = np.empty(shape, x.dtype)  # a fill is 5x faster than np.broadcast_to on small arrays, and is writable
+    result[...] = x
+    return result
+
+
+def _permute(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    (x,) = avals
+    dims = params["dims"]
+    if len(dims) != x.ndim:
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {x.ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    if sorted(dims) != list(range(x.ndim)):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return Aval(tuple(x.shape[i] for i in dims), x.dtype)
+
+
+def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes `dims`."""
+    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+def _broadcast_to(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    (x,) = avals
+    shape = params["shape"]
+    if len(shape) < x.ndim:
+        raise RuntimeError(
+            f"expand({torch_size(x.shape)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
+            f"greater or equal to the number of dimensions in the tensor ({x.ndim})"
+        )
+    for axis in range(1, x.ndim + 1):
+        if x.shape[-axis] not in (1, shape[-axis]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-axis]}) must match the existing size ({x.shape[-axis]}) at "
+                f"non-singleton dimension {len(shape) - axis}.  Target sizes: {list(shape)}.  "
+                f"Tensor sizes: {list(x.shape)}"
+            )
+    return Aval(shape, x.dtype)
+
+
+def torch_size(shape: tuple[int, ...]) -> str:
+    return f"torch.Size({list(shape)})"
+
+
+def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
+    """Undo broadcasting: sum `g` over the axes along which `shape` was repeated."""
+    if g.shape == shape:
+        return g
+    extra = len(g.shape) - len(shape)
+    axis = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1))
+    g = F.sum(g, axis=axis, keepdims=False)
+    return g if g.shape == shape else F.reshape(g, shape=shape)
+
+
+reshape = op("reshape", "input", params={"shape": None}, impl="reshape", numpy=lambda x, shape: x.reshape(shape),
+             rule=reshape_rule, traits=VIEW, label="View", ref=lambda x, shape: np.array(x.ravel().tolist()).reshape(shape),
+             samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
+             vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)))  # fmt: skip
+permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
+             numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW,
+             ref=lambda x, dims: np.einsum(x, list(range(x.ndim)), list(dims)),
+             samples=(Sample((2, 3), dims=(1, 0)), Sample((2, 3, 4), dims=(2, 0, 1)), Sample((), dims=())),
+             vjp=dict(input=lambda F, g, dims: F.permute(g, dims=inverse_permutation(dims))))  # fmt: skip
+broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
+                  rule=Rule(_broadcast_to), traits=LINEAR, label="Expand",
+                  ref=lambda x, shape: x + np.zeros(shape),
+                  samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
+                  vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
+flip = op("flip", "input", params={"axis": None}, impl="flip", rule=same, traits=LINEAR, ref="numpy.flip",
+          samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
+          vjp=dict(input=lambda F, g, axis: F.flip(g, axis=axis)))  # fmt: skip
+
+
+def _take_slices(xp, x, start, stop, step):
+    return x[tuple(map(slice, start, stop, step))]
+
+
+def _slice(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    (x,) = avals
+    extents = zip(params["start"], params["stop"], params["step"], strict=True)
+    return Aval(tuple(max(0, -(-(stop - start) // step)) for start, stop, step in extents), x.dtype)
+
+
+def _unslice(F, g, input_shape, start, stop, step):
+    last = [b + (m - 1) * s + 1 if m else b for b, m, s in zip(start, g.shape, step, strict=True)]
+    high = tuple(n - end for n, end in zip(input_shape, last, strict=True))
+    return F.pad_zeros(g, low=start, high=high, interior=tuple(s - 1 for s in step))
+
+
+# 0 <= start <= stop <= size and step >= 1: eager/indexing.py brings every basic index to this form
+slice_ = op("slice", "input", params={"start": None, "stop": None, "step": None}, impl=_take_slices, rule=Rule(_slice),
+            traits=VIEW, ref=lambda x, start, stop, step: x[np.ix_(*map(np.arange, start, stop, step))],
+            samples=(Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)), Sample((3,), start=(1,), stop=(1,), step=(1,)),
+                     Sample((6,), start=(0,), stop=(6,), step=(4,))),
+            vjp=dict(input=_unslice))  # fmt: skip
+
+
+def _padded(size: int, low: int, high: int, interior: int) -> int:
+    return low + high + (size + (size - 1) * interior if size else 0)
+
+
+def _pad_zeros(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    (x,) = avals
+    extents = zip(x.shape, params["low"], params["high"], params["interior"], strict=True)
+    return Aval(tuple(_padded(*extent) for extent in extents), x.dtype)
+
+
+def _inside(shape, low, interior):
+    return tuple(
+        slice(b, b + _padded(n, 0, 0, i) if n else b, i + 1) for n, b, i in zip(shape, low, interior, strict=True)
+    )
+
+
+def _np_pad_zeros(x, low, high, interior):
+    result = np.zeros([_padded(*extent) for extent in zip(x.shape, low, high, interior, strict=True)], x.dtype)
+    result[_inside(x.shape, low, interior)] = x
+    return result
+
+
+def _ref_pad(x, low, high, interior):
+    for axis, gap in enumerate(interior):
+        gaps = np.repeat(np.arange(1, x.shape[axis]), gap)
+        x = np.insert(x, gaps, 0, axis=axis)
+    return np.pad(x, list(zip(low, high, strict=True)))
+
+
+def _unpad(F, g, input_shape, low, interior):
+    inside = _inside(input_shape, low, interior)
+    return F.slice(g, start=tuple(s.start for s in inside), stop=tuple(s.stop for s in inside),
+                   step=tuple(s.step for s in inside))  # fmt: skip
+
+
+# lowered to lax.pad
+pad_zeros = op("pad_zeros", "input", params={"low": None, "high": None, "interior": None}, numpy=_np_pad_zeros,
+               impl="pad", rule=Rule(_pad_zeros), traits=LINEAR, label="ConstantPadNd", ref=_ref_pad,
+               samples=(Sample((2, 3), low=(1, 0), high=(0, 2), interior=(0, 1)), Sample((3,), low=(0,), high=(1,), interior=(2,))),
+               vjp=dict(input=_unpad))  # fmt: skip
+
+
+def _cat(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    if not avals:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    first = avals[0]
+    if not first.ndim:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    axis = normalize_axis(params["axis"], first.ndim)
+    total, dtype = 0, first.dtype
+    for position, aval in enumerate(avals):
+        if aval.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {aval.ndim}")
+        for i, (a, b) in enumerate(zip(first.shape, aval.shape, strict=True)):
+            if i != axis and a != b:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size {a} but got size {b} "
+                    f"for tensor number {position} in the list."
+                )
+        total += aval.shape[axis]
+        dtype = promote_types(dtype, aval.dtype)
+    return Aval((*first.shape[:axis], total, *first.shape[axis + 1 :]), dtype)
+
+
+def _cat_vjp(F, g, tensors_shape, axis, position):
+    start = [0] * len(g.shape)
+    stop = list(g.shape)
+    start[axis] = sum(shape[axis] for shape in tensors_shape[:position])
+    stop[axis] = start[axis] + tensors_shape[position][axis]
+    return F.slice(g, start=tuple(start), stop=tuple(stop), step=(1,) * len(start))
+
+
+cat = op("cat", "*tensors", params={"axis": 0}, impl=lambda xp, *tensors, axis: xp.concatenate(tensors, axis=axis),
+         rule=Rule(_cat, "common"), vjp=dict(tensors=_cat_vjp), traits=LINEAR,
+         ref=lambda *xs, axis: np.swapaxes(np.vstack([np.swapaxes(x, 0, axis) for x in xs]), 0, axis),
+         samples=(Sample((2, 3), (1, 3), axis=0), Sample((2, 3), (2, 1), (2, 2), axis=1), Sample((2, 3), axis=1)))  # fmt: skip
+
+
+
+def _triangle(name: str, keeps: Any) -> Op:
+    def reference(x, diagonal):
+        offset = np.subtract.outer(np.arange(x.shape[-1]), np.arange(x.shape[-2])).T - diagonal  # column - row
+        return x * keeps(offset)
+
+    def kernel(xp, x, diagonal):
+        return getattr(xp, name)(x, diagonal)
+
+    return op(name, "input", params={"diagonal": 0}, impl=kernel, rule=same, traits=LINEAR, ref=reference,
+              samples=(Sample((3, 4), diagonal=0), Sample((2, 3, 3), diagonal=1)),
+              vjp=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal=diagonal)))  # fmt: skip
+
+
+tril = _triangle("tril", lambda offset: offset <= 0)
+triu = _triangle("triu", lambda offset: offset >= 0)
+
+# --- creation: no array arguments
+
+full = op("full", "", params={"shape": (), "value": 0, "dtype": None}, rule=full_rule,
+          impl=lambda xp, shape, value, dtype: xp.full(shape, value, dtype),
+          samples=(Sample(shape=(2, 3), value=1.5, dtype=np.dtype(np.float32)),),
+          ref=lambda shape, value, dtype: np.array([value] * int(np.prod(shape)), dtype).reshape(shape))  # fmt: skip
+arange = op("arange", "", params={"shape": (), "start": 0, "step": 1, "dtype": None}, rule=full_rule,
+            impl=lambda xp, shape, start, step, dtype: xp.arange(shape[0], dtype=dtype) * xp.asarray(step, dtype)
+            + xp.asarray(start, dtype),
+            samples=(Sample(shape=(5,), start=2, step=3, dtype=np.dtype(np.int64)),),
+            ref=lambda shape, start, step, dtype: np.array([start + i * step for i in range(shape[0])], dtype))  # fmt: skip

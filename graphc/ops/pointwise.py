@@ -1,0 +1,210 @@
+"""Pointwise ops with floating results: arithmetic, powers, exponentials, trigonometry, activations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.ops.dtypes import is_inexact
+from graphc.ops.rules import cast_rule, no_bool, pointwise, pointwise_float, same, where_rule
+from graphc.ops.spec import Check, Kink, Trait, op
+
+COMMUTATIVE, BILINEAR, LINEAR = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.LINEAR
+
+# --- arithmetic
+
+add = op("add", "input other", impl="add", rule=pointwise, traits=COMMUTATIVE, ref="operator.add",
+         vjp=dict(input=lambda F, g: g, other=lambda F, g: g))  # fmt: skip
+sub = op(
+    "sub", "input other", impl="subtract", ref="operator.sub",
+    rule=no_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
+                 "Use the `^` or `logical_xor()` operator instead."),
+    vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
+)  # fmt: skip
+mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
+         vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input))  # fmt: skip
+div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref="operator.truediv",
+         domain=((-2.0, 2.0), (0.5, 3.0)),
+         vjp=dict(input=lambda F, g, other: g / other, other=lambda F, g, r, other: -g * (r / other)))  # fmt: skip
+neg = op("neg", "input", impl="negative", traits=LINEAR, ref="operator.neg", vjp=dict(input=lambda F, g: -g),
+         rule=no_bool("Negation, the `-` operator, on a bool tensor is not supported. "
+                      "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."))  # fmt: skip
+positive = op("positive", "input", impl="positive", rule=pointwise, traits=LINEAR, ref="operator.pos",
+              vjp=dict(input=lambda F, g: g))  # fmt: skip
+abs = op("abs", "input", impl="abs", rule=pointwise, traits=Trait.IDEMPOTENT, domain=(0.2, 3.0), ref="math.fabs",
+         kinks=(Kink((0.0,), (0.0,)),), vjp=dict(input=lambda F, g, input: g * F.sign(input)))  # fmt: skip
+
+
+def _sign(xp, x):
+    # sign(nan) is 0 and sign(-0.0) is 0 in PyTorch; NumPy and XLA give nan and -0
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+sign = op("sign", "input", impl=_sign, rule=pointwise, domain=(0.2, 3.0), ref=lambda x: np.where(x > 0, 1.0, -1.0),
+          vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
+
+
+def _nonzero_divisor(xp, x, y):
+    return is_inexact(y.dtype) or xp.all(y != 0)
+
+
+ZERO_DIVISION = Check(_nonzero_divisor, ZeroDivisionError, "integer division or modulo by zero")
+
+floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise, check=ZERO_DIVISION,
+                  domain=((-3.0, 3.0), (0.7, 1.9)), ref="operator.floordiv")  # fmt: skip
+remainder = op("remainder", "input other", impl="remainder", rule=pointwise, check=ZERO_DIVISION,
+               domain=((0.1, 0.9), (1.1, 1.9)), ref="operator.mod",
+               vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.floor_divide(input, other)))  # fmt: skip
+
+# --- powers
+
+
+def _pow_base(F, g, input, other):
+    # 0 where the exponent is 0, as PyTorch has it: 0 * 0**-1 would be nan
+    return F.where(other == 0, 0, g * (other * input ** (other - 1)))
+
+
+def _pow_exponent(F, g, r, input, other):
+    # 0 where base is 0 and exponent >= 0: r * log(0) would be nan
+    return F.where((input == 0) & (other >= 0), 0, g * (r * F.log(input)))
+
+
+pow = op("pow", "input other", impl="power", rule=pointwise, domain=((0.5, 2.0), (-2.0, 2.0)), ref="math.pow",
+         kinks=(Kink((0.0, 0.0), (0.0, 0.0)),), vjp=dict(input=_pow_base, other=_pow_exponent))  # fmt: skip
+square = op("square", "input", impl="square", rule=pointwise, label="Pow", ref=lambda x: x * x,
+            vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
+sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref="math.sqrt",
+          vjp=dict(input=lambda F, g, r: g / (2 * r)))  # fmt: skip
+rsqrt = op("rsqrt", "input", impl=lambda xp, x: 1 / xp.sqrt(x), rule=pointwise_float, domain=(0.2, 4.0),
+           ref=lambda x: x**-0.5, vjp=dict(input=lambda F, g, r: g * (-0.5 * (r * r * r))))  # fmt: skip
+reciprocal = op("reciprocal", "input", impl=lambda xp, x: 1 / x, rule=pointwise_float, domain=(0.4, 3.0),
+                ref=lambda x: x**-1.0, vjp=dict(input=lambda F, g, r: -g * (r * r)))  # fmt: skip
+
+# --- exponentials and logarithms
+
+exp = op("exp", "input", impl="exp", rule=pointwise_float, ref="math.exp", vjp=dict(input=lambda F, g, r: g * r))
+exp2 = op("exp2", "input", impl="exp2", rule=pointwise_float, ref=lambda x: 2.0**x,
+          vjp=dict(input=lambda F, g, r: g * (r * 0.6931471805599453)))  # fmt: skip
+expm1 = op("expm1", "input", impl="expm1", rule=pointwise_float, ref="math.expm1",
+           vjp=dict(input=lambda F, g, r: g * (r + 1)))  # fmt: skip
+log = op("log", "input", impl="log", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log",
+         vjp=dict(input=lambda F, g, input: g / input))  # fmt: skip
+log2 = op("log2", "input", impl="log2", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log2",
+          vjp=dict(input=lambda F, g, input: g / (input * 0.6931471805599453)))  # fmt: skip
+log10 = op("log10", "input", impl="log10", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log10",
+           vjp=dict(input=lambda F, g, input: g / (input * 2.302585092994046)))  # fmt: skip
+log1p = op("log1p", "input", impl="log1p", rule=pointwise_float, domain=(-0.8, 4.0), ref="math.log1p",
+           vjp=dict(input=lambda F, g, input: g / (1 + input)))  # fmt: skip
+
+# --- trigonometry
+
+sin = op("sin", "input", impl="sin", rule=pointwise_float, ref="math.sin",
+         vjp=dict(input=lambda F, g, input: g * F.cos(input)))  # fmt: skip
+cos = op("cos", "input", impl="cos", rule=pointwise_float, ref="math.cos",
+         vjp=dict(input=lambda F, g, input: -g * F.sin(input)))  # fmt: skip
+tan = op("tan", "input", impl="tan", rule=pointwise_float, domain=(-1.2, 1.2), ref="math.tan",
+         vjp=dict(input=lambda F, g, r: g * (1 + r * r)))  # fmt: skip
+asin = op("asin", "input", impl="arcsin", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.asin",
+          vjp=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)))  # fmt: skip
+acos = op("acos", "input", impl="arccos", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.acos",
+          vjp=dict(input=lambda F, g, input: -g * F.rsqrt(1 - input * input)))  # fmt: skip
+atan = op("atan", "input", impl="arctan", rule=pointwise_float, ref="math.atan",
+          vjp=dict(input=lambda F, g, input: g / (1 + input * input)))  # fmt: skip
+
+
+def _atan2_vjp(sign):
+    def scale(F, other_side, input, other):
+        norm = input * input + other * other
+        return F.where(norm == 0, 0, sign * other_side / norm)  # PyTorch: 0 at the origin
+
+    if sign > 0:
+        return lambda F, g, input, other: g * scale(F, other, input, other)
+    return lambda F, g, input, other: g * scale(F, input, input, other)
+
+
+atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float, domain=((-2.0, 2.0), (0.3, 2.0)),
+           ref="math.atan2", kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
+           vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
+sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
+          vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
+cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, ref="math.cosh",
+          vjp=dict(input=lambda F, g, input: g * F.sinh(input)))  # fmt: skip
+tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, ref="math.tanh",
+          vjp=dict(input=lambda F, g, r: g * (1 - r * r)))  # fmt: skip
+
+# --- special functions and activations
+
+TWO_OVER_SQRT_PI = 1.1283791670955126
+
+
+def _sigmoid(xp, x):
+    # tanh form: no overflow at either end
+    return 0.5 * xp.tanh(0.5 * x) + 0.5
+
+
+erf = op("erf", "input", impl="special.erf", rule=pointwise_float, ref="math.erf",
+         vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
+sigmoid = op("sigmoid", "input", impl="special.expit", numpy=lambda x: _sigmoid(np, x), rule=pointwise_float,
+             ref="scipy.special.expit", vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
+softplus = op("softplus", "input", impl=lambda xp, x: xp.logaddexp(x, 0), rule=pointwise_float,
+              ref=lambda x: np.log(1 + np.exp(x)), vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)))  # fmt: skip
+# x < 0 is false for nan and -0.0: both pass through, as in PyTorch
+relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x), rule=pointwise,
+          numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT, domain=(0.1, 2.0),
+          kinks=(Kink((0.0,), (0.0,)),), ref=lambda x: np.clip(x, 0, None),
+          vjp=dict(input=lambda F, g, r: g * (r > 0)))  # fmt: skip
+
+# --- choices between values
+
+
+# On ties PyTorch keeps the first operand (it shows in the sign of zero), NumPy the second, XLA +0.
+def _maximum(xp, x, y):
+    return xp.where((x >= y) | (x != x), x, y)
+
+
+def _minimum(xp, x, y):
+    return xp.where((x <= y) | (x != x), x, y)
+
+
+def _share_of(compare):
+    """The gradient of the chosen operand: all of it, or half on a tie."""
+
+    def share(F, g, a, b):
+        return F.where(a == b, g * 0.5, F.where(compare(a, b), g, 0))
+
+    return share
+
+
+_greater, _less = _share_of(lambda a, b: a > b), _share_of(lambda a, b: a < b)
+
+maximum = op("maximum", "input other", impl=_maximum, numpy=lambda x, y: np.maximum(y, x), rule=pointwise, domain=((0.1, 1.0), (1.5, 3.0)),
+             ref=lambda x, y: np.fmax(x, y), kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
+             vjp=dict(input=lambda F, g, input, other: _greater(F, g, input, other),
+                      other=lambda F, g, input, other: _greater(F, g, other, input)))  # fmt: skip
+minimum = op("minimum", "input other", impl=_minimum, numpy=lambda x, y: np.minimum(y, x), rule=pointwise, domain=((0.1, 1.0), (1.5, 3.0)),
+             ref=lambda x, y: np.fmin(x, y), kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
+             vjp=dict(input=lambda F, g, input, other: _less(F, g, input, other),
+                      other=lambda F, g, input, other: _less(F, g, other, input)))  # fmt: skip
+where = op("where", "condition input other", impl="where", rule=where_rule, ref=lambda c, x, y: np.choose(c, [y, x]),
+           vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
+                    other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip
+
+# --- changes of dtype and of differentiability
+
+
+def _to_dtype(x, dtype):
+    return x.astype(dtype)
+
+
+cast = op("cast", "input", params={"dtype": None}, impl=lambda xp, x, dtype: x.astype(dtype), numpy=_to_dtype,
+          rule=cast_rule, label="ToCopy", ref=lambda x, dtype: np.array(x, dtype=dtype),
+          vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
+stop_gradient = op("stop_gradient", "input", impl="positive", numpy=lambda x: x, rule=same, label="Detach",
+                   ref=lambda x: x)  # fmt: skip
+clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR, ref=np.array,
+           vjp=dict(input=lambda F, g: g))  # fmt: skip
+
+# --- rounding: piecewise constant, so the gradient is 0
+
+for _name, _impl in {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "round"}.items():
+    op(_name, "input", impl=_impl, rule=pointwise, traits=Trait.IDEMPOTENT, domain=(0.55, 0.95), ref=f"numpy.{_impl}",
+       vjp=dict(input=lambda F, g: g * 0))  # fmt: skip

@@ -1,0 +1,172 @@
+"""Reductions and scans. `axis` is a tuple of non-negative axes (a reduction over all axes names them all)."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.aval import size_of
+from graphc.ops.rules import (
+    accumulation_dtype,
+    arg_reduce,
+    reduce_bool,
+    reduce_float,
+    reduce_nonempty,
+    reduce_sum,
+    same_float,
+    scan_rule,
+)
+from graphc.ops.samples import Sample
+from graphc.ops.spec import Trait, op
+
+OVER = {"axis": (), "keepdims": False}
+ALONG = {"axis": -1}
+_REDUCTIONS = (
+    Sample((3, 4), axis=(0, 1), keepdims=False),
+    Sample((3, 4), axis=(1,), keepdims=False),
+    Sample((2, 3, 4), axis=(0, 2), keepdims=True),
+    Sample((), axis=(), keepdims=False),
+    Sample((1, 5), axis=(0,), keepdims=False),
+)
+_ROWS = (Sample((3, 4), axis=1), Sample((2, 3, 2), axis=1), Sample((5,), axis=0))
+
+
+def kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape` with the reduced axes kept as 1."""
+    return tuple(1 if i in axis else n for i, n in enumerate(shape))
+
+
+def spread(F: Any, g: Any, shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> Any:
+    """Undo a reduction: repeat `g` along the reduced axes."""
+    if not keepdims and g.shape:
+        g = F.reshape(g, shape=kept(shape, axis))
+    return F.broadcast_to(g, shape=shape)
+
+
+def count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+    """How many elements each result of a reduction sees."""
+    return size_of(tuple(shape[i] for i in axis))
+
+
+def _sum(xp, x, axis, keepdims):
+    return xp.sum(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype))
+
+
+def _np_sum(x, axis, keepdims):
+    dtype = None if x.dtype.kind in "fc" else accumulation_dtype(x.dtype)
+    return np.add.reduce(x, axis, dtype, None, keepdims)
+
+
+def _np_mean(x, axis, keepdims):
+    return np.add.reduce(x, axis, None, None, keepdims) / x.dtype.type(count(x.shape, axis))
+
+
+def _ref_sum(x, axis, keepdims):
+    rest = [i for i in range(x.ndim) if i not in axis]
+    rows = np.transpose(x, (*rest, *axis)).reshape(size_of(tuple(x.shape[i] for i in rest)), -1)
+    total = np.array([math.fsum(row) for row in rows])
+    return total.reshape(kept(x.shape, axis) if keepdims else [x.shape[i] for i in rest])
+
+
+def _prod_vjp(F, g, input, input_shape, axis, keepdims):
+    # the product of the others: p / x without zeros; with exactly one zero, the rest's product at that place
+    zero = input == 0
+    zeros = F.sum(zero, axis=axis, keepdims=True)
+    safe = F.where(zero, 1, input)
+    product = F.prod(safe, axis=axis, keepdims=True)
+    others = F.where(zero, F.where(zeros == 1, product, 0), F.where(zeros == 0, product / safe, 0))
+    return spread(F, g, input_shape, axis, keepdims) * others
+
+
+def _extremum_vjp(F, g, r, input, input_shape, axis, keepdims):
+    # ties share the gradient evenly, as PyTorch's amax and amin do
+    hit = input == spread(F, r, input_shape, axis, keepdims)
+    share = g / F.sum(hit, axis=axis, keepdims=keepdims)
+    return F.where(hit, spread(F, share, input_shape, axis, keepdims), 0)
+
+
+sum = op("sum", "input", params=OVER, impl=_sum, numpy=_np_sum, rule=reduce_sum, traits=Trait.LINEAR, ref=_ref_sum,
+         samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
+         vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)))  # fmt: skip
+mean = op("mean", "input", params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
+          ref=lambda x, axis, keepdims: _ref_sum(x, axis, keepdims) / count(x.shape, axis), samples=_REDUCTIONS,
+          vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(
+              F, g / builtins.max(count(input_shape, axis), 1), input_shape, axis, keepdims)))  # fmt: skip
+prod = op("prod", "input", params=OVER, rule=reduce_sum, samples=_REDUCTIONS, ref="numpy.multiply.reduce",
+          impl=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype)),
+          domain=(0.5, 2.0), vjp=dict(input=_prod_vjp))  # fmt: skip
+amax = op("amax", "input", params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
+          ref="numpy.maximum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
+amin = op("amin", "input", params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
+          ref="numpy.minimum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
+any = op("any", "input", params=OVER, impl="any", rule=reduce_bool, samples=_REDUCTIONS, ref="numpy.logical_or.reduce")
+all = op("all", "input", params=OVER, impl="all", rule=reduce_bool, samples=_REDUCTIONS, ref="numpy.logical_and.reduce")
+
+
+def _first_extreme(reducer: str):
+    def impl(xp, x, axis, keepdims):
+        return getattr(xp, reducer)(x, axis=axis if x.ndim else None, keepdims=keepdims).astype(np.int64)
+
+    return impl
+
+
+def _ref_arg(better):
+    def along(row):
+        best = 0
+        for i, value in enumerate(row):
+            best = i if better(value, row[best]) else best
+        return best
+
+    def reference(x, axis, keepdims):
+        r = np.apply_along_axis(along, axis, x) if x.ndim else np.int64(0)
+        return np.expand_dims(r, axis) if keepdims and x.ndim else r
+
+    return reference
+
+
+_ARG_SAMPLES = tuple(Sample(*s.inputs, **s.params, keepdims=k) for s in _ROWS for k in (False, True))
+argmax = op("argmax", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmax"), rule=arg_reduce,
+            samples=_ARG_SAMPLES, ref=_ref_arg(lambda a, b: a > b))  # fmt: skip
+argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmin"), rule=arg_reduce,
+            samples=_ARG_SAMPLES, ref=_ref_arg(lambda a, b: a < b))  # fmt: skip
+
+# --- along one axis
+
+cumsum = op("cumsum", "input", params=ALONG, rule=scan_rule, traits=Trait.LINEAR, samples=_ROWS,
+            impl=lambda xp, x, axis: xp.cumsum(x, axis=axis, dtype=accumulation_dtype(x.dtype)),
+            ref=lambda x, axis: np.stack([_ref_sum(x.take(range(i + 1), axis), (axis,), False)
+                                          for i in range(x.shape[axis])], axis),
+            vjp=dict(input=lambda F, g, axis: F.flip(F.cumsum(F.flip(g, axis=(axis,)), axis=axis), axis=(axis,))))  # fmt: skip
+
+
+def _softmax(xp, x, axis):
+    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    return e / xp.sum(e, axis=axis, keepdims=True)
+
+
+def _log_softmax(xp, x, axis):
+    shifted = x - xp.max(x, axis=axis, keepdims=True)
+    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
+
+
+def _logsumexp(xp, x, axis, keepdims):
+    # an infinite maximum would give inf - inf
+    top = xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
+    return total if keepdims else total.reshape([n for i, n in enumerate(x.shape) if i not in axis])
+
+
+softmax = op("softmax", "input", params=ALONG, impl=_softmax, rule=same_float, samples=_ROWS, ref="scipy.special.softmax",
+             vjp=dict(input=lambda F, g, r, axis: r * (g - F.sum(g * r, axis=(axis,), keepdims=True))))  # fmt: skip
+log_softmax = op("log_softmax", "input", params=ALONG, impl=_log_softmax, rule=same_float, samples=_ROWS,
+                 ref="scipy.special.log_softmax",
+                 vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)))  # fmt: skip
+logsumexp = op("logsumexp", "input", params=OVER, impl=_logsumexp, rule=reduce_float, samples=_REDUCTIONS,
+               ref=lambda x, axis, keepdims: np.log(_ref_sum(np.exp(x), axis, keepdims)),
+               vjp=dict(input=lambda F, g, r, input, input_shape, axis, keepdims:
+                        spread(F, g, input_shape, axis, keepdims)
+                        * F.exp(input - spread(F, r, input_shape, axis, keepdims))))  # fmt: skip

@@ -1,0 +1,186 @@
+"""Shape-and-dtype rules shared by many ops. Each raises PyTorch's error for operands that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.aval import Aval, size_of
+from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, default_float
+from graphc.ops.spec import Op, Rule
+
+TORCH_NAMES = {"f16": "Half", "f32": "Float", "f64": "Double", "bool": "Bool", "u8": "Byte", "i8": "Char",
+               "i16": "Short", "i32": "Int", "i64": "Long", "c64": "ComplexFloat", "c128": "ComplexDouble"}  # fmt: skip
+C_NAMES = {**{name: long.lower() for name, long in TORCH_NAMES.items()}, "u8": "unsigned char", "i8": "signed char",
+           "f16": "c10::Half", "i64": "long", "c64": "c10::complex<float>", "c128": "c10::complex<double>"}  # fmt: skip
+
+
+def torch_name(dtype: np.dtype) -> str:
+    """PyTorch's scalar type name, as its messages use it: "Float", "Long", ..."""
+    return TORCH_NAMES[SHORT_NAMES[dtype]]
+
+
+def broadcast_shapes(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that `shapes` broadcast to. Raises PyTorch's RuntimeError where they do not."""
+    result = shapes[0]
+    for shape in shapes[1:]:
+        if shape == result:
+            continue
+        ndim = max(len(result), len(shape))
+        a = (1,) * (ndim - len(result)) + result
+        b = (1,) * (ndim - len(shape)) + shape
+        merged = list(a)
+        for axis in range(ndim - 1, -1, -1):
+            if a[axis] == b[axis] or b[axis] == 1:
+                continue
+            if a[axis] != 1:
+                raise RuntimeError(
+                    f"The size of tensor a ({a[axis]}) must match the size of tensor b ({b[axis]}) "
+                    f"at non-singleton dimension {axis}"
+                )
+            merged[axis] = b[axis]
+        result = tuple(merged)
+    return result
+
+
+def normalize_axis(axis: int, ndim: int) -> int:
+    """`axis` counted from the front. Raises PyTorch's IndexError if it is out of range (0-d counts as 1-d)."""
+    bound = max(ndim, 1)
+    if not -bound <= axis < bound:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {axis})"
+        )
+    return axis % bound
+
+
+def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape left after reducing over the axes `axis` (non-negative)."""
+    if keepdims:
+        return tuple(1 if i in axis else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in axis)
+
+
+def _pointwise(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    if len(avals) == 1:
+        return avals[0]
+    return Aval(broadcast_shapes([a.shape for a in avals]), avals[-1].dtype)
+
+
+def _pointwise_bool(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return Aval(broadcast_shapes([a.shape for a in avals]), BOOL)
+
+
+def _where(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    if avals[0].dtype != BOOL:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {torch_name(avals[0].dtype)}"
+        )
+    return Aval(broadcast_shapes([a.shape for a in avals]), avals[1].dtype)
+
+
+def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    for aval in avals:
+        if aval.dtype.kind in "fc":
+            raise RuntimeError(f'"{op.name}_cpu" not implemented for \'{torch_name(aval.dtype)}\'')
+    return _pointwise(op, avals, params)
+
+
+def no_bool(what: str) -> Rule:
+    """`pointwise` for an op that PyTorch refuses for bool operands, with message `what`."""
+
+    def infer(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+        if all(a.dtype == BOOL for a in avals):
+            raise RuntimeError(what)
+        return _pointwise(op, avals, params)
+
+    return Rule(infer, "common", pointwise=True)
+
+
+def _reduce(dtype_of: Callable[[np.dtype], np.dtype]) -> Rule:
+    def infer(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+        (x,) = avals
+        return Aval(reduced_shape(x.shape, params["axis"], params["keepdims"]), dtype_of(x.dtype))
+
+    return Rule(infer)
+
+
+def _nonempty_reduce(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    (x,) = avals
+    axis = params["axis"]
+    for i in axis:
+        if x.ndim and x.shape[i] == 0:
+            raise IndexError(f"{op.name}(): Expected reduction dim {i} to have non-zero size.")
+    return Aval(reduced_shape(x.shape, axis, params["keepdims"]), x.dtype)
+
+
+def _arg_reduce(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    (x,) = avals
+    axis = params["axis"]
+    if x.ndim and x.shape[axis] == 0:
+        raise IndexError(f"{op.name}(): Expected reduction dim {axis} to have non-zero size.")
+    axes = (axis,) if x.ndim else ()
+    return Aval(reduced_shape(x.shape, axes, params["keepdims"]), INT64)
+
+
+def _same(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return avals[0]
+
+
+def _scan(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return Aval(avals[0].shape, accumulation_dtype(avals[0].dtype))
+
+
+def _floating_mean(dtype: np.dtype) -> np.dtype:
+    if dtype.kind not in "fc":
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {torch_name(dtype)}"
+        )
+    return dtype
+
+
+def _reshape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    (x,) = avals
+    shape = params["shape"]
+    if size_of(shape) != x.size:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
+    return Aval(shape, x.dtype)
+
+
+def _full(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return Aval(params["shape"], params["dtype"])
+
+
+def _cast(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return Aval(avals[0].shape, params["dtype"])
+
+
+def accumulation_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of a sum: integers and bools are summed in int64."""
+    return dtype if dtype.kind in "fc" else INT64
+
+
+def float_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of a function with real results: integers become the default float."""
+    return dtype if dtype.kind in "fc" else default_float()
+
+
+pointwise = Rule(_pointwise, "common", pointwise=True)
+pointwise_float = Rule(_pointwise, "float", pointwise=True)
+pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True)
+predicate = Rule(_pointwise_bool, pointwise=True)
+integral = Rule(_integral, "common", pointwise=True)
+where_rule = Rule(_where, "common", first=1, pointwise=True)
+reduce_sum = _reduce(accumulation_dtype)
+reduce_float = _reduce(_floating_mean)
+reduce_bool = _reduce(lambda dtype: BOOL)
+reduce_nonempty = Rule(_nonempty_reduce)
+arg_reduce = Rule(_arg_reduce)
+same = Rule(_same)
+same_float = Rule(_same, "float")
+scan_rule = Rule(_scan)
+reshape_rule = Rule(_reshape)
+full_rule = Rule(_full)
+cast_rule = Rule(_cast, pointwise=True)

@@ -1,0 +1,247 @@
+"""What an op is: one declaration, from which every interpreter derives what it needs.
+
+`op(...)` makes an `Op` and enters it in the registry `OPS`. The declaration form is described in
+ARCHITECTURE.md ("Adding an op"); the fields are documented on `Op`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from graphc.errors import RegistryError
+from graphc.ops.aval import Aval
+
+
+class Trait(enum.Flag):
+    """Algebraic facts about an op. Passes ask for these, never for names."""
+
+    NONE = 0
+    COMMUTATIVE = enum.auto()  # f(x, y) = f(y, x), bit for bit
+    LINEAR = enum.auto()  # linear in its first argument
+    BILINEAR = enum.auto()  # linear in each of its first two arguments
+    IDEMPOTENT = enum.auto()  # f(f(x)) = f(x), bit for bit
+    VIEW = enum.auto()  # the eager result may share memory with the first argument
+    BROADCASTS = enum.auto()  # not pointwise, yet batch dimensions broadcast: gradients are summed back
+    IMPURE = enum.auto()  # never merged, folded or dropped
+
+
+class Rule(NamedTuple):
+    """A shape-and-dtype rule that several ops share.
+
+    infer(op, avals, params) returns the result's Aval or raises PyTorch's error; `avals` are already promoted.
+    promote: "" leaves operand dtypes alone, "common" promotes them, "float" also turns integers into floats.
+    first: the index of the first operand that takes part in promotion (`where` leaves its condition alone).
+    """
+
+    infer: Callable[[Op, list[Aval], Mapping[str, Any]], Aval]
+    promote: str = ""
+    first: int = 0
+    pointwise: bool = False
+
+
+class Vjp(NamedTuple):
+    """The gradient rule of one argument, and the names it asks for (`g` the cotangent, `r` the result,
+    an argument, `<argument>_shape`, `<argument>_dtype`, or a parameter)."""
+
+    fn: Callable[..., Any]
+    names: tuple[str, ...]
+
+
+class Kink(NamedTuple):
+    """A point where the derivative jumps, and the subgradients declared there (PyTorch's)."""
+
+    at: tuple[float, ...]
+    grads: tuple[float, ...]
+
+
+@final
+class Op:
+    """One operation: arrays are positional, everything else is a keyword parameter.
+
+    name      as in PyTorch where PyTorch has it
+    args      names of the array arguments; a name "*xs" takes the rest
+    params    keyword parameters with their defaults
+    impl      the kernel: a name that NumPy and jax.numpy share ("special.erf": SciPy's and JAX's), or `f(xp, *arrays, **params)`
+    numpy     the NumPy kernel, where it is not `impl`: a name or `f(*arrays, **params)`
+    rule      shape-and-dtype rule
+    vjp       gradient rule of each differentiable argument, in the op language
+    traits    algebraic facts
+    domain    (low, high) of each argument for samples, where the op is smooth
+    kinks     subgradient conventions
+    ref       independent reference: a dotted name, or a function of arrays and parameters
+    samples   inputs for the derived tests of ops with parameters (graphc.ops.samples)
+    flops     (avals, result aval, params) -> number of scalar operations
+    check     validity test of input values, where only the data decides (zero divisors, indices)
+    label     name of the tape node, without "Backward0"
+    """
+
+    __slots__ = (
+        "args", "check", "doc", "domain", "flops", "impl", "kernel", "kinks", "label", "name", "numpy", "params",
+        "ref", "rule", "samples", "traits", "variadic", "vjp",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        args: str,
+        *,
+        impl: str | Callable[..., Any],
+        rule: Rule,
+        params: Mapping[str, Any] | None = None,
+        numpy: str | Callable[..., Any] | None = None,
+        vjp: Mapping[str, Callable[..., Any]] | None = None,
+        traits: Trait = Trait.NONE,
+        domain: Any = None,
+        kinks: tuple[Kink, ...] = (),
+        ref: str | Callable[..., Any] | None = None,
+        samples: tuple[Any, ...] = (),
+        flops: Callable[[list[Aval], Aval, Mapping[str, Any]], int] | None = None,
+        check: Check | None = None,
+        label: str | None = None,
+        doc: str = "",
+    ):
+        self.name = name
+        self.args = tuple(args.replace("*", "").split())
+        self.variadic = "*" in args
+        self.params = MappingProxyType(dict(params or {}))
+        self.impl = impl
+        self.numpy = numpy
+        self.rule = rule
+        self.vjp = MappingProxyType({arg: self._vjp(arg, fn) for arg, fn in (vjp or {}).items()})
+        self.traits = traits
+        self.domain = domain
+        self.kinks = kinks
+        self.ref = ref
+        self.samples = samples
+        self.flops = flops
+        self.check = check
+        self.label = label or "".join(part.capitalize() for part in name.split("_"))
+        self.doc = doc
+        self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)
+
+    def _vjp(self, arg: str, fn: Callable[..., Any]) -> Vjp:
+        code = fn.__code__
+        names = code.co_varnames[1 : code.co_argcount]  # the first parameter is F
+        known = {"g", "r", *self.args, *self.params}
+        known |= {f"{a}_{what}" for a in self.args for what in ("shape", "dtype")}
+        if self.variadic:
+            known.add("position")  # which of the variadic operands the gradient is for
+        if arg not in self.args:
+            raise RegistryError(f"{self.name}: vjp for '{arg}', which is not an argument (arguments: {self.args})")
+        if unknown := [n for n in names if n not in known]:
+            raise RegistryError(f"{self.name}: vjp of '{arg}' asks for {unknown}; it may ask for {sorted(known)}")
+        return Vjp(fn, names)
+
+    @property
+    def pointwise(self) -> bool:
+        return self.rule.pointwise
+
+    @property
+    def differentiable(self) -> bool:
+        return bool(self.vjp)
+
+    def arg_of(self, index: int) -> str:
+        """The argument name that operand number `index` belongs to."""
+        return self.args[min(index, len(self.args) - 1)]
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self):
+        return _lookup, (self.name,)
+
+
+class Check(NamedTuple):
+    """A run-time validity test. `ok(xp, *arrays, **params)` is a boolean scalar; when it is false, `error(message)` is raised."""
+
+    ok: Callable[..., Any]
+    error: type[Exception]
+    message: str
+
+
+class Registry(Mapping[str, Op]):
+    """All ops by name. Subscribers hear of every op, past and future."""
+
+    def __init__(self):
+        self._ops: dict[str, Op] = {}
+        self._subscribers: list[Callable[[Op], None]] = []
+
+    def add(self, new: Op) -> Op:
+        if new.name in self._ops:
+            raise RegistryError(f"op '{new.name}' is declared twice")
+        self._ops[new.name] = new
+        for hear in self._subscribers:
+            hear(new)
+        return new
+
+    def remove(self, name: str) -> None:
+        """Forget an op (for tests that declare their own)."""
+        del self._ops[name]
+
+    def subscribe(self, hear: Callable[[Op], None]) -> None:
+        self._subscribers.append(hear)
+        for known in self._ops.values():
+            hear(known)
+
+    def __getitem__(self, name: str) -> Op:
+        return self._ops[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ops)
+
+    def __len__(self) -> int:
+        return len(self._ops)
+
+
+OPS = Registry()
+
+
+def op(name: str, args: str, **declaration: Any) -> Op:
+    """Declare an op and register it. See `Op` for the fields.
+
+    >>> from graphc.ops.rules import pointwise_float
+    >>> cube_root = op("cube_root_doc", "x", impl="cbrt", rule=pointwise_float,
+    ...                vjp=dict(x=lambda F, g, r: g / (3 * r * r)), domain=(0.5, 4.0), ref="scipy.special.cbrt")
+    >>> cube_root.kernel(np.array([8.0]))
+    array([2.])
+    >>> OPS.remove("cube_root_doc")
+    """
+    return OPS.add(Op(name, args, **declaration))
+
+
+def _lookup(name: str) -> Op:
+    return OPS[name]
+
+
+def resolve_numpy(impl: str | Callable[..., Any], *, shared: bool) -> Callable[..., Any]:
+    """The NumPy kernel that `impl` names. A function shared by the backends gets NumPy as its first argument."""
+    if isinstance(impl, str):
+        if impl.startswith("special."):
+            return _lazy_special(impl.removeprefix("special."))
+        return getattr(np, impl)
+    if not shared:
+        return impl
+
+    def kernel(*arrays: Any, **params: Any) -> Any:
+        return impl(np, *arrays, **params)
+
+    return kernel
+
+
+def _lazy_special(name: str) -> Callable[..., Any]:
+    """A function of scipy.special that imports SciPy at its first call: `import eager` stays light."""
+    resolved: list[Callable[..., Any]] = []
+
+    def kernel(*arrays: Any) -> Any:
+        if not resolved:
+            import scipy.special
+
+            resolved.append(getattr(scipy.special, name))
+        return resolved[0](*arrays)
+
+    return kernel
