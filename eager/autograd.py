@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from eager import tape
-from eager.dispatch import share
 from eager.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from eager.language import E
 from eager.state import current_interpreter
 from eager.tensor import Tensor
+from graphc.ops.gradient import share
 
 __all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
 

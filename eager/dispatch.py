@@ -16,8 +16,8 @@ from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor
 from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar
+from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
-from graphc.ops.movement import sum_to
 from graphc.ops.spec import OPS, Op
 
 cast = OPS["cast"]
@@ -94,46 +94,9 @@ def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result:
     if not live:
         return
     wanted = {name for i, _ in live for name in op.vjp[op.arg_of(i)].names}
-    values = saved_values(op, wanted, [t._d for t in tensors], result._d, params)
+    values = rule_values(op, wanted, [t._d for t in tensors], result._d, params)
     shapes = [(i, t._d.shape) for i, t in live]
     result._n = [-next(sequence), None, backward, (op, params, values, shapes), *(t._n for _, t in live)]
-
-
-def saved_values(
-    op: Op, wanted: set[str], arrays: Sequence[Any], result: Any, params: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The values of the names that gradient rules ask for, from one call's operands and result."""
-    values: dict[str, Any] = {}
-    for name in wanted:
-        if name in ("g", "position"):
-            continue
-        if name == "r":
-            values[name] = result
-        elif name in params:
-            values[name] = params[name]
-        else:
-            base, what = (name, None) if name in op.args else name.rsplit("_", 1)
-            k = op.args.index(base)
-            picked = list(arrays[k:]) if op.variadic and k == len(op.args) - 1 else arrays[k]
-            if what is None:
-                values[name] = picked
-            else:
-                values[name] = [getattr(a, what) for a in picked] if isinstance(picked, list) else getattr(picked, what)
-    return values
-
-
-def share(
-    language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], shape: tuple[int, ...] | None
-) -> Any:
-    """What operand number `index` of `op` gets of the cotangent `g`, by the op's rule, in any op language.
-
-    `shape` is the operand's, if it may have been broadcast.
-    """
-    vjp = op.vjp[op.arg_of(index)]
-    position = index - (len(op.args) - 1)
-    arguments = [g if n == "g" else position if n == "position" else values[n] for n in vjp.names]
-    d = vjp.fn(language, *arguments)
-    return d if shape is None or d.shape == shape else sum_to(language, d, shape)
 
 
 def backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:

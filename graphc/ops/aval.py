@@ -24,7 +24,8 @@ class Aval(NamedTuple):
         return size_of(self.shape)
 
     def __str__(self) -> str:
-        return f"{SHORT_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
+        extents = f"[{','.join(map(str, self.shape))}]" if self.shape else ""
+        return SHORT_NAMES[self.dtype] + extents
 
 
 def size_of(shape: tuple[int, ...]) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops.aval import Aval
+from graphc.ops.aval import Aval, Literal, aval_of
 from graphc.ops.dtypes import promote_types
 from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same
 from graphc.ops.samples import Sample
@@ -221,3 +221,6 @@ arange = op("arange", "", params={"shape": (), "start": 0, "step": 1, "dtype": N
             + xp.asarray(start, dtype),
             samples=(Sample(shape=(5,), start=2, step=3, dtype=np.dtype(np.int64)),),
             ref=lambda shape, start, step, dtype: np.array([start + i * step for i in range(shape[0])], dtype))  # fmt: skip
+constant = op("constant", "", params={"value": None}, impl=lambda xp, value: xp.asarray(value.array),
+              rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
+              samples=(Sample(value=Literal(np.array([1.5, -0.0]))),), ref=lambda value: np.array(value.array.tolist()))  # fmt: skip

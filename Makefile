@@ -1,0 +1,36 @@
+# Needs make and Python 3.11 or newer; everything else is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_FLAGS ?= -n 2 --dist worksteal -m "not timing"
+
+.PHONY: test lint format bench demo clean
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -m timing
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m pytest benchmarks --benchmark-only
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/digits.py
+	@echo "open report/index.html"
+
+clean:
+	rm -rf $(VENV) report build dist *.egg-info .pytest_cache .ruff_cache .benchmarks .hypothesis
+
+# A stamp for each set of extras: pip runs again only when pyproject.toml has changed.
+$(VENV)/.%: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,103 @@
+"""Bringing arguments to the registry's form: non-negative axes, tuples of sizes, NumPy dtypes. Raises PyTorch's errors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eager import dtypes
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.ops.rules import normalize_axis
+
+Axes = tuple[int, ...]
+
+ALL_AXES: tuple[Axes, ...] = tuple(tuple(range(n)) for n in range(65))  # by number of dimensions; NumPy has 64 at most
+
+NOT_TENSOR = "{name}(): argument '{argument}' (position {position}) must be Tensor, not {kind}"
+
+
+def shape_of(x: Any, name: str, argument: str = "input", position: int = 1) -> tuple[int, ...]:
+    """The shape of `x` as a plain tuple. Raises PyTorch's TypeError if `x` is no Tensor."""
+    try:
+        return x._d.shape
+    except AttributeError:
+        kind = type(x).__name__
+        raise TypeError(NOT_TENSOR.format(name=name, argument=argument, position=position, kind=kind)) from None
+
+
+def axis_of(dim: Any, ndim: int) -> int:
+    """`dim` counted from the front; a 0-d tensor counts as 1-d. Raises IndexError if it is out of range."""
+    if dim.__class__ is int and 0 <= dim < ndim:
+        return dim
+    return normalize_axis(operator.index(dim), ndim)
+
+
+def axes_of(dim: Any, ndim: int) -> Axes:
+    """`dim` (an int, a sequence, or None for all) as a tuple of axes; () for a 0-d tensor.
+
+    Raises IndexError for a dim out of range, RuntimeError for one given twice.
+    """
+    if dim is None:
+        return ALL_AXES[ndim]
+    if dim.__class__ is int:
+        axis = axis_of(dim, ndim)
+        return (axis,) if ndim else ()
+    if not isinstance(dim, Sequence):
+        return axes_of(operator.index(dim), ndim)
+    if not dim:
+        return ALL_AXES[ndim]
+    axes = tuple(axis_of(d, ndim) for d in dim)
+    for i, axis in enumerate(axes):
+        if axis in axes[:i]:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return axes if ndim else ()
+
+
+def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """`f(2, 3)`, `f((2, 3))` and `f(torch.Size([2, 3]))` alike: `sizes` is what `*sizes` collected."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = sizes[0]
+    try:
+        return tuple(map(operator.index, sizes))
+    except TypeError:
+        kinds = ", ".join(type(n).__name__ for n in sizes)
+        raise TypeError(f"sizes must be ints, but got ({kinds})") from None
+
+
+def inferred_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """`sizes` with a -1 replaced by what makes `count` elements. Raises RuntimeError if nothing does."""
+    if -1 not in sizes and min(sizes, default=0) >= 0:
+        return sizes
+    known = 1
+    for n in sizes:
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n}")
+        if n != -1:
+            known *= n
+    if sizes.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if known == 0 and count == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified dimension size -1 "
+            "can be any value and is ambiguous"
+        )
+    if known == 0 or count % known:
+        raise RuntimeError(f"shape '{list(sizes)}' is invalid for input of size {count}")
+    return tuple(count // known if n == -1 else n for n in sizes)
+
+
+def cast_to(x: Tensor, dtype: Any) -> Tensor:
+    """`x` in the torch dtype `dtype`, itself if it has it or `dtype` is None; the cast is recorded."""
+    if dtype is None:
+        return x
+    wanted = dtypes.to_numpy(dtype)
+    return x if x._dtype() == wanted else E.cast(x, dtype=wanted)
+
+
+def as_operand(x: Any, like: Tensor) -> Tensor:
+    """A Python scalar as a 0-d Tensor of the dtype of `like`; a Tensor unchanged."""
+    return x if isinstance(x, Tensor) else Tensor._wrap(np.array(x, like._dtype()))

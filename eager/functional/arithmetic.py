@@ -1,0 +1,141 @@
+"""Pointwise functions with more than an op's operands: `alpha=`, `rounding_mode=`, bounds, weights, tolerances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eager.functional.arguments import shape_of
+from eager.functional.casts import FLOAT64
+from eager.language import E
+from eager.tensor import Tensor
+
+ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
+NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
+NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
+ROUNDING = "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'"
+
+
+def kind_of(x: Any) -> str:
+    """The kind of a tensor's or number's dtype: "b", "i" (and "u"), "f" or "c"."""
+    if isinstance(x, Tensor):
+        return x._dtype().kind
+    return "b" if isinstance(x, bool) else "i" if isinstance(x, int) else "c" if isinstance(x, complex) else "f"
+
+
+def scaled(x: Any, alpha: Any, target: Any) -> Any:
+    """`alpha * x`, for an operand that is added to `target`."""
+    if kind_of(alpha) in "fc" and kind_of(target) in "iub" and kind_of(x) in "iub":
+        raise RuntimeError(ALPHA)
+    return E.mul(x, alpha) if isinstance(x, Tensor) else x * alpha
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input + alpha * other. As `torch.add`."""
+    return E.add(input, other) if alpha.__class__ is int and alpha == 1 else E.add(input, scaled(other, alpha, input))
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input - alpha * other. As `torch.sub`."""
+    return E.sub(input, other) if alpha.__class__ is int and alpha == 1 else E.sub(input, scaled(other, alpha, input))
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha * input. As `torch.rsub`."""
+    return sub(other, input, alpha=alpha)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other; rounded towards zero ("trunc") or down ("floor") on request. As `torch.div`."""
+    if rounding_mode is None:
+        return E.div(input, other)
+    if rounding_mode == "floor":
+        return E.floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError(ROUNDING.format(rounding_mode))
+    if kind_of(input) in "fc" or kind_of(other) in "fc":
+        return E.trunc(E.div(input, other))
+    quotient = E.floor_divide(input, other)
+    inexact = E.ne(E.mul(quotient, other), input)
+    return E.add(quotient, E.logical_and(inexact, E.lt(quotient, 0)))
+
+
+def power(input: Any, exponent: Any) -> Tensor:
+    """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer exponent."""
+    number = exponent.__class__ is int or exponent.__class__ is float
+    if number and isinstance(input, Tensor):
+        kind = input._dtype().kind
+        if exponent == 2 and kind in "fc":
+            return E.square(input)
+        if exponent.__class__ is int and exponent < 0 and kind in "iub":
+            raise RuntimeError(NEGATIVE_POWER)
+    return E.pow(input, exponent)
+
+
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """input ** exponent, computed in float64. As `torch.float_power`."""
+    base, up = (E.cast(x, dtype=FLOAT64) if isinstance(x, Tensor) else float(x) for x in (input, exponent))
+    return power(base, up)
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`input` limited to [min, max], numbers or tensors; nan stays nan, the gradient at a bound is 1. As `torch.clamp`."""
+    shape_of(input, "clamp")
+    if min is None and max is None:
+        raise RuntimeError(NO_BOUND)
+    result = input
+    if min is not None:
+        result = E.where(E.lt(result, min), min, result)
+    if max is not None:
+        result = E.where(E.gt(result, max), max, result)
+    return result
+
+
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """`input`, at least `min`. As `torch.clamp_min`."""
+    return clamp(input, min)
+
+
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """`input`, at most `max`. As `torch.clamp_max`."""
+    return clamp(input, None, max)
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """input + value * tensor1 * tensor2. As `torch.addcmul`."""
+    return E.add(input, E.mul(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """input + value * tensor1 / tensor2. As `torch.addcdiv`."""
+    return E.add(input, E.div(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
+
+
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """input + weight * (end - input), counted from the nearer end, as `torch.lerp` does."""
+    way = E.sub(end, input)
+    if not isinstance(weight, Tensor):
+        return E.add(input, E.mul(way, weight)) if abs(weight) < 0.5 else E.sub(end, E.mul(way, 1 - weight))
+    from_start = E.add(input, E.mul(weight, way))
+    return E.where(E.lt(E.abs(weight), 0.5), from_start, E.sub(end, E.mul(way, E.sub(1, weight))))
+
+
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """|input - other| <= atol + rtol * |other|, elementwise, or equal. As `torch.isclose`."""
+    bound = E.add(E.mul(E.abs(other), rtol), atol)
+    distance = E.abs(E.sub(input, other))
+    close = E.logical_or(E.eq(input, other), E.logical_and(E.le(distance, bound), E.isfinite(distance)))
+    if equal_nan:
+        close = E.logical_or(close, E.logical_and(E.isnan(input), E.isnan(other)))
+    return close
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether `isclose` holds everywhere. As `torch.allclose`."""
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array().all())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether the two have the same shape and elements. As `torch.equal`."""
+    if shape_of(input, "equal") != shape_of(other, "equal", "other", 2):
+        return False
+    return bool(E.eq(input, other)._array().all())

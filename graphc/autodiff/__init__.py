@@ -1,0 +1,5 @@
+"""Gradients of graphs, as graphs."""
+
+from graphc.autodiff.reverse import gradients, pullback
+
+__all__ = ["gradients", "pullback"]

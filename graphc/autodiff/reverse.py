@@ -1,0 +1,120 @@
+"""Reverse mode as a graph transform: the gradient rules of the ops, emitted as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from graphc.errors import GraphError
+from graphc.ir import Builder, Graph, Node, Ref, Symbol
+from graphc.ops.dtypes import is_inexact
+from graphc.ops.gradient import rule_values, share
+
+
+def pullback(
+    builder: Builder,
+    cotangents: Mapping[int, Symbol],
+    wrt: Collection[int],
+    recorded: Collection[int] | None = None,
+) -> dict[int, Symbol]:
+    """Append to `builder` the gradients of the nodes `wrt`, given the cotangents of other nodes.
+
+    recorded: the ids that gradients may flow through (None: all). Returns id -> gradient, for those of `wrt` that the
+    cotangents reach. Contributions are added in the order in which the tape adds them, last user first.
+    """
+    nodes = list(builder.nodes.values())
+    targets = frozenset(wrt)
+    reaches = set(targets)  # nodes whose value depends on a target
+    passes: set[int] = set()  # nodes that hand gradients on to operands
+    for node in nodes:
+        vjp = node.op.vjp
+        if vjp and (recorded is None or node.id in recorded):
+            for k, operand in enumerate(node.inputs):
+                if operand in reaches and node.op.arg_of(k) in vjp and is_inexact(builder.nodes[operand].aval.dtype):
+                    reaches.add(node.id)
+                    passes.add(node.id)
+                    break
+    grads = {id: g for id, g in cotangents.items() if id in reaches}
+    where, scope = builder.where, builder.scope
+    for node in reversed(nodes):
+        if node.id not in passes or node.id not in grads:
+            continue
+        g = grads[node.id] if node.id in targets else grads.pop(node.id)
+        builder.where, builder.scope = node.where, node.scope
+        for operand, d in _shares(builder, node, g, reaches):
+            old = grads.get(operand)
+            grads[operand] = d if old is None else old + d
+    builder.where, builder.scope = where, scope
+    return {id: grads[id] for id in wrt if id in grads}
+
+
+def _shares(builder: Builder, node: Node, g: Symbol, reaches: Collection[int]) -> list[tuple[int, Symbol]]:
+    op, nodes = node.op, builder.nodes
+    live = [
+        (k, i)
+        for k, i in enumerate(node.inputs)
+        if i in reaches and op.arg_of(k) in op.vjp and is_inexact(nodes[i].aval.dtype)
+    ]
+    wanted = {name for k, _ in live for name in op.vjp[op.arg_of(k)].names}
+    operands = [builder.symbol(i) for i in node.inputs] if wanted else []
+    values = rule_values(op, wanted, operands, Symbol(builder, node.id, node.aval), node.params)
+    return [(i, share(builder.language, op, k, g, values, nodes[i].aval.shape)) for k, i in live]
+
+
+def gradients(
+    graph: Graph, wrt: Collection[str] | None = None, *, values: bool = False, cotangents: bool = False
+) -> Graph:
+    """The graph that computes the gradients of `graph`'s outputs with respect to the inputs named in `wrt`.
+
+    wrt         input names; None for every input of floating dtype
+    values      also return the outputs: the result is then (original result, gradients)
+    cotangents  take the cotangent of each output as an extra input `ct_<i>`; otherwise there must be exactly one
+                output, with one element, whose cotangent is 1
+
+    The result is a dict from name to gradient; an input that the outputs do not depend on has gradient zero.
+    Raises GraphError for an unknown or non-floating input, or for an output that cannot be differentiated.
+
+    >>> import eager as torch, graphc
+    >>> g = graphc.trace(lambda x: x * x, torch.tensor(3.0))
+    >>> graphc.gradients(g)(3.0 + torch.zeros(()).numpy())
+    {'x': array(6., dtype=float32)}
+    """
+    by_name = {graph.nodes[id].params["name"]: id for id in graph.inputs}
+    if wrt is None:
+        wrt = [name for name, id in by_name.items() if is_inexact(graph.nodes[id].aval.dtype)]
+    for name in wrt:
+        if name not in by_name:
+            raise GraphError(f"gradients: '{name}' is not an input of {graph.name} (inputs: {', '.join(by_name)})")
+        if not is_inexact(graph.nodes[by_name[name]].aval.dtype):
+            raise GraphError(f"gradients: input '{name}' is {graph.nodes[by_name[name]].aval}, which has no gradient")
+    builder = Builder(graph.nodes)
+    builder.inputs = list(graph.inputs)
+    seeds = _seeds(graph, builder, cotangents)
+    targets = {name: by_name[name] for name in wrt}
+    found = pullback(builder, seeds, list(targets.values()))
+    grads = {name: Ref(_gradient(builder, found, id).id) for name, id in targets.items()}
+    result: Any = (graph.result, grads) if values else grads
+    return builder.graph(f"{graph.name}_gradients", result)
+
+
+def _seeds(graph: Graph, builder: Builder, cotangents: bool) -> dict[int, Symbol]:
+    outputs = list(dict.fromkeys(i for i in graph.outputs if is_inexact(graph.nodes[i].aval.dtype)))
+    if not outputs:
+        raise GraphError(f"gradients: no output of {graph.name} has a floating dtype")
+    if cotangents:
+        return {id: builder.input(f"ct_{k}", graph.nodes[id].aval) for k, id in enumerate(outputs)}
+    if len(outputs) != 1 or graph.nodes[outputs[0]].aval.size != 1:
+        what = ", ".join(str(graph.nodes[i].aval) for i in outputs)
+        raise GraphError(
+            f"gradients: grad can be implicitly created only for scalar outputs, and {graph.name} returns {what}. "
+            "Remedy: reduce the result to one number, or pass cotangents=True."
+        )
+    aval = graph.nodes[outputs[0]].aval
+    return {outputs[0]: builder.language.full(shape=aval.shape, value=1, dtype=aval.dtype)}
+
+
+def _gradient(builder: Builder, found: Mapping[int, Symbol], id: int) -> Symbol:
+    if id in found:
+        return found[id]
+    aval = builder.nodes[id].aval
+    return builder.language.full(shape=aval.shape, value=0, dtype=aval.dtype)

@@ -1,0 +1,148 @@
+"""Making graphs: a Builder appends nodes, a Symbol stands for the value of one, `Language` is the op language on Symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from graphc.ir.graph import INPUT, Graph, Node
+from graphc.ops import OPS, Literal, Op
+from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import of_scalar
+from graphc.ops.interpret import operand_dtype, with_defaults
+from graphc.ops.operators import OperatorMixin
+
+_CAST = OPS["cast"]
+_CONSTANT = OPS["constant"]
+_NO_PARAMS: Mapping[str, Any] = {}
+
+
+@final
+class Symbol(OperatorMixin):
+    """The value of a node of a graph under construction. It has Python's operators, a shape and a dtype, and no values."""
+
+    __slots__ = ("aval", "builder", "id")
+
+    def __init__(self, builder: Builder, id: int, aval: Aval):
+        self.builder = builder
+        self.id = id
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    def _apply(self, name: str, *operands: Any) -> Symbol:
+        return self.builder.apply(OPS[name], operands, _NO_PARAMS)
+
+    def __repr__(self) -> str:
+        return f"<Symbol v{self.id}: {self.aval}>"
+
+
+@final
+class Builder:
+    """A graph under construction.
+
+    `where` and `scope` are stamped on every node that is appended; set them before.
+    """
+
+    def __init__(self, nodes: Mapping[int, Node] | None = None):
+        self.nodes: dict[int, Node] = dict(nodes or {})
+        self.next_id = max(self.nodes, default=-1) + 1
+        self.inputs: list[int] = []
+        self.where = ""
+        self.scope = ""
+        self._constants: dict[Literal, Symbol] = {}
+        self.language = Language(self)
+
+    def symbol(self, id: int) -> Symbol:
+        """The Symbol of an existing node."""
+        return Symbol(self, id, self.nodes[id].aval)
+
+    def input(self, name: str, aval: Aval) -> Symbol:
+        """Append an input."""
+        symbol = self._append(INPUT, (), {"name": name}, aval)
+        self.inputs.append(symbol.id)
+        return symbol
+
+    def constant(self, value: Any, dtype: np.dtype | None = None) -> Symbol:
+        """The node of a constant; equal constants share one."""
+        literal = Literal(np.asarray(value, dtype))
+        known = self._constants.get(literal)
+        if known is None:
+            known = self._append(_CONSTANT, (), {"value": literal}, aval_of(literal.array))
+            self._constants[literal] = known
+        return known
+
+    def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Symbol:
+        """Append `op` on Symbols and Python scalars, which are promoted as PyTorch does. Raises the op's own errors."""
+        symbols = self.promote(op, operands)
+        return self.emit(op, symbols, with_defaults(op, params) if op.params or params else _NO_PARAMS)
+
+    def emit(self, op: Op, operands: Sequence[Symbol], params: Mapping[str, Any]) -> Symbol:
+        """Append `op` on operands that are already promoted, with complete parameters."""
+        aval = op.rule.infer(op, [s.aval for s in operands], params)
+        return self._append(op, tuple([s.id for s in operands]), params, aval)
+
+    def promote(self, op: Op, operands: Sequence[Any]) -> Sequence[Symbol]:
+        """The operands as Symbols of the dtype that `op` computes in."""
+        rule = op.rule
+        if not rule.promote:
+            return [self._lift(x) for x in operands]
+        first = rule.first
+        if len(operands) - first == 1 and isinstance(operands[first], Symbol) and operands[first].aval.dtype.kind == "f":
+            return operands
+        dtype = operand_dtype(op, [_rank(x) for x in operands])
+        assert dtype is not None
+        return [x if i < first else self._convert(x, dtype) for i, x in enumerate(operands)]
+
+    def _convert(self, x: Any, dtype: np.dtype) -> Symbol:
+        if not isinstance(x, Symbol):
+            return self.constant(x, dtype)
+        return x if x.aval.dtype == dtype else self.emit(_CAST, (x,), {"dtype": dtype})
+
+    def _lift(self, x: Any) -> Symbol:
+        return x if isinstance(x, Symbol) else self.constant(x, of_scalar(x) if np.ndim(x) == 0 else None)
+
+    def _append(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any], aval: Aval) -> Symbol:
+        id = self.next_id
+        self.next_id = id + 1
+        self.nodes[id] = Node(id, op, inputs, params, aval, self.where, self.scope)
+        return Symbol(self, id, aval)
+
+    def graph(self, name: str, result: Any, inputs: Iterable[int] | None = None) -> Graph:
+        """The graph built so far."""
+        return Graph(name, self.nodes, tuple(self.inputs if inputs is None else inputs), result)
+
+
+def _rank(x: Any) -> tuple[np.dtype, int]:
+    if isinstance(x, Symbol):
+        return x.aval.dtype, 2 if x.aval.shape else 1
+    return of_scalar(x), 0
+
+
+@final
+class Language:
+    """Attributes are ops, as functions of Symbols and scalars that append to one builder."""
+
+    def __init__(self, builder: Builder):
+        self._builder = builder
+
+    def __getattr__(self, name: str) -> Callable[..., Symbol]:
+        try:
+            op = OPS[name]
+        except KeyError:
+            raise AttributeError(f"no op named '{name}'") from None
+        builder = self._builder
+
+        def emit(*operands: Any, **params: Any) -> Symbol:
+            return builder.apply(op, operands, params)
+
+        self.__dict__[name] = emit
+        return emit

@@ -1,0 +1,231 @@
+"""Node and Graph: a program as an immutable value. The one importer of networkx, with `draw` and `check` beside it.
+
+`Node.inputs` is the truth; the edges of `Graph.nx` are derived from it (an ordered tuple keeps `mul(x, x)`, which
+would be a single edge). Ids are integers without meaning: two graphs are equal when they differ only in ids,
+source locations and scopes. Constants compare by bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import networkx as nx
+import numpy as np
+
+from graphc.ops import Op, Rule
+from graphc.ops.aval import Aval
+from graphc.ops.interpret import run_kernel
+
+# The op of a graph's inputs. It is not in the registry: no rule, pass or fuzzer has anything to do with it.
+INPUT = Op("input", "", impl=lambda xp, name: None, rule=Rule(lambda op, avals, params: Aval((), np.dtype(bool))),
+           params={"name": ""})  # fmt: skip
+
+
+class Ref(NamedTuple):
+    """The place of a node's value in a graph's result."""
+
+    id: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One operation: `op` applied to the values of `inputs` with `params`, giving an array of `aval`.
+
+    where: the user's file and line, "model.py:12"; scope: the module path, "encoder.0"; either may be empty.
+    """
+
+    id: int
+    op: Op
+    inputs: tuple[int, ...]
+    params: Mapping[str, Any]
+    aval: Aval
+    where: str = ""
+    scope: str = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    def key(self, inputs: tuple[int, ...]) -> tuple[Any, ...]:
+        """What identifies the computation on `inputs`: equal keys, equal values. Parameters keep their types (1 is not True)."""
+        params = tuple((name, type(value), value) for name, value in self.params.items())
+        return (self.op, inputs, params, self.aval.dtype)
+
+
+@final
+class Graph:
+    """A program: inputs, nodes in an order in which they can be computed, and a result.
+
+    name     a Python identifier
+    nodes    id -> Node, in topological order, inputs included
+    inputs   ids of the input nodes, in the order of the arguments
+    result   what the program returns: `Ref`s to nodes, in any nest of tuples, lists and dicts, among static values
+    """
+
+    def __init__(self, name: str, nodes: Mapping[int, Node], inputs: tuple[int, ...], result: Any):
+        self.name = name
+        self.nodes = nodes
+        self.inputs = inputs
+        self.result = result
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """The ids of the result's nodes, in order of appearance; an id may appear twice."""
+        return tuple(ref.id for ref in refs_of(self.result))
+
+    @cached_property
+    def nx(self) -> nx.DiGraph:
+        """The graph as a frozen `networkx.DiGraph`: ids as keys, the Node under "node", an edge from operand to user."""
+        graph = nx.DiGraph(name=self.name)
+        graph.add_nodes_from((id, {"node": node}) for id, node in self.nodes.items())
+        graph.add_edges_from((operand, id) for id, node in self.nodes.items() for operand in node.inputs)
+        return nx.freeze(graph)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        return tuple(self.nodes[id].params["name"] for id in self.inputs)
+
+    def input_avals(self) -> tuple[Aval, ...]:
+        return tuple(self.nodes[id].aval for id in self.inputs)
+
+    def users(self) -> dict[int, list[int]]:
+        """For each id, the ids of the nodes that read it (once for each time they do)."""
+        users: dict[int, list[int]] = {id: [] for id in self.nodes}
+        for id, node in self.nodes.items():
+            for operand in node.inputs:
+                users[operand].append(id)
+        return users
+
+    def operations(self) -> Iterator[Node]:
+        """The nodes that are not inputs, in order."""
+        return (node for node in self.nodes.values() if node.op is not INPUT)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __call__(self, *arrays: Any) -> Any:
+        """Run the graph on NumPy, node by node. Returns the result with ndarrays in place of nodes."""
+        values = self.evaluate(*arrays)
+        return fill(self.result, values)
+
+    def evaluate(self, *arrays: Any) -> dict[int, np.ndarray]:
+        """The value of every node, computed on NumPy. Raises TypeError or ValueError for arguments that do not fit."""
+        values = dict(zip(self.inputs, self.bind(arrays), strict=True))
+        for node in self.operations():
+            operands = [values[i] for i in node.inputs]
+            if node.op.check is not None and not node.op.check.ok(np, *operands, **node.params):
+                raise node.op.check.error(f"{node.op.check.message} (at {node.where or 'unknown line'})")
+            values[node.id] = run_kernel(node.op, operands, node.params)
+        return values
+
+    def bind(self, arrays: tuple[Any, ...]) -> list[np.ndarray]:
+        """The arguments as ndarrays. Raises if their number, a shape or a dtype is not what the graph was made for."""
+        if len(arrays) != len(self.inputs):
+            names = ", ".join(self.input_names)
+            raise TypeError(f"{self.name}() takes {len(self.inputs)} arrays ({names}) but {len(arrays)} were given")
+        bound = []
+        for id, given in zip(self.inputs, arrays, strict=True):
+            node, array = self.nodes[id], np.asarray(given)
+            if array.shape != node.shape or array.dtype != node.dtype:
+                raise ValueError(
+                    f"{self.name}(): argument '{node.params['name']}' must be {node.aval}, "
+                    f"got {Aval(array.shape, array.dtype)}"
+                )
+            bound.append(array)
+        return bound
+
+    def canonical(self) -> tuple[Any, ...]:
+        """A hashable value that is the same for graphs that differ only in ids, locations and scopes."""
+        order = [*self.inputs, *(n.id for n in self.operations())]
+        number = {id: i for i, id in enumerate(order)}
+        body = []
+        for id in order:
+            node = self.nodes[id]
+            body.append((*node.key(tuple(number[i] for i in node.inputs)), node.aval.shape))
+        return (self.name, tuple(body), _freeze(rename(self.result, number)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and (self is other or self.canonical() == other.canonical())
+
+    def __hash__(self) -> int:
+        return hash(self.canonical())
+
+    def __str__(self) -> str:
+        from graphc.ir.text import show
+
+        return show(self)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self) - len(self.inputs)} operations>"
+
+    @staticmethod
+    def parse(text: str) -> Graph:
+        """The graph that `str(graph)` printed. Raises ParseError for anything else; never runs code."""
+        from graphc.ir.text import parse
+
+        return parse(text)
+
+    def check(self) -> Graph:
+        """Raise GraphError unless the graph is well formed; returns it."""
+        from graphc.ir.check import check
+
+        return check(self)
+
+    def to_svg(self, title: str = "") -> str:
+        """A drawing of the graph as a standalone SVG document."""
+        from graphc.ir.draw import to_svg
+
+        return to_svg(self, title)
+
+    def _repr_html_(self) -> str:
+        return self.to_svg()
+
+
+# --- results: nests of tuples, lists and dicts
+
+
+def refs_of(result: Any) -> list[Ref]:
+    """The Refs in a result, left to right."""
+    if isinstance(result, Ref):
+        return [result]
+    if isinstance(result, dict):
+        return [ref for value in result.values() for ref in refs_of(value)]
+    if isinstance(result, (tuple, list)):
+        return [ref for value in result for ref in refs_of(value)]
+    return []
+
+
+def fill(result: Any, values: Mapping[int, Any]) -> Any:
+    """`result` with each Ref replaced by its value."""
+    if isinstance(result, Ref):
+        return values[result.id]
+    if isinstance(result, dict):
+        return {key: fill(value, values) for key, value in result.items()}
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*(fill(value, values) for value in result))
+    if isinstance(result, (tuple, list)):
+        return type(result)(fill(value, values) for value in result)
+    return result
+
+
+def rename(result: Any, new: Mapping[int, int]) -> Any:
+    """`result` with each Ref's id looked up in `new`."""
+    return fill(result, {old: Ref(id) for old, id in new.items()})
+
+
+def _freeze(result: Any) -> Any:
+    if isinstance(result, Ref):
+        return ("ref", result.id)
+    if isinstance(result, dict):
+        return ("dict", tuple((key, _freeze(value)) for key, value in result.items()))
+    if isinstance(result, (tuple, list)):
+        return (type(result).__name__, tuple(_freeze(value) for value in result))
+    return (type(result).__name__, result)

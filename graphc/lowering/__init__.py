@@ -1,0 +1,5 @@
+"""Lowering: a graph becomes a JAX function, compiled by XLA. The one importer of jax."""
+
+from graphc.lowering.executable import Executable, lower
+
+__all__ = ["Executable", "lower"]

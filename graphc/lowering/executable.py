@@ -1,0 +1,146 @@
+"""Executable: a graph compiled by XLA, ready to be called."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, final
+
+import jax
+import numpy as np
+
+from graphc.ir.graph import Graph, fill
+from graphc.lowering.source import Source, keep_on_failure
+
+# Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
+# contracts a * b + c into one rounding.
+STRICT = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
+_WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
+
+
+@final
+class Executable:
+    """A compiled graph.
+
+    source   the JAX program, as text
+    graph    what it was lowered from
+    donated  positions of the arguments whose buffers the program takes over
+
+    Call it with one array (ndarray, jax.Array or Tensor) for each input; it returns the graph's result with
+    jax.Arrays in place of nodes. Compilation happens at the first call, or in `compile()`.
+    """
+
+    def __init__(
+        self, graph: Graph, device: str | None, donate: Sequence[int], restore: Mapping[int, int], strict: bool
+    ):
+        self.graph = graph
+        self.donated = tuple(donate)
+        program = Source(graph)
+        self.source = program.text
+        self._checked = program.checked
+        function = program.function()
+        if self._checked and restore:
+            function = keep_on_failure(function, restore)
+        options: Any = STRICT if strict else None
+        # every argument is used or not as the program says: an unused one must not shift the donated positions
+        self._jitted = jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
+        self._device = None if device is None else jax.devices(device)[0]
+        self._wide = any(node.dtype in _WIDE for node in graph.nodes.values())
+        self._plain = not self._wide and self._device is None and not self._checked
+        self.call = self._jitted if self._plain else self._guarded
+
+    def _guarded(self, *arrays: Any) -> tuple[Any, ...]:
+        with ExitStack() as stack:
+            if self._wide:
+                stack.enter_context(jax.enable_x64(True))
+            if self._device is not None:
+                stack.enter_context(jax.default_device(self._device))
+            outputs = self._jitted(*arrays)
+        if not self._checked:
+            return outputs
+        *outputs, failure = outputs
+        if (number := int(failure)) >= 0:
+            raise self._error(number, outputs)
+        return tuple(outputs)
+
+    def _error(self, number: int, outputs: list[Any]) -> Exception:
+        node = self._checked[number]
+        assert node.op.check is not None
+        error = node.op.check.error(f"{node.op.check.message}" + (f" (at {node.where})" if node.where else ""))
+        error.outputs = outputs  # type: ignore[attr-defined]  # donated state, handed back unchanged
+        return error
+
+    def __call__(self, *arrays: Any) -> Any:
+        given = [_raw(a) for a in arrays]
+        for position, a in enumerate(given):
+            if not isinstance(a, jax.Array):
+                given[position] = np.asarray(a)
+        self._fit(given)
+        outputs = self.call(*given)
+        if any(isinstance(a, np.ndarray) for a in given):
+            jax.block_until_ready(outputs)  # a later write to the caller's memory must not reach the program
+        return fill(self.graph.result, dict(zip(self.graph.outputs, outputs, strict=True)))
+
+    def _fit(self, arrays: list[Any]) -> None:
+        graph = self.graph
+        if len(arrays) != len(graph.inputs):
+            names = ", ".join(graph.input_names)
+            raise TypeError(f"{graph.name}() takes {len(graph.inputs)} arrays ({names}) but {len(arrays)} were given")
+        for name, aval, a in zip(graph.input_names, graph.input_avals(), arrays, strict=True):
+            if a.shape != aval.shape or a.dtype != aval.dtype:
+                raise ValueError(
+                    f"{graph.name}(): argument '{name}' must be {aval}, got {np.dtype(a.dtype)}{list(a.shape)}"
+                )
+
+    def compile(self) -> dict[str, float]:
+        """Compile now. Returns seconds spent in JAX's tracing, lowering and XLA: {"trace": ..., "lower": ..., "xla": ...}."""
+        with ExitStack() as stack:
+            if self._wide:
+                stack.enter_context(jax.enable_x64(True))
+            if self._device is not None:
+                stack.enter_context(jax.default_device(self._device))
+            structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.graph.input_avals()]
+            times = [time.perf_counter()]
+            traced = self._jitted.trace(*structs)
+            times.append(time.perf_counter())
+            lowered = traced.lower()
+            times.append(time.perf_counter())
+            lowered.compile()
+            times.append(time.perf_counter())
+        return {name: b - a for name, a, b in zip(("trace", "lower", "xla"), times, times[1:], strict=False)}
+
+    def __repr__(self) -> str:
+        return f"<Executable of {self.graph!r}>"
+
+
+def _raw(a: Any) -> Any:
+    """The array behind a Tensor; anything else as it is."""
+    data = getattr(a, "_d", a)
+    return getattr(data, "array", data)
+
+
+def lower(
+    graph: Graph,
+    device: str | None = None,
+    *,
+    donate: Sequence[int] = (),
+    restore: Mapping[int, int] | None = None,
+    strict: bool = False,
+) -> Executable:
+    """Lower `graph` to one `jax.jit` program.
+
+    device   "cpu", "gpu" or None for JAX's default
+    donate   positions of inputs whose memory the program may reuse
+    restore  output number -> input number: what a donated state falls back to when a run-time check fails
+    strict   keep XLA from changing values (its algebraic simplifier and contraction are off); slower
+
+    >>> import eager as torch, graphc
+    >>> ex = graphc.lower(graphc.trace(lambda x: x.tanh().sum(), torch.zeros(3)))
+    >>> print(ex.source)
+    def lambda_(x):
+        ...
+    >>> float(ex(torch.zeros(3)))
+    0.0
+    """
+    return Executable(graph, device, donate, restore or {}, strict)

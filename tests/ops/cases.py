@@ -1,0 +1,90 @@
+"""Inputs for the tests derived from the registry: an op's own samples, or pointwise ones over its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from graphc.ops import OPS, Op
+from graphc.ops.dtypes import FLOAT64
+from graphc.ops.rules import integral, pointwise_bool
+from graphc.ops.samples import Bools, Floats, Ints, Sample
+
+PARAMETERS: dict[str, dict[str, Any]] = {"cast": {"dtype": FLOAT64}}  # of pointwise ops, which declare no samples
+# one shape an operand, for one, two and three operands
+SHAPES: dict[int, dict[str, tuple[tuple[int, ...], ...]]] = {
+    1: {"plain": ((3, 4),), "scalar": ((),), "empty": ((0, 3),)},
+    2: {
+        "plain": ((3, 4), (3, 4)),
+        "broadcast": ((2, 1, 3), (4, 1)),
+        "row": ((2, 3), (3,)),
+        "scalar": ((2, 3), ()),
+        "scalars": ((), ()),
+        "empty": ((0, 3), (1, 3)),
+    },
+    3: {"plain": ((3, 4), (3, 4), (3, 4)), "broadcast": ((3, 1), (2, 1, 4), ()), "empty": ((0,), (1,), ())},
+}
+
+
+class Case(NamedTuple):
+    """One call of an op. `strided` asks for operands that are not contiguous."""
+
+    op: Op
+    label: str
+    sample: Sample
+    strided: bool = False
+
+    def arrays(self, rng: np.random.Generator, dtype: Any = FLOAT64) -> list[np.ndarray]:
+        """The operands: floats in `dtype`, uniform over the op's domain."""
+        drawn = self.sample.arrays(rng, self.op.domain, dtype)
+        return [_strided(a) for a in drawn] if self.strided else drawn
+
+    @property
+    def id(self) -> str:
+        return f"{self.op.name}-{self.label}"
+
+
+def _strided(array: np.ndarray) -> np.ndarray:
+    """The same values in memory with gaps and in reverse order."""
+    if not array.ndim:
+        return array
+    wide = np.zeros((*array.shape[:-1], array.shape[-1] * 2), array.dtype)
+    view = wide[..., ::-2]
+    view[...] = array
+    return view
+
+
+def _operand(op: Op, index: int, shape: tuple[int, ...]) -> Any:
+    if op.rule is integral:
+        low, high = op.domain or (-8, 8)
+        return Ints(shape, high, low)
+    return Bools(shape) if index < op.rule.first else Floats(shape)
+
+
+def cases_of(op: Op) -> Iterator[Case]:
+    """Every case of `op`."""
+    if op.samples:
+        for sample in op.samples:
+            yield Case(op, repr(sample), sample)
+        return
+    params = PARAMETERS.get(op.name, {})
+    for label, shapes in SHAPES[len(op.args)].items():
+        yield Case(op, label, Sample(*(_operand(op, i, s) for i, s in enumerate(shapes)), **params))
+    plain = SHAPES[len(op.args)]["plain"]
+    sample = Sample(*(_operand(op, i, s) for i, s in enumerate(plain)), **params)
+    yield Case(op, "strided", sample, strided=True)
+    if op.rule is pointwise_bool:
+        yield Case(op, "ties", Sample(*(Ints(s, 2) for s in plain)))
+
+
+def every_case(*, differentiable: bool = False) -> list[Any]:
+    """The cases of every op, as pytest parameters named after op and case."""
+    return [
+        pytest.param(case, id=case.id)
+        for op in OPS.values()
+        if op.differentiable or not differentiable
+        for case in cases_of(op)
+    ]

@@ -1,0 +1,185 @@
+"""Does an op do what its declaration says? Each check raises AssertionError naming the op; none needs the registry."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import FLOAT64
+from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
+from graphc.ops.movement import sum_to
+from graphc.ops.spec import Kink, Op, Trait
+
+Arrays = Sequence[np.ndarray]
+Params = Mapping[str, Any]
+STEP = 1e-4  # truncation ~1e-8 f''' and rounding ~1e-12 f: far below GRADIENT_TOLERANCE, far above a wrong constant
+GRADIENT_TOLERANCE = {"rtol": 2e-6, "atol": 2e-7}
+REFERENCE_TOLERANCE = {"rtol": 1e-11, "atol": 1e-11}
+QUOTIENT_TOLERANCE = {"rtol": 1e-8, "atol": 1e-8}  # references that are difference quotients
+
+
+def promoted(op: Op, arrays: Arrays) -> list[np.ndarray]:
+    """`arrays` in the dtype that `op` computes in."""
+    dtype = operand_dtype(op, [(a.dtype, 2 if a.ndim else 1) for a in arrays])
+    return [a if dtype is None or i < op.rule.first else a.astype(dtype) for i, a in enumerate(arrays)]
+
+
+def infer(op: Op, arrays: Arrays, params: Params) -> Aval:
+    return op.rule.infer(op, [aval_of(a) for a in arrays], params)
+
+
+@np.errstate(all="ignore")  # inf and nan are results like any other
+def evaluate(op: Op, arrays: Arrays, params: Params) -> np.ndarray:
+    return run_kernel(op, arrays, with_defaults(op, params))
+
+
+def check_rule(op: Op, arrays: Arrays, params: Params) -> None:
+    """The shape rule foretells the kernel's shape and dtype, and the kernel writes to no operand."""
+    arrays, params = promoted(op, arrays), with_defaults(op, params)
+    before = [a.tobytes() for a in arrays]
+    foretold = infer(op, arrays, params)
+    found = aval_of(evaluate(op, arrays, params))
+    assert found == foretold, f"{op.name}: the rule says {foretold}, the kernel gives {found}"
+    assert [a.tobytes() for a in arrays] == before, f"{op.name}: the kernel has written to an operand"
+
+
+def check_memory(op: Op, arrays: Arrays, params: Params) -> None:
+    """Only an op with trait VIEW gives a result in the memory of an operand."""
+    result = evaluate(op, arrays, params)
+    shared = any(np.shares_memory(result, a) for a in arrays)
+    assert not shared or Trait.VIEW in op.traits, f"{op.name}: the result shares an operand's memory without Trait.VIEW"
+
+
+def reference_of(op: Op) -> Callable[..., Any]:
+    """The independent reference as a function of arrays; a function of `math` is applied to each element."""
+    assert op.ref is not None, f"{op.name} has no reference"
+    if not isinstance(op.ref, str):
+        return op.ref
+    path = op.ref.split(".")
+    for length in range(len(path) - 1, 0, -1):
+        try:
+            module = importlib.import_module(".".join(path[:length]))
+        except ModuleNotFoundError:
+            continue
+        found = functools.reduce(getattr, path[length:], module)
+        return np.vectorize(found, otypes=[float]) if path[0] == "math" else found
+    raise AssertionError(f"{op.name}: the reference {op.ref} names no module")
+
+
+def check_reference(op: Op, arrays: Arrays, params: Params, tolerance: Mapping[str, float] = REFERENCE_TOLERANCE) -> None:
+    """The kernel agrees with the independent reference: closely for floats, exactly for the rest."""
+    params = with_defaults(op, params)
+    result = evaluate(op, promoted(op, arrays), params)
+    expected = np.asarray(reference_of(op)(*arrays, **params))
+    assert result.shape == expected.shape, f"{op.name}: shape {result.shape}, the reference has {expected.shape}"
+    if result.dtype.kind in "fc":
+        single = result.dtype != FLOAT64
+        close = np.allclose(result, expected, **({"rtol": 1e-6, "atol": 1e-6} if single else tolerance), equal_nan=True)
+    else:
+        close = np.array_equal(result, expected)
+    assert close, f"{op.name}: differs from its reference by up to {_distance(result, expected)}"
+
+
+def _distance(a: np.ndarray, b: np.ndarray) -> Any:
+    return np.max(np.abs(np.asarray(a, float) - np.asarray(b, float)), initial=0.0)
+
+
+@np.errstate(all="ignore")
+def gradient(op: Op, index: int, g: np.ndarray, arrays: Arrays, params: Params) -> np.ndarray:
+    """The op's own gradient rule for operand number `index` and cotangent `g`, with broadcasting undone."""
+    params = with_defaults(op, params)
+    last = len(op.args) - 1
+    groups: dict[str, Any] = dict(zip(op.args, arrays, strict=False))
+    if op.variadic:
+        groups[op.args[last]] = list(arrays[last:])
+    values: dict[str, Any] = {**params, **groups, "g": g, "r": evaluate(op, arrays, params), "position": index - last}
+    for name, value in groups.items():
+        for what in ("shape", "dtype"):
+            many = isinstance(value, list)
+            values[f"{name}_{what}"] = [getattr(v, what) for v in value] if many else getattr(value, what)
+    vjp = op.vjp[op.arg_of(index)]
+    return np.asarray(sum_to(F, vjp.fn(F, *(values[n] for n in vjp.names)), arrays[index].shape))
+
+
+def differentiable_operands(op: Op, arrays: Arrays) -> list[int]:
+    return [i for i, a in enumerate(arrays) if op.arg_of(i) in op.vjp and a.dtype.kind in "fc"]
+
+
+def difference_quotient(function: Callable[[np.ndarray], Any], x: np.ndarray, step: float = STEP) -> np.ndarray:
+    """The gradient of a scalar function of float64 `x`, element by element, by central differences."""
+    result = np.empty(x.shape)
+    for at in np.ndindex(x.shape):
+        up, down = x.copy(), x.copy()
+        up[at] += step
+        down[at] -= step
+        result[at] = (function(up) - function(down)) / (2 * step)
+    return result
+
+
+def check_gradient(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator) -> None:
+    """Every gradient rule agrees with finite differences in float64, under a random cotangent."""
+    g = np.asarray(rng.uniform(0.5, 1.5, evaluate(op, arrays, params).shape))
+    for index in differentiable_operands(op, arrays):
+
+        def loss(x: np.ndarray, index: int = index) -> np.ndarray:
+            return np.sum(g * evaluate(op, [*arrays[:index], x, *arrays[index + 1 :]], params))
+
+        found = gradient(op, index, g, arrays, params)
+        expected = difference_quotient(loss, arrays[index])
+        where = f"{op.name}: the gradient of '{op.arg_of(index)}' (operand {index})"
+        assert found.shape == expected.shape, f"{where} has shape {found.shape}, the operand {expected.shape}"
+        assert np.allclose(found, expected, **GRADIENT_TOLERANCE), (
+            f"{where} differs from finite differences by up to {_distance(found, expected)}:\n"
+            f"rule {found.tolist()}\ndifferences {expected.tolist()}"
+        )
+
+
+def check_kink(op: Op, kink: Kink) -> None:
+    """The gradient rules give the declared subgradients where the derivative jumps."""
+    arrays = [np.array(x) for x in kink.at]
+    found = tuple(float(gradient(op, i, np.array(1.0), arrays, {})) for i in differentiable_operands(op, arrays))
+    assert found == kink.grads, f"{op.name}: subgradients {found} at {kink.at}, declared are {kink.grads}"
+
+
+def check_commutative(op: Op, arrays: Arrays, params: Params) -> None:
+    x, y = arrays
+    same = evaluate(op, [x, y], params).tobytes() == evaluate(op, [y, x], params).tobytes()
+    assert same, f"{op.name} is declared COMMUTATIVE, but swapping its operands changes bits"
+
+
+def check_idempotent(op: Op, arrays: Arrays, params: Params) -> None:
+    once = evaluate(op, arrays, params)
+    assert evaluate(op, [once], params).tobytes() == once.tobytes(), f"{op.name} is declared IDEMPOTENT, but is not"
+
+
+def check_linear(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator, moved: Sequence[int]) -> None:
+    """Linear in the operands numbered `moved`, taken together."""
+    others = [np.asarray(rng.uniform(-1, 1, a.shape)) if i in moved else a for i, a in enumerate(arrays)]
+    mixed = [2.5 * a - 0.75 * b if i in moved else a for i, (a, b) in enumerate(zip(arrays, others, strict=True))]
+    found = evaluate(op, mixed, params)
+    expected = 2.5 * evaluate(op, arrays, params) - 0.75 * evaluate(op, others, params)
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12), f"{op.name} is not linear in operands {list(moved)}"
+
+
+def linear_operands(op: Op, arrays: Arrays) -> list[list[int]]:
+    """The sets of operands that the op's traits declare it linear in; a variadic argument counts as one."""
+    if Trait.BILINEAR in op.traits:
+        return [[0], [1]]
+    if Trait.LINEAR in op.traits:
+        return [list(range(len(arrays))) if op.variadic else [0]]
+    return []
+
+
+def check_traits(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator) -> None:
+    """Every algebraic trait holds on these operands."""
+    if Trait.COMMUTATIVE in op.traits:
+        check_commutative(op, arrays, params)
+    if Trait.IDEMPOTENT in op.traits:
+        check_idempotent(op, arrays, params)
+    for moved in linear_operands(op, arrays):
+        check_linear(op, arrays, params, rng, moved)

@@ -1,0 +1,95 @@
+"""Every op does what its declaration says. Derived from the registry: a new op is tested by being declared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.ops import OPS, Op, Trait
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64
+from graphc.ops.rules import integral
+from tests.ops import checks
+from tests.ops.cases import Case, cases_of, every_case
+
+ALL = every_case()
+SMOOTH = every_case(differentiable=True)
+POINTWISE = [op for op in OPS.values() if op.pointwise and op.rule.promote]
+KINKS = [pytest.param(op, kink, id=f"{op.name}-{kink.at}") for op in OPS.values() for kink in op.kinks]
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, 1e-310, 1e300])
+# references that are difference quotients themselves
+BY_QUOTIENT = {"max_pool2d_pick", "max_pool2d_spread"}
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
+@pytest.mark.parametrize("case", ALL)
+def test_rule_foretells_kernel(case: Case, dtype: np.dtype, rng: np.random.Generator):
+    checks.check_rule(case.op, case.arrays(rng, dtype), case.sample.params)
+
+
+@pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
+@pytest.mark.parametrize("kinds", ["ii", "if", "fi", "bi", "ib"])
+def test_rule_foretells_kernel_after_promotion(op: Op, kinds: str, rng: np.random.Generator):
+    if "f" in kinds and op.rule is integral:
+        pytest.skip("takes no floats")
+    arrays = [_operand(rng, kind) for kind in kinds[: len(op.args) - op.rule.first]]
+    conditions = [rng.random((2, 3)) < 0.5 for _ in range(op.rule.first)]
+    operands = checks.promoted(op, [*conditions, *arrays])
+    try:
+        op.rule.infer(op, [checks.aval_of(a) for a in operands], dict(op.params))
+    except RuntimeError as refused:
+        assert "not supported" in str(refused)  # PyTorch refuses these dtypes
+        return
+    checks.check_rule(op, operands, {})
+
+
+def _operand(rng: np.random.Generator, kind: str) -> np.ndarray:
+    if kind == "f":
+        return rng.uniform(0.3, 0.8, (2, 3)).astype(FLOAT32)
+    return np.ones((2, 3), BOOL) if kind == "b" else rng.integers(1, 4, (2, 3)).astype(INT64)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_kernel_agrees_with_reference(case: Case, rng: np.random.Generator):
+    tolerance = checks.QUOTIENT_TOLERANCE if case.op.name in BY_QUOTIENT else checks.REFERENCE_TOLERANCE
+    checks.check_reference(case.op, case.arrays(rng), case.sample.params, tolerance)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_only_views_share_memory(case: Case, rng: np.random.Generator):
+    checks.check_memory(case.op, case.arrays(rng), case.sample.params)
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_gradient_agrees_with_finite_differences(case: Case, rng: np.random.Generator):
+    checks.check_gradient(case.op, case.arrays(rng), case.sample.params, rng)
+
+
+@pytest.mark.parametrize(("op", "kink"), KINKS)
+def test_subgradient_at_kink(op: Op, kink):
+    checks.check_kink(op, kink)
+
+
+@pytest.mark.parametrize("case", [p for p in ALL if p.values[0].op.traits])
+def test_traits_hold(case: Case, rng: np.random.Generator):
+    arrays = case.arrays(rng)
+    if Trait.COMMUTATIVE in case.op.traits and arrays[0].shape != arrays[1].shape:
+        arrays = [np.array(a) for a in np.broadcast_arrays(*arrays)]
+    checks.check_traits(case.op, arrays, case.sample.params, rng)
+
+
+@pytest.mark.parametrize("op", [op for op in POINTWISE if Trait.COMMUTATIVE in op.traits], ids=lambda op: op.name)
+def test_commutative_at_special_values(op: Op):
+    values = SPECIAL if op.rule is not integral else np.array([0, -1, 1, 2**62, -(2**63)])
+    x, y = (np.array(a) for a in np.broadcast_arrays(values[:, None], values))
+    checks.check_commutative(op, [x, y], {})
+
+
+@pytest.mark.parametrize("op", [op for op in POINTWISE if Trait.IDEMPOTENT in op.traits], ids=lambda op: op.name)
+def test_idempotent_at_special_values(op: Op):
+    checks.check_idempotent(op, [np.append(SPECIAL, np.nan)], {})
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
+def test_every_op_has_cases_and_a_reference(op: Op):
+    assert list(cases_of(op))
+    assert callable(checks.reference_of(op))
