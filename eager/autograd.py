@@ -75,11 +75,11 @@ def backward(
         inputs = as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    keep = bool(create_graph if retain_graph is None else retain_graph)
     interpreter = current_interpreter()
     if interpreter is not None:
-        interpreter.backward(outputs, cotangents, inputs)
+        interpreter.backward(outputs, cotangents, inputs, create_graph, keep)
         return
-    keep = create_graph if retain_graph is None else retain_graph
     if create_graph or inputs is not None:
         targets = leaves_of(outputs) if inputs is None else inputs
         found = _gradients(outputs, cotangents, targets, keep, create_graph)
@@ -92,7 +92,7 @@ def backward(
     for output, g in zip(outputs, cotangents, strict=True):
         tape.give(output._n, g._array(), heap)
     del cotangents, g
-    tape.run(heap, bool(keep))
+    tape.run(heap, keep)
 
 
 def grad(
@@ -123,12 +123,12 @@ def grad(
     for tensor in inputs:
         if tensor._n is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
+    keep = bool(create_graph if retain_graph is None else retain_graph)
     interpreter = current_interpreter()
     if interpreter is not None:
-        found = interpreter.gradients(outputs, cotangents, inputs)
+        found = interpreter.gradients(outputs, cotangents, inputs, create_graph, keep)
     else:
-        keep = create_graph if retain_graph is None else retain_graph
-        found = _gradients(outputs, cotangents, inputs, bool(keep), create_graph)
+        found = _gradients(outputs, cotangents, inputs, keep, create_graph)
     result = []
     for i, (tensor, g) in enumerate(zip(inputs, found, strict=True)):
         if g is None and materialize_grads:

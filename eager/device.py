@@ -34,7 +34,9 @@ class device:
             type, index = _parse(type)
         else:
             if ":" in type:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
             if index < 0:
                 raise RuntimeError("Device index must not be negative")
             type = _parse(type)[0]

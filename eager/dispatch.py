@@ -6,7 +6,8 @@ the unshortened interpretation of the declaration on NumPy: promote, check, comp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def convert(x: Any, dtype: np.dtype) -> Tensor:
     return x if x._array().dtype == dtype else apply(cast, (x,), {"dtype": dtype})
 
 
-# --- the tape node of `plain`: saved = (op, params, values by name, operand indices), parents in that order
+# --- the tape node of `plain`: saved = (params, values by name, [(operand index, shape)]), parents in that order
 
 
 def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result: Tensor) -> None:
@@ -96,20 +97,25 @@ def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result:
     wanted = {name for i, _ in live for name in op.vjp[op.arg_of(i)].names}
     values = rule_values(op, wanted, [t._d for t in tensors], result._d, params)
     shapes = [(i, t._d.shape) for i, t in live]
-    result._n = [-next(sequence), None, backward, (op, params, values, shapes), *(t._n for _, t in live)]
+    result._n = [-next(sequence), None, _backward_of(op), (params, values, shapes), *(t._n for _, t in live)]
 
 
-def backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-    op, _, values, shapes = node[tape.SAVED]
-    for (index, shape), parent in zip(shapes, node[tape.PARENTS :], strict=True):
-        tape.give(parent, share(F, op, index, g, values, shape), heap)
+@functools.cache
+def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
+    """The backward function of the nodes that `plain` records for `op`."""
 
+    def backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+        _, values, shapes = node[tape.SAVED]
+        for (index, shape), parent in zip(shapes, node[tape.PARENTS :], strict=True):
+            tape.give(parent, share(F, op, index, g, values, shape), heap)
 
-def _decode(node: tape.Node) -> tape.Decoded:
-    if node[tape.SAVED] is None:
-        raise RuntimeError(tape.FREED)
-    op, params, values, shapes = node[tape.SAVED]
-    return op, params, values, [(i, p, s) for (i, s), p in zip(shapes, node[tape.PARENTS :], strict=True)]
+    def decode(node: tape.Node) -> tape.Decoded:
+        if node[tape.SAVED] is None:
+            raise RuntimeError(tape.FREED)
+        params, values, shapes = node[tape.SAVED]
+        parents = zip(shapes, node[tape.PARENTS :], strict=True)
+        return op, params, values, [(index, parent, shape) for (index, shape), parent in parents]
 
-
-tape.decoders[backward] = _decode
+    tape.decoders[backward] = decode
+    tape.names[backward] = f"{op.label}Backward0"
+    return backward

@@ -26,9 +26,34 @@ np.seterr(all="ignore")
 
 
 class Interpreter(Protocol):
-    """Who runs an op on Tensors when it is not NumPy: a trace."""
+    """Who runs Tensor operations when it is not NumPy: a trace. Tensors are `eager.tensor.Tensor`."""
 
-    def apply(self, op: Any, operands: tuple[Any, ...], params: dict[str, Any]) -> Any: ...
+    def apply(self, op: Any, operands: Any, params: Any) -> Any:
+        """Run `op` on Tensors and Python scalars; returns a Tensor."""
+
+    def created(self, tensor: Any) -> None:
+        """A concrete tensor has been made inside the traced function."""
+
+    def assign(self, target: Any, value: Any, name: str) -> Any:
+        """The in-place op `name` gives `target` the values of `value`. Returns `target`."""
+
+    def get_grad(self, tensor: Any) -> Any:
+        """`tensor.grad` at this point of the program."""
+
+    def set_grad(self, tensor: Any, value: Any) -> None:
+        """`tensor.grad = value`."""
+
+    def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
+        """Accumulate gradients into `.grad`, of the leaves or of `inputs`."""
+
+    def gradients(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> list[Any]:
+        """The gradient of each of `inputs`, or None; the graph may be used again if `keep`."""
+
+    def random(self, draw: Callable[[], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """A tensor of random numbers, drawn anew by `draw` each time the program runs."""
+
+    def guard(self, getter: Callable[[], Any], value: Any) -> None:
+        """The program is right only while `getter() == value`."""
 
 
 INTERPRETER: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)

@@ -76,10 +76,13 @@ def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
         return
     old = tensor._g
     if old is None:
-        # `g` may be shared with another leaf, a saved value or the user: it is taken over only when nobody else has it
-        if not isinstance(g, np.ndarray) or sys.getrefcount(g) > _UNSHARED or g.base is not None or not g.flags.writeable:
+        # `g` may be shared with another leaf, a saved value or the user: it is taken over only when nobody can write it
+        # (a result of a compiled program, whose memory NumPy does not own), or nobody else has it
+        if not isinstance(g, np.ndarray) or isinstance(g.base, np.ndarray) or (
+            g.flags.writeable and sys.getrefcount(g) > _UNSHARED
+        ):  # fmt: skip
             g = np.array(g)
-        tensor._g = tensor._wrap(np.asarray(g))
+        tensor._g = tensor._wrap(g)
     else:
         old._add_gradient(g)
 
@@ -139,11 +142,7 @@ names: dict[Any, str] = {accumulate: "AccumulateGrad"}
 
 def name_of(node: Node) -> str:
     """The node's name as PyTorch prints it: "MulBackward0"."""
-    backward = node[BACKWARD]
-    known = names.get(backward)
-    if known is None:
-        known = getattr(backward, "node_name", None) or f"{decoders[backward](node)[0].label}Backward0"
-    return known
+    return names[node[BACKWARD]]
 
 
 def parents_of(node: Node) -> list[Node]:

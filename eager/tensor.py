@@ -72,6 +72,9 @@ class Tensor:
         t = _new(Tensor)
         t._d = array
         t._n = None
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            interpreter.created(t)
         return t
 
     def _array(self) -> np.ndarray:

@@ -19,8 +19,6 @@ _WHERE = {
     "explain": "graphc.passes",
     "lower": "graphc.lowering",
     "compile": "graphc.compiled",
-    "placeholder": "graphc.session",
-    "Session": "graphc.session",
 }
 __all__ = sorted(_WHERE)
 

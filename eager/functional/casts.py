@@ -12,15 +12,17 @@ from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops import dtypes as d
 from graphc.ops.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64
+from graphc.ops.rules import torch_name
 
 
 def placed(t: Tensor, device: Any) -> Tensor:
-    """`t` on `device`; None leaves it where it is. Raises PyTorch's error for a device that does not exist."""
+    """`t` on `device`, where it already is unless that is an error: there is one device. Raises as `check_device`."""
     if device is None:
         return t
-    from eager.device import place
+    from eager.device import check_device
 
-    return place(t, device)
+    check_device(device)
+    return t
 
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
@@ -45,8 +47,6 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, "torch.FloatTensor"; with `dtype`, the tensor in that dtype. As `torch.Tensor.type`."""
     if dtype is None:
-        from graphc.ops.rules import torch_name
-
         return f"torch.{torch_name(self._dtype())}Tensor"
     return cast_to(self, dtype)
 

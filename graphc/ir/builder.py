@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from graphc import errors
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ops import OPS, Literal, Op
 from graphc.ops.aval import Aval, aval_of
@@ -41,6 +42,34 @@ class Symbol(OperatorMixin):
     def _apply(self, name: str, *operands: Any) -> Symbol:
         return self.builder.apply(OPS[name], operands, _NO_PARAMS)
 
+    # What a Tensor asks of its data. A Symbol has no values to give.
+
+    def force(self) -> np.ndarray:
+        raise self._error(errors.TRACED_TO_NUMPY, "reading the values")
+
+    def truth(self, tensor: Any) -> bool:
+        raise self._error(errors.BRANCH_ON_TRACED, "the truth value")
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self._error(errors.TRACED_TO_NUMPY, "a NumPy function")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self._error(errors.TRACED_TO_NUMPY, "a NumPy function")
+
+    def _error(self, message: str, what: str) -> errors.CaptureError:
+        builder = self.builder
+        made = builder.nodes[self.id].where or "an unknown line"
+        if builder.closed:
+            return errors.EscapedSymbolError(errors.ESCAPED_SYMBOL.format(aval=self.aval, made=made))
+        used = builder.locate() or "an unknown line"
+        return errors.CaptureError(message.format(what=what, aval=self.aval, made=made, used=used))
+
+    def check_open(self, builder: Builder) -> None:
+        """Raise EscapedSymbolError unless this symbol belongs to `builder` and it is still being built."""
+        if self.builder is not builder or builder.closed:
+            made = self.builder.nodes[self.id].where or "an unknown line"
+            raise errors.EscapedSymbolError(errors.ESCAPED_SYMBOL.format(aval=self.aval, made=made))
+
     def __repr__(self) -> str:
         return f"<Symbol v{self.id}: {self.aval}>"
 
@@ -49,21 +78,36 @@ class Symbol(OperatorMixin):
 class Builder:
     """A graph under construction.
 
-    `where` and `scope` are stamped on every node that is appended; set them before.
+    `where` and `scope` are stamped on every node that is appended; set them before. `locate` says which line of the
+    user's program is running. `closed` is set when the trace that builds the graph has ended.
     """
 
-    def __init__(self, nodes: Mapping[int, Node] | None = None):
+    def __init__(self, nodes: Mapping[int, Node] | None = None, locate: Callable[[], str] = str):
         self.nodes: dict[int, Node] = dict(nodes or {})
         self.next_id = max(self.nodes, default=-1) + 1
         self.inputs: list[int] = []
         self.where = ""
         self.scope = ""
+        self.locate = locate
+        self.closed = False
         self._constants: dict[Literal, Symbol] = {}
         self.language = Language(self)
 
     def symbol(self, id: int) -> Symbol:
         """The Symbol of an existing node."""
         return Symbol(self, id, self.nodes[id].aval)
+
+    def rollback(self, mark: int) -> None:
+        """Forget the nodes from id `mark` on: an attempt that came to nothing."""
+        for id in range(mark, self.next_id):
+            del self.nodes[id]
+        self._constants = {literal: s for literal, s in self._constants.items() if s.id < mark}
+        self.next_id = mark
+
+    def copy(self, node: Node, inputs: tuple[int, ...]) -> int:
+        """Append a node of another graph under its own id, on other operands."""
+        self.nodes[node.id] = node.on(inputs)
+        return node.id
 
     def input(self, name: str, aval: Aval) -> Symbol:
         """Append an input."""

@@ -54,6 +54,12 @@ class Node:
     def dtype(self) -> np.dtype:
         return self.aval.dtype
 
+    def on(self, inputs: tuple[int, ...]) -> Node:
+        """The same operation on other operands."""
+        if inputs == self.inputs:
+            return self
+        return Node(self.id, self.op, inputs, self.params, self.aval, self.where, self.scope)
+
     def key(self, inputs: tuple[int, ...]) -> tuple[Any, ...]:
         """What identifies the computation on `inputs`: equal keys, equal values. Parameters keep their types (1 is not True)."""
         params = tuple((name, type(value), value) for name, value in self.params.items())
@@ -68,9 +74,18 @@ class Graph:
     nodes    id -> Node, in topological order, inputs included
     inputs   ids of the input nodes, in the order of the arguments
     result   what the program returns: `Ref`s to nodes, in any nest of tuples, lists and dicts, among static values
+    history  a record of each pass that the graph went through (see graphc.passes); not part of its value
     """
 
-    def __init__(self, name: str, nodes: Mapping[int, Node], inputs: tuple[int, ...], result: Any):
+    def __init__(
+        self,
+        name: str,
+        nodes: Mapping[int, Node],
+        inputs: tuple[int, ...],
+        result: Any,
+        history: tuple[Any, ...] = (),
+    ):
+        self.history = history
         self.name = name
         self.nodes = nodes
         self.inputs = inputs
@@ -103,6 +118,10 @@ class Graph:
             for operand in node.inputs:
                 users[operand].append(id)
         return users
+
+    def replace(self, nodes: Mapping[int, Node], result: Any) -> Graph:
+        """The same program with other nodes and result: what a pass returns."""
+        return Graph(self.name, nodes, self.inputs, result, self.history)
 
     def operations(self) -> Iterator[Node]:
         """The nodes that are not inputs, in order."""

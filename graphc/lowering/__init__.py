@@ -1,5 +1,5 @@
 """Lowering: a graph becomes a JAX function, compiled by XLA. The one importer of jax."""
 
-from graphc.lowering.executable import Executable, lower
+from graphc.lowering.executable import Executable, block, lower
 
-__all__ = ["Executable", "lower"]
+__all__ = ["Executable", "block", "lower"]

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from graphc.ir.graph import Graph, fill
@@ -93,6 +94,13 @@ class Executable:
                     f"{graph.name}(): argument '{name}' must be {aval}, got {np.dtype(a.dtype)}{list(a.shape)}"
                 )
 
+    def own(self, array: Any) -> jax.Array:
+        """A copy of `array` on the device, which the program may take over."""
+        with ExitStack() as stack:
+            if self._wide:
+                stack.enter_context(jax.enable_x64(True))
+            return jnp.array(array, copy=True, device=self._device)
+
     def compile(self) -> dict[str, float]:
         """Compile now. Returns seconds spent in JAX's tracing, lowering and XLA: {"trace": ..., "lower": ..., "xla": ...}."""
         with ExitStack() as stack:
@@ -112,6 +120,9 @@ class Executable:
 
     def __repr__(self) -> str:
         return f"<Executable of {self.graph!r}>"
+
+
+block = jax.block_until_ready
 
 
 def _raw(a: Any) -> Any:

@@ -27,6 +27,13 @@ class Bools(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Full(NamedTuple):
+    """An array of `shape` that holds `value` everywhere, known when the graph is made."""
+
+    shape: tuple[int, ...]
+    value: float
+
+
 @final
 class Sample:
     """One call of an op: a spec for each array (a plain tuple is the shape of floats) and the parameters."""

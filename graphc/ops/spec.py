@@ -81,8 +81,8 @@ class Op:
     """
 
     __slots__ = (
-        "args", "check", "doc", "domain", "flops", "impl", "kernel", "kinks", "label", "name", "numpy", "params",
-        "ref", "rule", "samples", "traits", "variadic", "vjp",
+        "args", "check", "commutative", "doc", "domain", "flops", "impl", "impure", "kernel", "kinks", "label", "name", "numpy", "params",
+        "ref", "rule", "samples", "traits", "variadic", "view", "vjp",
     )  # fmt: skip
 
     def __init__(
@@ -114,6 +114,10 @@ class Op:
         self.rule = rule
         self.vjp = MappingProxyType({arg: self._vjp(arg, fn) for arg, fn in (vjp or {}).items()})
         self.traits = traits
+        # the traits that inner loops ask for, as plain booleans: testing a Flag costs 2 us
+        self.commutative = bool(traits & Trait.COMMUTATIVE)
+        self.impure = bool(traits & Trait.IMPURE)
+        self.view = bool(traits & Trait.VIEW)
         self.domain = domain
         self.kinks = kinks
         self.ref = ref

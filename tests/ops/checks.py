@@ -71,7 +71,9 @@ def reference_of(op: Op) -> Callable[..., Any]:
     raise AssertionError(f"{op.name}: the reference {op.ref} names no module")
 
 
-def check_reference(op: Op, arrays: Arrays, params: Params, tolerance: Mapping[str, float] = REFERENCE_TOLERANCE) -> None:
+def check_reference(
+    op: Op, arrays: Arrays, params: Params, tolerance: Mapping[str, float] = REFERENCE_TOLERANCE
+) -> None:
     """The kernel agrees with the independent reference: closely for floats, exactly for the rest."""
     params = with_defaults(op, params)
     result = evaluate(op, promoted(op, arrays), params)

@@ -1,0 +1,1 @@
+"""PyTorch's functions, written in the op language `E`, one subject a file."""

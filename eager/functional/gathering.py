@@ -1,0 +1,228 @@
+"""Reading and writing through index tensors by name: gather, scatter, index_select, masked_fill, where, one_hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eager import dtypes
+from eager.functional.arguments import axis_of, shape_of
+from eager.functional.indexing import OUT_OF_BOUNDS, replaced
+from eager.language import E
+from eager.state import current_interpreter
+from eager.tensor import Tensor
+from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, default_float, of_scalar
+from graphc.ops.rules import C_NAMES, broadcast_shapes, torch_name
+
+
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """result[i][j] = input[index[i][j]][j] for dim 0, and so on. As `torch.gather`. RuntimeError out of bounds."""
+    axis = axis_of(dim, len(shape_of(input, "gather")))
+    try:
+        return E.gather(input, index, axis=axis)
+    except RuntimeError as error:
+        raise _bounds(error, input, axis, index) from None
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """`input` with each src[i][j] added at [index[i][j]][j] for dim 0, and so on. As `torch.scatter_add`."""
+    axis = axis_of(dim, len(shape_of(input, "scatter_add")))
+    try:
+        return E.scatter_add(input, index, src, axis=axis)
+    except RuntimeError as error:
+        raise _bounds(error, input, axis, index) from None
+
+
+def _bounds(error: RuntimeError, input: Tensor, axis: int, index: Tensor) -> RuntimeError:
+    """PyTorch's words for an index out of bounds; any other error as it is."""
+    if "out of bounds" not in str(error):
+        return error
+    values, size = index._array(), input._d.shape[axis] if input._d.shape else 1
+    outside = values[(values < 0) | (values >= size)]
+    return RuntimeError(OUT_OF_BOUNDS.format(index=int(outside[0]), dim=axis, size=size))
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
+    """`input` with each src[i][j], or `value`, written at [index[i][j]][j] for dim 0, and so on. As `torch.scatter`."""
+    shape = shape_of(input, "scatter")
+    axis = axis_of(dim, len(shape))
+    source = value if src is None else src
+    extent = index._d.shape
+    if isinstance(source, Tensor):
+        if source._dtype() != input._dtype():
+            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+        if source._d.shape != extent:
+            zero = (0,) * len(extent)
+            source = E.slice(source, start=zero, stop=extent, step=(1,) * len(extent))
+    else:
+        source = Tensor._wrap(np.array(source, input._dtype()))
+    grid = [np.arange(n).reshape([-1 if i == k else 1 for i in range(len(extent))]) for k, n in enumerate(extent)]
+    places = [index if k == axis else Tensor._wrap(g) for k, g in enumerate(grid)]
+    try:
+        return E.index_put(input, source, *places, spec=tuple(range(len(places))), accumulate=False)
+    except IndexError:
+        raise _bounds(RuntimeError("index out of bounds"), input, axis, index) from None
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """`gather` with sizes broadcast; of the flattened tensor without `dim`. As `torch.take_along_dim`."""
+    shape = tuple(shape_of(input, "take_along_dim"))
+    if dim is None:
+        flat = E.reshape(input, shape=(numel(shape),))
+        return gather(flat, 0, E.reshape(indices, shape=(numel(tuple(indices._d.shape)),)))
+    axis = axis_of(dim, len(shape))
+    picked = tuple(indices._d.shape)
+    common = broadcast_shapes([shape[:axis] + (1,) + shape[axis + 1 :], picked[:axis] + (1,) + picked[axis + 1 :]])
+    wide = common[:axis] + (shape[axis],) + common[axis + 1 :]
+    tall = common[:axis] + (picked[axis],) + common[axis + 1 :]
+    if shape != wide:
+        input = E.broadcast_to(input, shape=wide)
+    return gather(input, axis, indices if picked == tall else E.broadcast_to(indices, shape=tall))
+
+
+def numel(shape: tuple[int, ...]) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+def _vector(index: Tensor, name: str) -> Tensor:
+    if len(index._d.shape) > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    return index if index._d.shape else E.reshape(index, shape=(1,))
+
+
+def _at(axis: int) -> tuple[int | None, ...]:
+    return (None,) * axis + (0,)
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices of `input` along `dim` that the vector `index` lists. As `torch.index_select`. IndexError out of bounds."""
+    axis = axis_of(dim, len(shape_of(input, "index_select")))
+    return E.index(input, _vector(index, "index_select"), spec=_at(axis))
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """`input` with alpha * source added to the slices along `dim` that `index` lists. As `torch.index_add`."""
+    axis = axis_of(dim, len(shape_of(input, "index_add")))
+    if source._dtype() != input._dtype():
+        raise RuntimeError(
+            f"index_add_(): self ({torch_name(input._dtype())}) and source ({torch_name(source._dtype())}) must have the "
+            "same scalar type"
+        )
+    added = source if alpha == 1 else E.mul(source, alpha)
+    return E.index_put(input, added, _vector(index, "index_add"), spec=_at(axis), accumulate=True)
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """`input` with the slices along `dim` that `index` lists replaced by those of `source`. As `torch.index_copy`."""
+    axis = axis_of(dim, len(shape_of(input, "index_copy")))
+    return E.index_put(input, source, _vector(index, "index_copy"), spec=_at(axis), accumulate=False)
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """`input` with the slices along `dim` that `index` lists set to `value`. As `torch.index_fill`."""
+    axis = axis_of(dim, len(shape_of(input, "index_fill")))
+    filled = fill_value(value, input)
+    return E.index_put(input, filled, _vector(index, "index_fill"), spec=_at(axis), accumulate=False)
+
+
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with `values` written (or added) at input[indices]. As `torch.index_put`."""
+    if not accumulate:
+        return replaced(input, tuple(indices), values)
+    return E.index_put(input, values, *indices, spec=tuple(range(len(indices))), accumulate=True)
+
+
+# --- masks
+
+
+def fill_value(value: Any, target: Tensor) -> Tensor:
+    """A number or 0-d tensor in the dtype of `target`. RuntimeError for a value with dims, or a fraction for integers."""
+    wanted = target._dtype()
+    if isinstance(value, Tensor):
+        if value._d.shape:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{len(value._d.shape)} dimension(s)."
+            )
+        return value if value._dtype() == wanted else E.cast(value, dtype=wanted)
+    if wanted.kind in "iu" and isinstance(value, float) and not value.is_integer():
+        raise RuntimeError(f"value cannot be converted to type {dtypes.BY_NUMPY[wanted].name}_t without overflow")
+    return Tensor._wrap(np.array(value, wanted))
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`input` with `value` where `mask` is true, in the dtype of `input`. As `torch.masked_fill`."""
+    shape_of(input, "masked_fill")
+    check_mask(mask, "masked_fill")
+    return E.where(mask, fill_value(value, input), input)
+
+
+def check_mask(mask: Tensor, name: str) -> None:
+    """Raise PyTorch's RuntimeError unless `mask` is a bool tensor."""
+    dtype = mask._dtype()
+    if dtype != BOOL:
+        if name == "masked_select":
+            raise RuntimeError("masked_select: expected BoolTensor for mask")
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {C_NAMES[SHORT_NAMES[dtype]]}")
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` is true, in one dim. As `torch.masked_select`. Its size depends on values: eager only."""
+    check_mask(mask, "masked_select")
+    shape = broadcast_shapes([tuple(shape_of(input, "masked_select")), tuple(mask._d.shape)])
+    places = np.flatnonzero(np.broadcast_to(mask._array(), shape))
+    if input._d.shape != shape:
+        input = E.broadcast_to(input, shape=shape)
+    return E.index(E.reshape(input, shape=(numel(shape),)), Tensor._wrap(places), spec=(0,))
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition` is true, else `other`; the true places if neither is given. As `torch.where`."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        kinds = {of_scalar(input), of_scalar(other)}
+        wanted = np.result_type(*kinds) if all(k.kind != "f" for k in kinds) else default_float()
+        input = Tensor._wrap(np.array(input, wanted))
+    return E.where(condition, input, other)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the nonzero elements: rows of an int64 matrix, or one vector a dim. As `torch.nonzero`. Eager only."""
+    array = input._array()
+    if as_tuple:
+        return tuple(Tensor._wrap(place) for place in np.atleast_1d(array).nonzero())
+    return Tensor._wrap(np.ascontiguousarray(np.argwhere(array)))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """int64 with a 1 at each class along a new last dim. As `torch.nn.functional.one_hot`. RuntimeError for a bad class."""
+    shape = shape_of(tensor, "one_hot", "tensor")
+    if tensor._dtype() != INT64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1 or current_interpreter() is None:
+        values = tensor._array()
+        if not values.size and num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        if values.size and values.min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if num_classes == -1:
+            num_classes = int(values.max()) + 1
+        elif values.size and values.max() >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    classes = Tensor._wrap(np.arange(num_classes))
+    return E.cast(E.eq(E.reshape(tensor, shape=(*shape, 1)), classes), dtype=INT64)
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Each slice along `dim` (each element, if None) `repeats` times in a row. As `torch.repeat_interleave`."""
+    shape = shape_of(input, "repeat_interleave")
+    if dim is None:
+        input, dim = E.reshape(input, shape=(numel(shape),)), 0
+    axis = axis_of(dim, len(input._d.shape))
+    counts = repeats._array() if isinstance(repeats, Tensor) else repeats
+    return E.index(input, Tensor._wrap(np.repeat(np.arange(input._d.shape[axis]), counts)), spec=_at(axis))

@@ -1,0 +1,346 @@
+"""`x[index]` and `x[index] = value`.
+
+An index is taken in two steps. The *basic* part (integers, slices, None, ...) is one `slice` and a `reshape`, which
+share memory; the *advanced* part (integer tensors, lists, masks) is one `index` on the result. Integers belong to the
+basic part, as in PyTorch, so that x[0, :, rows] keeps its index axis in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from eager.inplace import assign
+from eager.language import E
+from eager.state import current_interpreter, grad_enabled, note_write
+from eager.tensor import LEAF_IN_PLACE, Tensor
+from graphc.ops.dtypes import BOOL
+from graphc.ops.rules import broadcast_shapes
+
+OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"
+TOO_MANY = "too many indices for tensor of dimension {ndim}"
+INVALID = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
+MASK_SHAPE = (
+    "The shape of the mask {mask} at index {at} does not match the shape of the indexed tensor {shape} at index {axis}"
+)
+INDEX_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+class Index(NamedTuple):
+    """An index brought to the registry's form: x -> slice -> reshape to `shape` -> index with `spec` and `arrays`."""
+
+    start: tuple[int, ...]
+    stop: tuple[int, ...]
+    step: tuple[int, ...]
+    shape: tuple[int, ...]
+    spec: tuple[int | None, ...]
+    arrays: tuple[Tensor, ...]
+
+    def slices(self, shape: tuple[int, ...]) -> bool:
+        """Whether the basic part leaves elements out."""
+        return self.stop != shape or any(self.start) or self.step != (1,) * len(shape)
+
+
+BASIC = (int, slice, type(None), type(...))
+
+
+def is_basic(index: Any) -> bool:
+    """Whether NumPy takes `index` as it stands, and means the same by it."""
+    kind = index.__class__
+    if kind is int:
+        return True
+    if kind is slice:
+        return index.step is None or (index.step.__class__ is int and index.step > 0)
+    if kind is tuple:
+        return all(i.__class__ is int or (i.__class__ is slice and is_basic(i)) or i is None or i is ... for i in index)
+    return index is None or index is ...
+
+
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """The elements at `index`; a view where it has integers, slices, None and ... only. As `torch.Tensor.__getitem__`.
+
+    Raises IndexError for an index out of bounds, too many indices, or what is no index.
+    """
+    data = self._d
+    unrecorded = data.__class__ is np.ndarray and (self._n is None or not grad_enabled())
+    if unrecorded and is_basic(index) and current_interpreter() is None:
+        try:
+            return Tensor._wrap(data[basic_form(index)])
+        except (IndexError, TypeError):
+            pass  # `normalized` raises the error that fits
+    found = normalized(tuple(data.shape), index)
+    result = self
+    if found.slices(data.shape):
+        result = E.slice(self, start=found.start, stop=found.stop, step=found.step)
+    if found.shape != result._d.shape or (result is self and not found.arrays):
+        result = E.reshape(result, shape=found.shape)
+    return take(result, found) if found.arrays else result
+
+
+def basic_form(index: Any) -> tuple[Any, ...]:
+    """A basic index as a tuple with an ellipsis, for which NumPy gives an array (a view), never a scalar."""
+    parts = index if index.__class__ is tuple else (index,)
+    return parts if any(i is ... for i in parts) else (*parts, ...)
+
+
+def take(x: Tensor, found: Index) -> Tensor:
+    """The advanced step of an index."""
+    try:
+        return E.index(x, *found.arrays, spec=found.spec)
+    except IndexError:
+        raise bounds_error(x, found) or IndexError(INDEX_DTYPE) from None
+
+
+def bounds_error(x: Tensor, found: Index) -> IndexError | None:
+    """PyTorch's error for the first index that is out of bounds, if there is one."""
+    for dim, position in enumerate(found.spec):
+        if position is not None:
+            values, size = found.arrays[position]._array(), x._d.shape[dim]
+            outside = values[(values < -size) | (values >= size)]
+            if outside.size:
+                return IndexError(OUT_OF_BOUNDS.format(index=int(outside[0]), dim=dim, size=size))
+    return None
+
+
+# --- bringing an index to its form
+
+
+def normalized(shape: tuple[int, ...], index: Any) -> Index:
+    """`index` of a tensor of `shape` as an Index. Masks become integer arrays. Raises IndexError."""
+    parts = _with_ellipsis(shape, [_part(i) for i in (index if isinstance(index, tuple) else (index,))])
+    start, stop, step, kept = list[int](), list[int](), list[int](), list[int]()
+    spec, arrays = list[int | None](), list[Tensor]()
+    axis = 0
+    for part in parts:
+        if part is None:
+            kept.append(1)
+            spec.append(None)
+            continue
+        if isinstance(part, Tensor):
+            depth = len(part._d.shape) if part._dtype() == BOOL else 1
+            chosen = _where_true(part, shape, axis) if part._dtype() == BOOL else [part]
+            for array in chosen:
+                spec.append(len(arrays))
+                arrays.append(array)
+            extents = shape[axis : axis + depth]
+            start.extend([0] * depth)
+            stop.extend(extents)
+            step.extend([1] * depth)
+            kept.extend(extents or (1,))  # a 0-d mask indexes a dim of size 1 that it brings along
+            axis += depth
+            continue
+        size = shape[axis]
+        first, last, stride = _bounds(part, size, axis)
+        start.append(first)
+        stop.append(last)
+        step.append(stride)
+        if isinstance(part, slice):
+            kept.append(max(0, -(-(last - first) // stride)))
+            spec.append(None)
+        axis += 1
+    while spec and spec[-1] is None:
+        spec.pop()
+    return Index(tuple(start), tuple(stop), tuple(step), tuple(kept), tuple(spec), tuple(arrays))
+
+
+def _part(i: Any) -> Any:
+    """One entry of an index: an int, a slice, None, Ellipsis or an index Tensor."""
+    if isinstance(i, bool):
+        return Tensor._wrap(np.array(i))
+    if isinstance(i, BASIC):
+        return i
+    if isinstance(i, Tensor):
+        if i._dtype() == np.uint8:
+            return E.cast(i, dtype=BOOL)
+        if i._dtype().kind not in "iub":
+            raise IndexError(INDEX_DTYPE)
+        if not i._d.shape and i._dtype() != BOOL and i._d.__class__ is np.ndarray and current_interpreter() is None:
+            return int(i._d)
+        return i
+    if isinstance(i, np.integer):
+        return int(i)
+    if isinstance(i, (Sequence, np.ndarray)) and not isinstance(i, str):
+        return _part(_array_part(i))
+    raise IndexError(INVALID.format(kind=type(i).__name__))
+
+
+def _array_part(i: Any) -> Tensor:
+    if not isinstance(i, np.ndarray):
+        i = [x.tolist() if isinstance(x, Tensor) else x for x in i]
+    array = np.asarray(i)
+    return Tensor._wrap(array.astype(np.int64) if not array.size and array.dtype.kind == "f" else array)
+
+
+def _with_ellipsis(shape: tuple[int, ...], parts: list[Any]) -> list[Any]:
+    """`parts` with the ellipsis (or the missing end) written out as full slices."""
+    used = 0
+    for part in parts:
+        if part is not None and part is not ...:
+            used += len(part._d.shape) if isinstance(part, Tensor) and part._dtype() == BOOL else 1
+    if used > len(shape):
+        raise IndexError(TOO_MANY.format(ndim=len(shape)))
+    full = [slice(None)] * (len(shape) - used)
+    places = [k for k, part in enumerate(parts) if part is ...]
+    if not places:
+        return parts + full
+    at = places[0]
+    # a second ellipsis stands for nothing
+    return parts[:at] + full + [part for part in parts[at:] if part is not ...]
+
+
+def _bounds(part: Any, size: int, axis: int) -> tuple[int, int, int]:
+    """(start, stop, step) of an integer or slice along an axis of `size`, with start <= stop."""
+    if not isinstance(part, slice):
+        if not -size <= part < size:
+            raise IndexError(OUT_OF_BOUNDS.format(index=part, dim=axis, size=size))
+        at = part % size
+        return at, at + 1, 1
+    if part.step is not None and int(part.step) <= 0:
+        raise ValueError("step must be greater than zero")
+    ends = (None if x is None else int(x) for x in (part.start, part.stop, part.step))
+    first, last, stride = slice(*ends).indices(size)
+    return first, max(first, last), stride
+
+
+def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
+    """A mask as the integer arrays of its true places. Needs the mask's values."""
+    wanted = shape[axis : axis + len(mask._d.shape)]
+    for k, (n, m) in enumerate(zip(wanted, mask._d.shape, strict=True)):
+        if n != m:
+            raise IndexError(
+                MASK_SHAPE.format(mask=list(mask._d.shape), at=k, shape=list(shape), axis=axis + k)
+            )
+    values = mask._array()
+    places = values.nonzero() if values.ndim else (np.zeros(int(values), np.int64),)
+    return [Tensor._wrap(place) for place in places]
+
+
+# --- assignment
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """Write `value`, broadcast and cast, to the elements at `index`. As `torch.Tensor.__setitem__`.
+
+    Raises RuntimeError for a leaf that requires grad or a value that does not broadcast, IndexError as `getitem` does.
+    """
+    recording = grad_enabled()
+    if recording and self._n is not None and self.is_leaf:
+        raise RuntimeError(f"a view of {LEAF_IN_PLACE}")
+    if not isinstance(value, Tensor):
+        value = Tensor._wrap(np.asarray(value).astype(self._dtype()))
+    if current_interpreter() is None and not (recording and (self._n is not None or value._n is not None)):
+        _write(self, index, value._array())
+        return
+    if value._dtype() != self._dtype():
+        value = E.cast(value, dtype=self._dtype())
+    assign(self, replaced(self, index, value), "copy")
+
+
+def _write(target: Tensor, index: Any, value: np.ndarray) -> None:
+    array = target._writable()
+    if is_basic(index):
+        try:
+            place = array[basic_form(index)]
+        except (IndexError, TypeError):
+            normalized(array.shape, index)
+            raise
+        check_broadcast(value.shape, place.shape)
+        np.copyto(place, value[(0,) * (value.ndim - place.ndim)] if value.ndim > place.ndim else value, casting="unsafe")
+    else:
+        found = normalized(array.shape, index)
+        place = array[tuple(map(slice, found.start, found.stop, found.step))].reshape(found.shape)
+        if found.arrays:
+            check_bounds(Tensor._wrap(place), found)
+            where = tuple(slice(None) if s is None else found.arrays[s]._array() for s in found.spec)
+            check_index_broadcast(value.shape, place[where].shape)
+            place[where] = value
+        else:
+            check_broadcast(value.shape, place.shape)
+            np.copyto(place, value, casting="unsafe")
+    note_write(array)
+
+
+def check_bounds(x: Tensor, found: Index) -> None:
+    """Raise PyTorch's IndexError if an index array leaves `x`."""
+    if error := bounds_error(x, found):
+        raise error
+
+
+def check_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """Raise PyTorch's RuntimeError unless `shape` expands to `target`; extra dims of size 1 in front are dropped."""
+    extra = max(len(shape) - len(target), 0)
+    rest = shape[extra:]
+    fits = shape[:extra] == (1,) * extra and all(
+        n in (1, m) for n, m in zip(rest[::-1], target[::-1], strict=False)
+    )
+    if not fits:
+        for k, (n, m) in enumerate(zip(rest[::-1], target[::-1], strict=False), 1):
+            if n not in (1, m):
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({m}) must match the existing size ({n}) at non-singleton "
+                    f"dimension {len(target) - k}.  Target sizes: {list(target)}.  Tensor sizes: {list(rest)}"
+                )
+        raise RuntimeError(
+            f"expand({torch_shape(shape)}, size={list(target)}): the number of sizes provided ({len(target)}) must be "
+            f"greater or equal to the number of dimensions in the tensor ({len(shape)})"
+        )
+
+
+def torch_shape(shape: tuple[int, ...]) -> str:
+    return f"torch.FloatTensor{{{list(shape)}}}"
+
+
+def check_index_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """Raise PyTorch's RuntimeError unless a value of `shape` fits the result of an advanced index."""
+    try:
+        fits = broadcast_shapes([shape, target]) == target
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape "
+            f"{list(target)}"
+        )
+
+
+def replaced(x: Tensor, index: Any, value: Tensor) -> Tensor:
+    """A new tensor: `x` with `value` at `index`, in the op language."""
+    if _is_mask_fill(index, value):
+        extra = len(x._d.shape) - len(index._d.shape)
+        mask = E.reshape(index, shape=(*index._d.shape, *(1,) * extra)) if extra else index
+        return E.where(mask, value, x)
+    shape = tuple(x._d.shape)
+    found = normalized(shape, index)
+    region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(found.start, found.stop, found.step, strict=True))
+    if found.arrays:
+        part = E.reshape(E.slice(x, start=found.start, stop=found.stop, step=found.step), shape=found.shape)
+        value = E.index_put(part, value, *found.arrays, spec=found.spec, accumulate=False)
+    else:
+        check_broadcast(value._d.shape, found.shape)
+        extra = len(value._d.shape) - len(found.shape)
+        if extra > 0:
+            value = E.reshape(value, shape=value._d.shape[extra:])
+        if value._d.shape != found.shape:
+            value = E.broadcast_to(value, shape=found.shape)
+    if value._d.shape != region:
+        value = E.reshape(value, shape=region)
+    return pasted(x, value, found.start, found.step)
+
+
+def _is_mask_fill(index: Any, value: Tensor) -> bool:
+    return isinstance(index, Tensor) and index._dtype() == BOOL and not value._d.shape and len(index._d.shape) > 0
+
+
+def pasted(x: Tensor, value: Tensor, start: tuple[int, ...], step: tuple[int, ...]) -> Tensor:
+    """`x` with `value` written to the strided region that begins at `start`."""
+    shape, region = x._d.shape, value._d.shape
+    if region == shape:
+        return value
+    if 0 in region:
+        return x
+    high = tuple(n - a - (m - 1) * s - 1 for n, a, m, s in zip(shape, start, region, step, strict=True))
+    gaps = tuple(s - 1 for s in step)
+    inside = E.pad_zeros(E.full(shape=region, value=True, dtype=BOOL), low=start, high=high, interior=gaps)
+    return E.where(inside, E.pad_zeros(value, low=start, high=high, interior=gaps), x)

@@ -1,0 +1,229 @@
+"""Putting tensors together and taking them apart: cat, stack, split, chunk, unbind, narrow, repeat, roll."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of
+from eager.functional.shapes import expand
+from eager.language import E
+from eager.tensor import Tensor
+
+
+def cut(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
+    """x[start:stop:step] along `axis`; all of 0 <= start <= stop <= size holds already."""
+    shape = x._d.shape
+    n = len(shape)
+    before, after = (0,) * axis, (0,) * (n - axis - 1)
+    return E.slice(
+        x, start=(*before, start, *after), stop=(*shape[:axis], stop, *shape[axis + 1 :]),
+        step=(1,) * axis + (step,) + (1,) * (n - axis - 1),
+    )  # fmt: skip
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tensor:
+    """The tensors one after another along `dim`, in their promoted dtype. As `torch.cat`.
+
+    Raises RuntimeError unless their other sizes agree, ValueError for no tensors. Empty 1-d tensors are left out.
+    """
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    shapes = [shape_of(x, "cat", "tensors") for x in tensors]
+    if (0,) in shapes and any(len(s) > 1 for s in shapes):
+        tensors = [x for x in tensors if x._d.shape != (0,)]
+    ndim = max(map(len, shapes), default=1)
+    for position, shape in enumerate(shapes):
+        if not shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+    return E.cat(*tensors, axis=axis_of(dim if axis is None else axis, ndim))
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tensor:
+    """The tensors, of one shape, side by side along a new `dim`. As `torch.stack`. RuntimeError if shapes differ."""
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = shape_of(tensors[0], "stack", "tensors")
+    for position, x in enumerate(tensors):
+        if shape_of(x, "stack", "tensors") != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                f"{list(x._d.shape)} at entry {position}"
+            )
+    at = axis_of(dim if axis is None else axis, len(first) + 1)
+    shape = (*first[:at], 1, *first[at:])
+    return E.cat(*(E.reshape(x, shape=shape) for x in tensors), axis=at)
+
+
+def _stacker(name: str, axis: int, least: int, what: str) -> Any:
+    def function(tensors: Sequence[Tensor]) -> Tensor:
+        raised = [_at_least(x, least) for x in tensors]
+        along = 0 if name == "hstack" and len(raised[0]._d.shape) == 1 else axis
+        return cat(raised, along)
+
+    function.__name__ = name
+    function.__doc__ = f"The tensors joined along {what}. As `torch.{name}`."
+    return function
+
+
+def _at_least(x: Tensor, ndim: int) -> Tensor:
+    shape = x._d.shape
+    if len(shape) >= ndim:
+        return x
+    if ndim == 3 and len(shape) == 2:
+        return E.reshape(x, shape=(*shape, 1))
+    padded = {1: (1,), 2: (1, *(shape or (1,))), 3: (1, *(shape or (1,)), 1)}[ndim]
+    return E.reshape(x, shape=padded)
+
+
+vstack = _stacker("vstack", 0, 2, "the first dim, vectors as rows")
+hstack = _stacker("hstack", 1, 1, "the second dim, vectors along their only one")
+dstack = _stacker("dstack", 2, 3, "the third dim")
+
+
+def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces along `dim`: of `split_size` elements each (the last may be smaller), or of the sizes listed. As `torch.split`."""
+    shape = shape_of(tensor, "split", "tensor")
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = axis_of(dim, len(shape))
+    total = shape[axis]
+    if isinstance(split_size, (tuple, list)):
+        sizes = list(split_size)
+        if sum(sizes) != total or min(sizes, default=0) < 0:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension {dim}), "
+                f"but got split_sizes={sizes}"
+            )
+    elif split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    elif split_size == 0 and total:
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}"
+        )
+    else:
+        sizes = [min(split_size, total - start) for start in range(0, total, split_size or 1)] or [0]
+    return _pieces(tensor, axis, [0, *itertools.accumulate(sizes)])
+
+
+def _pieces(x: Tensor, axis: int, edges: list[int]) -> tuple[Tensor, ...]:
+    return tuple(cut(x, axis, start, stop) for start, stop in itertools.pairwise(edges))
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of equal size along `dim`, the last perhaps smaller. As `torch.chunk`."""
+    shape = shape_of(input, "chunk")
+    if not shape:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    total = shape[axis_of(dim, len(shape))]
+    return split(input, -(-total // chunks), dim) if total else split(input, [0] * chunks, dim)
+
+
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces along `dim`: that many of nearly equal size, or cut at the indices listed. As `torch.tensor_split`."""
+    shape = shape_of(input, "tensor_split")
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    axis = axis_of(dim, len(shape))
+    total = shape[axis]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    if isinstance(indices_or_sections, int):
+        n = indices_or_sections
+        if n <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {n}")
+        edges = [total // n * i + min(i, total % n) for i in range(n + 1)]
+        return _pieces(input, axis, edges)
+    bounds = [slice(None, i).indices(total)[1] for i in indices_or_sections]
+    return tuple(
+        cut(input, axis, min(start, stop) if stop < start else start, stop)
+        for start, stop in itertools.pairwise([0, *bounds, total])
+    )
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices along `dim`, without it. As `torch.unbind`."""
+    shape = shape_of(input, "unbind")
+    if not shape:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    axis = axis_of(dim, len(shape))
+    return tuple(select(input, axis, i) for i in range(shape[axis]))
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The slice number `index` along `dim`, without it. As `torch.select`. IndexError if there is none."""
+    shape = shape_of(input, "select")
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    axis = axis_of(dim, len(shape))
+    if not -shape[axis] <= index < shape[axis]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {axis}"
+        )
+    at = index % shape[axis]
+    return E.reshape(cut(input, axis, at, at + 1), shape=shape[:axis] + shape[axis + 1 :])
+
+
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` elements along `dim`, from `start` on. As `torch.narrow`. RuntimeError if there are fewer."""
+    shape = shape_of(input, "narrow")
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    axis = axis_of(dim, len(shape))
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    start, total = int(start), shape[axis]
+    if not -total <= start <= total:
+        raise IndexError(f"start out of range (expected to be in range of [-{total}, {total}], but got {start})")
+    start = start + total if start < 0 else start
+    if start + length > total:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({total}).")
+    return cut(input, axis, start, start + length)
+
+
+def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
+    """The elements in reverse order along `dims`. As `torch.flip`."""
+    shape = shape_of(input, "flip")
+    order = sizes_of(axes if dims is None else (dims,))
+    return E.flip(input, axis=axes_of(order, len(shape)) if order else ())
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """The elements moved on by `shifts` along `dims`, round the end; flattened if None. As `torch.roll`."""
+    shape = shape_of(input, "roll")
+    if dims is None or dims == ():
+        flat = E.reshape(input, shape=(math.prod(shape),))
+        return E.reshape(roll(flat, shifts, 0), shape=shape)
+    steps, axes = ((x,) if isinstance(x, int) else tuple(x) for x in (shifts, dims))
+    if len(steps) != len(axes):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
+    result = input
+    for shift, d in zip(steps, axes, strict=True):
+        axis = axis_of(d, len(shape))
+        if shape[axis] and shift % shape[axis]:
+            at = shape[axis] - shift % shape[axis]
+            result = E.cat(cut(result, axis, at, shape[axis]), cut(result, axis, 0, at), axis=axis)
+    return E.clone(input) if result is input else result
+
+
+def repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """`self` tiled `repeats` times along each dim, new dims in front. As `torch.Tensor.repeat`."""
+    shape, times = shape_of(self, "repeat"), sizes_of(repeats)
+    if len(times) < len(shape):
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    shape = (1,) * (len(times) - len(shape)) + tuple(shape)
+    apart = E.reshape(self, shape=tuple(n for size in shape for n in (1, size)))
+    spread = expand(apart, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
+    return E.reshape(E.clone(spread), shape=tuple(a * b for a, b in zip(times, shape, strict=True)))
+
+
+def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
+    """As `repeat`, with ones put in front of too few counts. As `torch.tile`."""
+    times = sizes_of(repeats if dims is None else (dims,))
+    return repeat(input, (1,) * (len(shape_of(input, "tile")) - len(times)) + times)

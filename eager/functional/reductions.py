@@ -1,0 +1,258 @@
+"""Reductions and scans: `dim` as an int, a tuple or None; `axis` and `keepdims` are accepted as NumPy's names."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, NamedTuple
+
+from eager.functional.arguments import ALL_AXES, axes_of, axis_of, cast_to, shape_of
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.ops.reduce import count
+from graphc.ops.rules import torch_name
+
+NEEDS_DIM = (
+    "{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+    "Specify the reduction dim with the 'dim' argument."
+)
+
+
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+        keepdims: bool = False) -> Tensor:  # fmt: skip
+    """The sum over `dim`, over everything if None; integers and bools are summed in int64. As `torch.sum`."""
+    shape = shape_of(input, "sum")
+    if dtype is not None:
+        input = cast_to(input, dtype)
+    if axis is not None:
+        dim = axis
+    return E.sum(input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims)
+
+
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+         keepdims: bool = False) -> Tensor:  # fmt: skip
+    """The mean over `dim`, over everything if None. As `torch.mean`. RuntimeError for integers without `dtype`."""
+    shape = shape_of(input, "mean")
+    if dtype is not None:
+        input = cast_to(input, dtype)
+    if axis is not None:
+        dim = axis
+    return E.mean(input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims)
+
+
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    """The product over `dim`, over everything if None. As `torch.prod`."""
+    shape = shape_of(input, "prod")
+    return E.prod(cast_to(input, dtype), axis=axes_of(dim if axis is None else axis, len(shape)), keepdims=keepdim)
+
+
+def amax(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """The largest element over `dim`; ties share the gradient. As `torch.amax`. IndexError for an empty reduction."""
+    return E.amax(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amax"))), keepdims=keepdim)
+
+
+def amin(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """The smallest element over `dim`; ties share the gradient. As `torch.amin`. IndexError for an empty reduction."""
+    return E.amin(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amin"))), keepdims=keepdim)
+
+
+# --- max, min, and where they are
+
+
+class ValuesIndices(NamedTuple):
+    """What a reduction over one `dim` that also says where gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _show(self: ValuesIndices) -> str:
+    name = type(self).__name__
+    return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+class return_types:
+    """The result types, named as PyTorch's are."""
+
+    max = type("max", (ValuesIndices,), {"__slots__": (), "__repr__": _show})
+    min = type("min", (ValuesIndices,), {"__slots__": (), "__repr__": _show})
+
+
+def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
+    def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None) -> Any:
+        shape = shape_of(input, name)
+        dim = other if other is not None else axis if axis is not None else dim
+        if dim is None:
+            if 0 in shape:
+                raise RuntimeError(NEEDS_DIM.format(name=name))
+            return getattr(E, all_of)(input, axis=ALL_AXES[len(shape)], keepdims=False)
+        if isinstance(dim, Tensor):
+            return getattr(E, pairwise)(input, dim)
+        along = axis_of(dim, len(shape))
+        if shape and not shape[along]:
+            raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
+        if not shape:
+            return getattr(return_types, name)(E.clone(input), getattr(E, index_of)(input, axis=0, keepdims=False))
+        indices = getattr(E, index_of)(input, axis=along, keepdims=True)
+        values = E.gather(input, indices, axis=along)
+        if not keepdim:
+            rest = shape[:along] + shape[along + 1 :]
+            values, indices = E.reshape(values, shape=rest), E.reshape(indices, shape=rest)
+        return getattr(return_types, name)(values, indices)
+
+    reduce.__name__ = name
+    reduce.__doc__ = (
+        f"The {name} of all elements; over `dim`, a named tuple (values, indices), whose gradient goes to the element "
+        f"picked; of two tensors, elementwise. As `torch.{name}`."
+    )
+    return reduce
+
+
+max = _extreme("max", "amax", "argmax", "maximum")
+min = _extreme("min", "amin", "argmin", "minimum")
+
+
+def _arg_extreme(name: str) -> Any:
+    def reduce(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+        shape = shape_of(input, name)
+        dim = dim if axis is None else axis
+        if dim is not None:
+            return getattr(E, name)(input, axis=axis_of(dim, len(shape)), keepdims=keepdim)
+        size = count(shape, ALL_AXES[len(shape)])
+        if not size:
+            raise IndexError(NEEDS_DIM.format(name=name))
+        at = getattr(E, name)(E.reshape(input, shape=(size,)), axis=0, keepdims=False)
+        return E.reshape(at, shape=(1,) * len(shape)) if keepdim else at
+
+    reduce.__name__ = name
+    reduce.__doc__ = f"The index of the first extreme element along `dim`, in the flattened tensor if None. As `torch.{name}`."
+    return reduce
+
+
+argmax = _arg_extreme("argmax")
+argmin = _arg_extreme("argmin")
+
+# --- logic and counting
+
+
+def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """Whether some element over `dim` is nonzero, as bool. As `torch.any`."""
+    return E.any(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "any"))), keepdims=keepdim)
+
+
+def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """Whether every element over `dim` is nonzero, as bool. As `torch.all`."""
+    return E.all(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "all"))), keepdims=keepdim)
+
+
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements over `dim` are nonzero, as int64. As `torch.count_nonzero`."""
+    return E.sum(E.ne(input, 0), axis=axes_of(dim, len(shape_of(input, "count_nonzero"))), keepdims=False)
+
+
+# --- spread and size
+
+
+def _variance(input: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, name: str) -> tuple[Tensor, Tensor]:
+    shape = shape_of(input, name)
+    if isinstance(dim, bool):  # std(x, unbiased)
+        dim, unbiased = None, dim
+    if input._dtype().kind not in "fc":
+        raise RuntimeError(f"{name} and {name}_mean only support floating point and complex dtypes")
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    axes = axes_of(dim, len(shape))
+    center = E.mean(input, axis=axes, keepdims=True)
+    total = E.sum(E.square(E.sub(input, center)), axis=axes, keepdims=keepdim)
+    return E.div(total, float(builtins.max(count(shape, axes) - correction, 0))), center
+
+
+def _mean_of(center: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    if keepdim:
+        return center
+    axes = axes_of(None if isinstance(dim, bool) else dim, len(input._d.shape))
+    return E.reshape(center, shape=tuple(n for i, n in enumerate(center._d.shape) if i not in axes))
+
+
+def root(square: Tensor) -> Tensor:
+    """The square root, with gradient 0 at 0 (PyTorch's convention for std and norm)."""
+    zero = E.eq(square, 0)
+    return E.where(zero, 0, E.sqrt(E.where(zero, 1, square)))
+
+
+def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
+        axis: Any = None) -> Tensor:  # fmt: skip
+    """The variance over `dim`, its divisor n - correction (1). As `torch.var`. RuntimeError for integers."""
+    return _variance(input, dim if axis is None else axis, unbiased, correction, keepdim, "var")[0]
+
+
+def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
+        axis: Any = None) -> Tensor:  # fmt: skip
+    """The standard deviation over `dim`, divisor n - correction (1). As `torch.std`. RuntimeError for integers."""
+    return root(_variance(input, dim if axis is None else axis, unbiased, correction, keepdim, "std")[0])
+
+
+def var_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(variance, mean) over `dim`. As `torch.var_mean`."""
+    spread, center = _variance(input, dim, unbiased, correction, keepdim, "var")
+    return spread, _mean_of(center, input, dim, keepdim)
+
+
+def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(standard deviation, mean) over `dim`. As `torch.std_mean`."""
+    spread, center = _variance(input, dim, unbiased, correction, keepdim, "std")
+    return root(spread), _mean_of(center, input, dim, keepdim)
+
+
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`."""
+    axes = axes_of(dim, len(shape_of(input, "norm")))
+    input = cast_to(input, dtype)
+    if input._dtype().kind not in "fc":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {torch_name(input._dtype())}"
+        )
+    order = 2.0 if p is None or p == "fro" else float(p)
+    if order == 2.0:
+        return root(E.sum(E.square(input), axis=axes, keepdims=keepdim))
+    size = E.abs(input)
+    if order == float("inf"):
+        return E.amax(size, axis=axes, keepdims=keepdim)
+    if order == float("-inf"):
+        return E.amin(size, axis=axes, keepdims=keepdim)
+    if order == 0.0:
+        return E.sum(E.cast(E.ne(input, 0), dtype=input._dtype()), axis=axes, keepdims=keepdim)
+    if order == 1.0:
+        return E.sum(size, axis=axes, keepdims=keepdim)
+    total = E.sum(E.pow(size, order), axis=axes, keepdims=keepdim)
+    zero = E.eq(total, 0)
+    return E.where(zero, 0, E.pow(E.where(zero, 1, total), 1 / order))
+
+
+# --- exponentials, and along one dim
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over `dim`, without overflow. As `torch.logsumexp`."""
+    return E.logsumexp(input, axis=axes_of(dim, len(shape_of(input, "logsumexp"))), keepdims=keepdim)
+
+
+def _along(name: str, op: str, what: str) -> Any:
+    def function(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        shape = shape_of(input, name)
+        if dtype is not None:
+            input = cast_to(input, dtype)
+        axis = axis_of(dim, len(shape))
+        if not shape:
+            return E.reshape(getattr(E, op)(E.reshape(input, shape=(1,)), axis=0), shape=())
+        return getattr(E, op)(input, axis=axis)
+
+    function.__name__ = name
+    function.__doc__ = f"{what} along `dim`, in `dtype` if given. As `torch.{name}`."
+    return function
+
+
+softmax = _along("softmax", "softmax", "exp(input) normalized to sum 1")
+log_softmax = _along("log_softmax", "log_softmax", "log(softmax(input))")
+cumsum = _along("cumsum", "cumsum", "The running sum")

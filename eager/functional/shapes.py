@@ -1,0 +1,292 @@
+"""Functions that give the same elements another shape. Where PyTorch gives a view, so does this: the memory is shared."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from eager.dtypes import Size
+from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, shape_of, sizes_of
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.ops.rules import broadcast_shapes
+
+NOT_VIEWABLE = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+    "contiguous subspaces). Use .reshape(...) instead."
+)
+
+
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
+    """The elements in row-major order in `shape`; one size may be -1. Shares memory if it can. As `torch.reshape`."""
+    old = shape_of(input, "reshape")
+    new = inferred_shape(sizes_of(sizes if shape is None else (shape,)), math.prod(old))
+    return E.reshape(input, shape=new)
+
+
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """As `reshape`, but always shares memory. RuntimeError where it cannot. As `torch.Tensor.view`."""
+    new = inferred_shape(sizes_of(shape), math.prod(self._d.shape))
+    array = self._d
+    if array.__class__ is np.ndarray and not array.flags.c_contiguous and array.size == math.prod(new):
+        try:
+            array.reshape(new, copy=False)
+        except ValueError:
+            raise RuntimeError(NOT_VIEWABLE) from None
+    return E.reshape(self, shape=new)
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """`self` viewed in the shape of `other`. As `torch.Tensor.view_as`."""
+    return view(self, tuple(other._d.shape))
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """`self` in the shape of `other`. As `torch.Tensor.reshape_as`."""
+    return reshape(self, tuple(other._d.shape))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dims `start_dim` to `end_dim` made one; a 0-d tensor becomes 1-d. As `torch.flatten`."""
+    shape = shape_of(input, "flatten")
+    start, end = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return E.reshape(input, shape=(1,))
+    if start == end:
+        return input
+    return E.reshape(input, shape=(*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """`dim` split into `sizes`, of which one may be -1. As `torch.unflatten`."""
+    shape = shape_of(input, "unflatten")
+    axis = axis_of(dim, len(shape))
+    sizes = sizes_of((sizes,))
+    try:
+        split = inferred_shape(sizes, shape[axis])
+    except RuntimeError:
+        split = ()
+    if math.prod(split) != shape[axis] or not sizes:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({shape[axis]}) in the "
+            "input tensor"
+        )
+    return E.reshape(input, shape=(*shape[:axis], *split, *shape[axis + 1 :]))
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dim. As `torch.ravel`."""
+    return E.reshape(input, shape=(math.prod(shape_of(input, "ravel")),))
+
+
+def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """Without the dims of size 1: all, or those among `dim`. As `torch.squeeze`."""
+    shape = shape_of(input, "squeeze")
+    dim = dim if axis is None else axis
+    dropped = ALL_AXES[len(shape)] if dim is None else () if dim == () else axes_of(dim, len(shape))
+    return E.reshape(input, shape=tuple(n for i, n in enumerate(shape) if n != 1 or i not in dropped))
+
+
+def unsqueeze(input: Tensor, dim: int, *, axis: Any = None) -> Tensor:
+    """With a dim of size 1 inserted at `dim`. As `torch.unsqueeze`."""
+    shape = shape_of(input, "unsqueeze")
+    at = axis_of(dim if axis is None else axis, len(shape) + 1)
+    return E.reshape(input, shape=(*shape[:at], 1, *shape[at:]))
+
+
+def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
+    """The dims in the order `dims`. As `torch.permute`."""
+    shape = shape_of(input, "permute")
+    order = sizes_of(axes if dims is None else (dims,))
+    if len(order) == len(shape):
+        order = tuple(axis_of(d, len(shape)) for d in order)
+    return E.permute(input, dims=order)
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """With `dim0` and `dim1` exchanged. As `torch.transpose`."""
+    ndim = len(shape_of(input, "transpose"))
+    a, b = axis_of(dim0, ndim), axis_of(dim1, ndim)
+    if not ndim:
+        return input
+    order = list(range(ndim))
+    order[a], order[b] = b, a
+    return E.permute(input, dims=tuple(order))
+
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector or number as it is. As `torch.t`. RuntimeError for more than two dims."""
+    ndim = len(shape_of(input, "t"))
+    if ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+    return E.permute(input, dims=(1, 0)) if ndim == 2 else input
+
+
+def reversed_dims(self: Tensor) -> Tensor:
+    """The dims in reverse order. As `torch.Tensor.T`."""
+    return E.permute(self, dims=ALL_AXES[len(self._d.shape)][::-1])
+
+
+def matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for fewer than two dims."""
+    if len(self._d.shape) < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self._d.shape)}-D tensor."
+        )
+    return transpose(self, -2, -1)
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dims `source` moved to the places `destination`, the others in their order. As `torch.movedim`."""
+    ndim = len(shape_of(input, "movedim"))
+    sources, places = (
+        (axis_of(x, ndim),) if isinstance(x, int) else tuple(axis_of(d, ndim) for d in x) for x in (source, destination)
+    )
+    if len(sources) != len(places):
+        raise RuntimeError(
+            "movedim: Invalid source or destination dims: source "
+            f"({list(sources)} dims) should contain the same number of dims as destination ({list(places)} dims)"
+        )
+    for what, dims in (("source", sources), ("destination", places)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({list(dims)})")
+    rest = iter(i for i in range(ndim) if i not in sources)
+    moved = dict(zip(places, sources, strict=True))
+    return E.permute(input, dims=tuple(moved[i] if i in moved else next(rest) for i in range(ndim)))
+
+
+def expand(self: Tensor, *sizes: Any) -> Tensor:
+    """`self` repeated along its dims of size 1, and new ones in front, to `sizes`; -1 keeps a size. As `torch.Tensor.expand`."""
+    shape, new = shape_of(self, "expand"), sizes_of(sizes)
+    extra = len(new) - len(shape)
+    if -1 in new:
+        for i, n in enumerate(new[: max(extra, 0)]):
+            if n == -1:
+                raise RuntimeError(
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}"
+                )
+        new = tuple(shape[i - extra] if n == -1 else n for i, n in enumerate(new))
+    return E.reshape(self, shape=shape) if new == shape else E.broadcast_to(self, shape=new)
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """`self` expanded to the shape of `other`. As `torch.Tensor.expand_as`."""
+    return expand(self, tuple(other._d.shape))
+
+
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`input` expanded to `size`. As `torch.broadcast_to`."""
+    return expand(input, size)
+
+
+def common_shape(*shapes: Any) -> Size:
+    """The shape that `shapes` broadcast to. As `torch.broadcast_shapes`. RuntimeError if they do not."""
+    return Size(broadcast_shapes([(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape. As `torch.broadcast_tensors`."""
+    shape = broadcast_shapes([tuple(x._d.shape) for x in tensors])
+    return tuple(expand(x, shape) for x in tensors)
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of dims `dim1` and `dim2` as the last dim. As `torch.diagonal`."""
+    ndim = len(shape_of(input, "diagonal"))
+    a, b = axis_of(dim1, ndim), axis_of(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rest = tuple(i for i in range(ndim) if i not in (a, b))
+    x = E.permute(input, dims=(*rest, a, b))
+    *batch, rows, columns = x._d.shape
+    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    first = (offset if offset >= 0 else -offset * columns) if length else 0
+    flat = E.reshape(x, shape=(*batch, rows * columns))
+    last = first + (length - 1) * (columns + 1) + 1 if length else first
+    keep = (0,) * len(batch)
+    ones = (1,) * len(batch)
+    return E.slice(flat, start=(*keep, first), stop=(*batch, last), step=(*ones, columns + 1))
+
+
+def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
+    """Matrices with `input`'s last dim on their diagonal. As `torch.diag_embed` with its default dims."""
+    *batch, length = shape_of(input, "diag_embed")
+    n = length + abs(offset)
+    first = offset if offset >= 0 else -offset * n
+    used = length + (length - 1) * n if length else 0
+    keep = (0,) * len(batch)
+    flat = E.pad_zeros(input, low=(*keep, first), high=(*keep, n * n - first - used), interior=(*keep, n))
+    return E.reshape(flat, shape=(*batch, n, n))
+
+
+_diagonal_of = diagonal  # the parameters below take the name
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as a diagonal matrix; of a matrix, its diagonal. As `torch.diag`."""
+    ndim = len(shape_of(input, "diag"))
+    if ndim == 1:
+        return diag_embed(input, diagonal)
+    if ndim != 2:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+    return E.clone(_diagonal_of(input, diagonal))
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal. As `torch.trace`. RuntimeError for anything but a matrix."""
+    if len(shape_of(input, "trace")) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(input._d.shape)}")
+    return E.sum(diagonal(input), axis=(0,), keepdims=False)
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of the last two dims, zeros above `diagonal`. As `torch.tril`."""
+    return _triangle(input, diagonal, "tril")
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of the last two dims, zeros below `diagonal`. As `torch.triu`."""
+    return _triangle(input, diagonal, "triu")
+
+
+def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
+    if len(shape_of(input, name)) < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return getattr(E, name)(input, diagonal=diagonal)
+
+
+# --- memory layout
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """`self` if it lies in row-major order in memory, else a copy that does. As `torch.Tensor.contiguous`."""
+    return self if is_contiguous(self) else E.clone(self)
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in row-major order. As `torch.Tensor.is_contiguous`; a traced tensor always does."""
+    return self._d.__class__ is not np.ndarray or self._d.flags.c_contiguous
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """The step in elements along each dim, or along `dim`. As `torch.Tensor.stride`."""
+    shape = self._d.shape
+    if self._d.__class__ is np.ndarray:
+        steps = tuple(n // self._d.itemsize for n in self._d.strides)
+    else:
+        steps = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+    return steps if dim is None else steps[axis_of(dim, len(shape))]
+
+
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or its entry `dim`. As `torch.Tensor.size`."""
+    return self.shape if dim is None else self._d.shape[axis_of(dim, len(self._d.shape))]
+
+
+def dim(self: Tensor) -> int:
+    """The number of dims. As `torch.Tensor.dim`."""
+    return len(self._d.shape)

@@ -1,0 +1,186 @@
+"""In-place methods that take more than an op's operands. Where nothing is recorded they are a few NumPy calls.
+
+`unrecorded(t, *operands)` is the test for that: no trace, no gradient wanted, arrays that NumPy can combine as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eager.functional import arithmetic
+from eager.functional.arguments import shape_of
+from eager.functional.gathering import check_mask, fill_value, index_add, masked_fill, scatter, scatter_add
+from eager.functional.indexing import check_broadcast
+from eager.inplace import assign
+from eager.language import E
+from eager.state import current_interpreter, grad_enabled, note_write
+from eager.tensor import Tensor, check_in_place
+
+
+def unrecorded(target: Tensor, *operands: Any) -> bool:
+    """Whether `operands` (tensors of the dtype and shape of `target`, or 0-d) may be combined with NumPy alone."""
+    if current_interpreter() is not None:
+        return False
+    recording = grad_enabled()
+    data = target._d
+    if data.__class__ is not np.ndarray or data.dtype.kind != "f" or (recording and target._n is not None):
+        return False
+    for x in operands:
+        other = x._d
+        if other.__class__ is not np.ndarray or other.dtype is not data.dtype or (recording and x._n is not None):
+            return False
+        if other.shape != data.shape and other.shape:
+            return False
+    return True
+
+
+def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """self += alpha * other. As `torch.Tensor.add_`."""
+    if isinstance(other, Tensor) and not isinstance(alpha, Tensor) and unrecorded(self, other):
+        array = self._writable()
+        np.add(array, other._d if alpha == 1 else other._d * alpha, out=array)
+        note_write(array)
+        return self
+    check_in_place(self)
+    return assign(self, arithmetic.add(self, other, alpha=alpha), "add")
+
+
+def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """self -= alpha * other. As `torch.Tensor.sub_`."""
+    if isinstance(other, Tensor) and not isinstance(alpha, Tensor) and unrecorded(self, other):
+        array = self._writable()
+        np.subtract(array, other._d if alpha == 1 else other._d * alpha, out=array)
+        note_write(array)
+        return self
+    check_in_place(self)
+    return assign(self, arithmetic.sub(self, other, alpha=alpha), "sub")
+
+
+def _fused(name: str, combine: Callable[..., Any], function: Callable[..., Tensor], text: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        if not isinstance(value, Tensor) and unrecorded(self, tensor1, tensor2):
+            array = self._writable()
+            # value * tensor1 first, as PyTorch rounds
+            np.add(array, combine(tensor1._d if value == 1 else tensor1._d * value, tensor2._d), out=array)
+            note_write(array)
+            return self
+        check_in_place(self)
+        return assign(self, function(self, tensor1, tensor2, value=value), name)
+
+    method.__name__ = f"{name}_"
+    method.__doc__ = f"self += value * {text}. As `torch.Tensor.{name}_`."
+    return method
+
+
+addcmul_ = _fused("addcmul", np.multiply, arithmetic.addcmul, "tensor1 * tensor2")
+addcdiv_ = _fused("addcdiv", np.divide, arithmetic.addcdiv, "tensor1 / tensor2")
+
+
+def lerp_(self: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """Move `self` towards `end` by the fraction `weight` of the way. As `torch.Tensor.lerp_`."""
+    if not isinstance(weight, Tensor) and unrecorded(self, end):
+        array = self._writable()
+        way = end._d - array
+        if abs(weight) < 0.5:
+            way *= weight
+            np.add(array, way, out=array)
+        else:
+            way *= 1 - weight
+            np.subtract(end._d, way, out=array)
+        note_write(array)
+        return self
+    check_in_place(self)
+    return assign(self, arithmetic.lerp(self, end, weight), "lerp")
+
+
+def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Limit `self` to [min, max]. As `torch.Tensor.clamp_`."""
+    numbers = all(x is None or isinstance(x, (int, float)) for x in (min, max))
+    if numbers and (min is not None or max is not None) and unrecorded(self):
+        array = self._writable()
+        if min is not None:
+            np.maximum(array, min, out=array)
+        if max is not None:
+            np.minimum(array, max, out=array)
+        note_write(array)
+        return self
+    check_in_place(self)
+    return assign(self, arithmetic.clamp(self, min, max), "clamp")
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Set every element to `value`, a number or a 0-d tensor. As `torch.Tensor.fill_`."""
+    if isinstance(value, Tensor) and value._d.shape:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._d.shape)} dimensions."
+        )
+    if not isinstance(value, Tensor) and current_interpreter() is None and not (grad_enabled() and self._n is not None):
+        array = self._writable()
+        array.fill(value)
+        note_write(array)
+        return self
+    check_in_place(self)
+    if isinstance(value, Tensor):
+        return copy_(self, value)
+    return assign(self, E.full(shape=tuple(self._d.shape), value=value, dtype=self._dtype()), "fill")
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Set every element to 0. As `torch.Tensor.zero_`."""
+    return fill_(self, 0)
+
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write `src`, broadcast and cast, into `self`. As `torch.Tensor.copy_`. RuntimeError if it does not broadcast."""
+    source, target = shape_of(src, "copy_", "other"), self._d.shape
+    check_in_place(self)
+    check_broadcast(source, target)
+    if len(source) > len(target):
+        src = E.reshape(src, shape=source[len(source) - len(target) :])
+    recorded = grad_enabled() and (self._n is not None or src._n is not None)
+    if current_interpreter() is None and not recorded:
+        array = self._writable()
+        np.copyto(array, src._array(), casting="unsafe")
+        note_write(array)
+        return self
+    if src._d.shape != target:
+        src = E.broadcast_to(src, shape=tuple(target))
+    return assign(self, src if src._dtype() == self._dtype() else E.cast(src, dtype=self._dtype()), "copy")
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Set the elements where `mask` is true to `value`. As `torch.Tensor.masked_fill_`."""
+    check_mask(mask, "masked_fill_")
+    if not isinstance(value, Tensor) and unrecorded(self):
+        check_broadcast(mask._d.shape, self._d.shape)
+        array = self._writable()
+        np.copyto(array, fill_value(value, self)._array(), where=mask._array())
+        note_write(array)
+        return self
+    check_in_place(self)
+    return assign(self, masked_fill(self, mask, value), "masked_fill")
+
+
+def _from(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place form of `function`: its result is written into the first argument."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_in_place(self)
+        return assign(self, function(self, *args, **kwargs), name)
+
+    method.__name__ = f"{name}_"
+    method.__doc__ = f"In-place form of `{name}`."
+    return method
+
+
+METHODS: dict[str, Callable[..., Tensor]] = {
+    "add_": add_, "sub_": sub_, "subtract_": sub_, "addcmul_": addcmul_, "addcdiv_": addcdiv_, "lerp_": lerp_,
+    "clamp_": clamp_, "clip_": clamp_, "clamp_min_": _from("clamp_min", arithmetic.clamp_min),
+    "clamp_max_": _from("clamp_max", arithmetic.clamp_max), "fill_": fill_, "zero_": zero_, "copy_": copy_,
+    "masked_fill_": masked_fill_, "div_": _from("div", arithmetic.div), "pow_": _from("pow", arithmetic.power),
+    "scatter_": _from("scatter", scatter), "scatter_add_": _from("scatter_add", scatter_add),
+    "index_add_": _from("index_add", index_add),
+}  # fmt: skip

@@ -1,0 +1,16 @@
+"""Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
+
+from eager.nn import functional, init
+from eager.nn.activations import GELU, Identity, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Tanh
+from eager.nn.containers import ModuleDict, ModuleList, Sequential
+from eager.nn.layers import AvgPool2d, Conv2d, Dropout, Embedding, Flatten, LayerNorm, Linear, MaxPool2d, Unflatten
+from eager.nn.losses import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
+from eager.nn.module import Module
+from eager.tensor import Parameter
+
+__all__ = [
+    "GELU", "AvgPool2d", "BCEWithLogitsLoss", "Conv2d", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten",
+    "Identity", "L1Loss", "LayerNorm", "Linear", "LogSoftmax", "MSELoss", "MaxPool2d", "Module", "ModuleDict",
+    "ModuleList", "NLLLoss", "Parameter", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh", "Unflatten",
+    "functional", "init",
+]  # fmt: skip

@@ -1,0 +1,199 @@
+"""Modules of modules: Sequential, ModuleList, ModuleDict."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from eager.nn.module import Module, indented
+
+
+class _Numbered(Module):
+    """Submodules named "0", "1", ..."""
+
+    def _name_at(self, index: Any, what: str) -> str:
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(what.format(index))
+        return str(index % len(self))
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def append(self, module: Module) -> Any:
+        """Add a module at the end. Returns the container."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add modules at the end. Returns the container."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def _renumber(self, modules: Iterable[Module]) -> None:
+        listed = list(modules)
+        self._modules.clear()
+        for module in listed:
+            self.append(module)
+
+    def pop(self, key: int | slice) -> Any:
+        """Remove and return the module at `key`."""
+        found = self[key]
+        del self[key]
+        return found
+
+
+class Sequential(_Numbered):
+    """Modules called one after the other: `Sequential(a, b)`, or named by `Sequential(OrderedDict(x=a, y=b))`."""
+
+    def __init__(self, *modules: Any):
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            for name, module in modules[0].items():
+                self.add_module(name, module)
+        else:
+            for i, module in enumerate(modules):
+                self.add_module(str(i), module)
+
+    def forward(self, input: Any) -> Any:
+        """The result of the last module."""
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def _key(self, index: Any) -> str:
+        return list(self._modules)[int(self._name_at(index, "index {} is out of range"))]
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(dict(list(self._modules.items())[index]))
+        return self._modules[self._key(index)]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        names = list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]
+        for name in names:
+            delattr(self, name)
+        self._renumber(self._modules.values())
+
+    def insert(self, index: int, module: Module) -> Sequential:
+        """Put `module` before position `index`. Returns the container."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
+
+class ModuleList(_Numbered):
+    """A list of modules whose parameters are found. It is not called."""
+
+    def __init__(self, modules: Iterable[Module] | None = None):
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def extend(self, modules: Iterable[Module]) -> ModuleList:
+        """Add modules at the end. Returns the list."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+        return super().extend(modules)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return self._modules[self._name_at(index, "index {} is out of range")]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, self._name_at(index, "index {} is out of range"), module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        self._name_at(0 if isinstance(index, slice) and modules else index, "index {} is out of range")
+        del modules[index]
+        self._renumber(modules)
+
+    def insert(self, index: int, module: Module) -> None:
+        """Put `module` before position `index`."""
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+
+    def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
+        return self.extend(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList(chain(self, other))
+
+    def __repr__(self) -> str:
+        runs: list[tuple[int, int, str]] = []
+        for i, text in enumerate(map(repr, self)):
+            if runs and runs[-1][2] == text:
+                runs[-1] = (runs[-1][0], i, text)
+            else:
+                runs.append((i, i, text))
+        if not runs:
+            return f"{self._get_name()}()"
+        lines = [
+            f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
+            for first, last, text in runs
+        ]
+        return f"{self._get_name()}(\n  " + "\n  ".join(map(indented, lines)) + "\n)"
+
+
+class ModuleDict(Module):
+    """Modules by name whose parameters are found. It is not called."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None):
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def update(self, modules: Mapping[str, Module]) -> None:
+        """Add or replace the modules of a mapping."""
+        for name, module in modules.items():
+            self[name] = module
+
+    def __getitem__(self, name: str) -> Module:
+        return self._modules[name]
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        self.add_module(name, module)
+
+    def __delitem__(self, name: str) -> None:
+        del self._modules[name]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._modules
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._modules.keys()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """The names with their modules."""
+        return self._modules.items()
+
+    def values(self) -> Iterable[Module]:
+        """The modules."""
+        return self._modules.values()

@@ -1,0 +1,51 @@
+"""Hooks: an ordered table of callables, and the handle that removes one of them."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+_ids = itertools.count()
+
+
+class Hook(NamedTuple):
+    """A registered callable; `with_kwargs` passes it the keyword arguments too."""
+
+    function: Callable[..., Any]
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+class HookTable(OrderedDict[int, Hook]):
+    """The hooks of one kind on one module, in calling order."""
+
+    def register(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        handle = RemovableHandle(self)
+        self[handle.id] = hook
+        if prepend:
+            self.move_to_end(handle.id, last=False)
+        return handle
+
+
+@final
+class RemovableHandle:
+    """Removes a hook: by `remove()`, or at the end of a `with` block."""
+
+    def __init__(self, table: HookTable):
+        self.id = next(_ids)
+        self._table = weakref.ref(table)
+
+    def remove(self) -> None:
+        """Forget the hook; nothing happens the second time."""
+        table = self._table()
+        if table is not None:
+            table.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()

@@ -1,0 +1,451 @@
+"""Module: what has parameters, buffers and submodules, and is called. As `torch.nn.Module`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from eager import dtypes
+from eager.device import check_device
+from eager.grad_mode import no_grad
+from eager.language import E
+from eager.nn.hooks import Hook, HookTable, RemovableHandle
+from eager.nn.saving import IncompatibleKeys, load
+from eager.tensor import Parameter, Tensor
+from graphc.ops.dtypes import is_inexact
+from graphc.ops.rules import torch_name
+
+
+def typename(value: Any) -> str:
+    """The type of `value` as PyTorch's messages name it: "torch.FloatTensor", "str", "package.Class"."""
+    if type(value) is Tensor:
+        return f"torch.{torch_name(value._dtype())}Tensor"
+    kind = value if isinstance(value, type) else type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Module:
+    """Base of everything with parameters. A subclass calls `super().__init__()` and defines `forward`."""
+
+    training: bool
+
+    def __init__(self) -> None:
+        fields = self.__dict__
+        fields["training"] = True
+        fields["_parameters"] = {}
+        fields["_buffers"] = {}
+        fields["_non_persistent"] = set()
+        fields["_modules"] = {}
+        fields["_pre_hooks"] = HookTable()
+        fields["_hooks"] = HookTable()
+
+    def forward(self, *inputs: Any, **keywords: Any) -> Any:
+        """What a call computes. Raises NotImplementedError unless the subclass defines it."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        if self._hooks or self._pre_hooks:
+            return self._call_with_hooks(inputs, keywords)
+        return self.forward(*inputs, **keywords)
+
+    def _call_with_hooks(self, inputs: Any, keywords: dict[str, Any]) -> Any:
+        for hook in list(self._pre_hooks.values()):
+            if hook.with_kwargs:
+                changed = hook.function(self, inputs, keywords)
+                if changed is not None:
+                    if not (isinstance(changed, tuple) and len(changed) == 2):
+                        raise RuntimeError(
+                            "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                            f"{changed}."
+                        )
+                    inputs, keywords = changed
+            else:
+                changed = hook.function(self, inputs)
+                if changed is not None:
+                    inputs = changed if isinstance(changed, tuple) else (changed,)
+        pending = list(self._hooks.values())
+        try:
+            result = self.forward(*inputs, **keywords)
+            while pending:
+                result = self._after(pending.pop(0), inputs, keywords, result)
+        except BaseException:
+            for hook in pending:
+                if hook.always_call:
+                    self._after(hook, inputs, keywords, None)
+            raise
+        return result
+
+    def _after(self, hook: Hook, inputs: Any, keywords: dict[str, Any], result: Any) -> Any:
+        extra = (keywords,) if hook.with_kwargs else ()
+        changed = hook.function(self, inputs, *extra, result)
+        return result if changed is None else changed
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`; what it returns, if not None, becomes the arguments."""
+        return self._pre_hooks.register(Hook(hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`; what it returns, if not None, becomes the output."""
+        return self._hooks.register(Hook(hook, with_kwargs, always_call), prepend)
+
+    # --- attributes
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__
+        for table in ("_parameters", "_modules", "_buffers"):
+            found = fields.get(table)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        fields = self.__dict__
+        kind = self._table_for(name, value)
+        if kind is None:
+            object.__setattr__(self, name, value)
+            return
+        for other in ("_parameters", "_modules", "_buffers"):
+            if other != kind:
+                fields[other].pop(name, None)
+        fields.pop(name, None)
+        if kind == "_parameters":
+            self.register_parameter(name, value)
+        else:
+            fields[kind][name] = value
+        if kind != "_buffers":
+            fields["_non_persistent"].discard(name)
+
+    def _table_for(self, name: str, value: Any) -> str | None:
+        """The table that an assignment goes to, or None for a plain attribute. Raises PyTorch's errors."""
+        fields = self.__dict__
+        registered = "_parameters" in fields
+        if isinstance(value, Parameter):
+            if not registered:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            return "_parameters"
+        if registered and name in fields["_parameters"]:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
+            return "_parameters"
+        if isinstance(value, Module):
+            if not registered:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            return "_modules"
+        if registered and name in fields["_modules"]:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                )
+            return "_modules"
+        if registered and name in fields["_buffers"]:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as buffer '{name}' "
+                    "(torch.nn.Buffer, torch.Tensor or None expected)"
+                )
+            return "_buffers"
+        return None
+
+    def __delattr__(self, name: str) -> None:
+        for table in (self._parameters, self._buffers, self._modules):
+            if name in table:
+                del table[name]
+                self._non_persistent.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*object.__dir__(self), *self._parameters, *self._modules, *self._buffers}
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def _check_name(self, what: str, name: Any, table: Mapping[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {typename(name)}")
+        if hasattr(self, name) and name not in table:
+            raise KeyError(f"attribute '{name}' already exists")
+        if "." in name:
+            raise KeyError(f'{what} name can\'t contain "."{f", got: {name}" if what == "module" else ""}')
+        if not name:
+            raise KeyError(f'{what} name can\'t be empty string ""')
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under `name`; None reserves the name."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            )
+        if param is not None and not param.is_leaf:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is state but not trained; unless `persistent`, it is left out of `state_dict`."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule under `name`."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{typename(module)} is not a Module subclass")
+        self._check_name("module", name, self._modules)
+        self._modules[name] = module
+
+    register_module = add_module
+
+    # --- walks
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below, with dotted names, each once."""
+        seen = set() if memo is None else memo
+        if self in seen:
+            return
+        if remove_duplicate:
+            seen.add(self)
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(seen, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct submodules with their names, each once."""
+        seen: set[Module] = set()
+        for name, child in self._modules.items():
+            if child is not None and child not in seen:
+                seen.add(child)
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        """The direct submodules."""
+        return (child for _, child in self.named_children())
+
+    def _named_members(
+        self, table: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, owner in owners:
+            for name, member in owner.__dict__[table].items():
+                if member is None or id(member) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(member))
+                yield (f"{path}.{name}" if path else name), member
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with dotted names, each once."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, for an optimizer."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with dotted names, each once."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The submodule at the dotted path `target`. Raises AttributeError if there is none."""
+        module: Any = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at the dotted path `target`. Raises AttributeError if there is none."""
+        return self._member(target, "_parameters", "an nn.Parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at the dotted path `target`. Raises AttributeError if there is none."""
+        return self._member(target, "_buffers", "a buffer")
+
+    def _member(self, target: str, table: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if not hasattr(owner, name):
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
+        if name not in owner.__dict__[table]:
+            raise AttributeError(f"`{name}` is not {what}")
+        return owner.__dict__[table][name]
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call `fn` on every submodule, then on this module. Returns the module."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    # --- modes and gradients
+
+    def train(self, mode: bool = True) -> Module:
+        """Set training mode, here and below. Returns the module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """Set evaluation mode: dropout off, running statistics used. Returns the module."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Change whether operations on the parameters are recorded. Returns the module."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients of the parameters: to None, or to zeros."""
+        for parameter in self.parameters():
+            clear_gradient(parameter, set_to_none)
+
+    # --- dtype and device
+
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Module:
+        with no_grad():
+            for module in self.modules():
+                for parameter in module._parameters.values():
+                    if parameter is not None:
+                        parameter.data = fn(parameter)
+                        if parameter.grad is not None:
+                            parameter.grad.data = fn(parameter.grad)
+                for name, buffer in module._buffers.items():
+                    if buffer is not None:
+                        module._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False) -> Module:
+        """Convert floating-point parameters and buffers, in place: `to(dtype)`, `to(device)`, `to(tensor)`."""
+        for value in args:
+            if isinstance(value, dtypes.dtype):
+                dtype = value
+            elif isinstance(value, Tensor):
+                device, dtype = value.device, value.dtype
+            elif not isinstance(value, bool):
+                device = value
+        check_device(device)
+        if dtype is None:
+            return self
+        goal = dtypes.to_numpy(dtype)
+        if not is_inexact(goal):
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
+        return self._apply(lambda t: E.cast(t, dtype=goal) if is_inexact(t._dtype()) and t._dtype() != goal else t)
+
+    def float(self) -> Module:
+        """Convert floating-point parameters and buffers to float32, in place."""
+        return self.to(dtypes.float32)
+
+    def double(self) -> Module:
+        """Convert floating-point parameters and buffers to float64, in place."""
+        return self.to(dtypes.float64)
+
+    def half(self) -> Module:
+        """Convert floating-point parameters and buffers to float16, in place."""
+        return self.to(dtypes.float16)
+
+    def cpu(self) -> Module:
+        """The module itself: it lives on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> NoReturn:
+        """Raises AssertionError: there is no CUDA."""
+        check_device("cuda")
+        raise AssertionError
+
+    # --- state
+
+    def state_dict(
+        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Parameters and persistent buffers by dotted name, sharing memory; detached unless `keep_vars`."""
+        found = OrderedDict() if destination is None else destination
+        for name, value in (*self._parameters.items(), *self._buffers.items()):
+            if value is not None and name not in self._non_persistent:
+                found[prefix + name] = value if keep_vars else value.detach()
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        return found
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copy values into parameters and buffers, or with `assign` put the given tensors in their place.
+
+        Raises RuntimeError listing keys that are missing or unexpected (if `strict`) and sizes that differ; then
+        nothing has been changed.
+        """
+        return load(self, state_dict, strict, assign)
+
+    # --- text
+
+    def extra_repr(self) -> str:
+        """What `repr` shows between the parentheses, besides the submodules."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        children = [f"({name}): {indented(repr(child))}" for name, child in self._modules.items()]
+        if not children and "\n" not in extra:
+            return f"{self._get_name()}({extra})"
+        lines = [*(extra.split("\n") if extra else ()), *children]
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def indented(text: str) -> str:
+    """`text` with every line but the first moved right by two."""
+    return text.replace("\n", "\n  ")
+
+
+def clear_gradient(t: Tensor, set_to_none: bool) -> None:
+    """Set `t.grad` to None, or to zeros, where there is one."""
+    if t.grad is None:
+        return
+    if set_to_none:
+        t.grad = None
+    else:
+        t.grad.requires_grad_(False)
+        t.grad.zero_()

@@ -1,0 +1,112 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from eager.inplace import assign
+from eager.language import E
+from eager.optim.optimizer import Group, Optimizer, check_setting, check_unsupported, zeros
+from eager.tensor import Tensor
+from graphc.ops.dtypes import FLOAT32, FLOAT64
+
+
+class Adam(Optimizer):
+    """Kingma and Ba (2015), with weight decay added to the gradient. As `torch.optim.Adam`.
+
+    `foreach`, `fused` and `capturable` choose between implementations in PyTorch and change nothing here.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ):
+        check_setting("learning rate", lr, lr >= 0.0)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        for i in (0, 1):
+            check_setting(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_unsupported(differentiable=differentiable)
+        defaults = {
+            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, group: Group) -> None:
+        for parameter in group["params"]:
+            grad = parameter.grad
+            if grad is not None:
+                self._update_one(parameter, E.neg(grad) if group["maximize"] else grad, group)
+
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+        lr, decay = float(group["lr"]), group["weight_decay"]
+        beta1, beta2 = group["betas"]
+        remembered = self.state[parameter]
+        if not remembered:
+            shape, dtype = parameter._d.shape, parameter._dtype()
+            remembered["step"] = zeros((), FLOAT32)
+            for name in ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ())):
+                remembered[name] = zeros(shape, dtype)
+        step, average, square = remembered["step"], remembered["exp_avg"], remembered["exp_avg_sq"]
+        step.add_(1)
+        if decay != 0:
+            if group["decoupled_weight_decay"]:
+                parameter.mul_(1 - lr * decay)
+            else:
+                grad = E.add(grad, E.mul(parameter, decay))
+        average.add_(E.mul(E.sub(grad, average), 1 - beta1))
+        square.mul_(beta2)
+        square.add_(E.mul(E.mul(grad, grad), 1 - beta2))
+        if group["amsgrad"]:
+            largest = remembered["max_exp_avg_sq"]
+            assign(largest, E.maximum(largest, square), "maximum")
+            square = largest
+        steps = E.cast(step, dtype=FLOAT64) if parameter._dtype() == FLOAT64 else step
+        debias1, debias2 = _negative_bias(steps, beta1), _negative_bias(steps, beta2)
+        denominator = E.add(E.div(E.sqrt(square), E.sqrt(E.neg(debias2))), group["eps"])
+        parameter.add_(E.mul(E.div(average, denominator), lr / debias1))
+
+
+def _negative_bias(steps: Tensor, beta: float) -> Tensor:
+    """beta ** steps - 1, as a 0-d tensor of the dtype of `steps`, so that a step never waits for a Python number."""
+    # expm1 keeps every digit where beta ** steps is close to 1, in float32 too
+    return E.expm1(E.mul(steps, math.log(beta) if beta else -math.inf))
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay: Loshchilov and Hutter (2019). As `torch.optim.AdamW`."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+        )  # fmt: skip

@@ -1,0 +1,74 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eager import state
+from eager.inplace import assign
+from eager.language import E
+from eager.optim.optimizer import Group, Optimizer, check_setting, check_unsupported, zeros
+from eager.tensor import Tensor
+
+
+class SGD(Optimizer):
+    """p -= lr * g, with momentum, Nesterov's variant, dampening and weight decay. As `torch.optim.SGD`.
+
+    `foreach` and `fused` choose between implementations in PyTorch and change nothing here.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        check_setting("learning rate", lr, lr >= 0.0)
+        check_setting("momentum value", momentum, momentum >= 0.0)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        check_unsupported(differentiable=differentiable)
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, group: Group) -> None:
+        descent = -float(group["lr"])
+        decay, momentum, maximize = group["weight_decay"], group["momentum"], group["maximize"]
+        for parameter in group["params"]:
+            grad = parameter.grad
+            if grad is None:
+                continue
+            if maximize:
+                grad = E.neg(grad)
+            if decay != 0:
+                grad = E.add(grad, E.mul(parameter, decay))
+            if momentum != 0:
+                grad = self._direction(parameter, grad, group)
+            parameter.add_(E.mul(grad, descent))
+
+    def _direction(self, parameter: Tensor, grad: Tensor, group: Group) -> Tensor:
+        momentum = group["momentum"]
+        remembered = self.state[parameter]
+        buffer = remembered.get("momentum_buffer")
+        interpreter = state.current_interpreter()
+        if interpreter is not None:  # the first step takes another path than the rest
+            interpreter.guard(lambda: remembered.get("momentum_buffer") is not None, buffer is not None)
+        if buffer is None:
+            buffer = remembered["momentum_buffer"] = zeros(grad._d.shape, grad._dtype())
+            assign(buffer, grad, "copy")
+        else:
+            buffer.mul_(momentum)
+            buffer.add_(E.mul(grad, 1 - group["dampening"]))
+        return E.add(grad, E.mul(buffer, momentum)) if group["nesterov"] else buffer

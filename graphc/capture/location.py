@@ -1,0 +1,38 @@
+"""Which line of the user's program is running."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType
+
+import eager
+import graphc
+
+_INTERNAL = tuple(os.path.dirname(os.path.abspath(package.__file__)) + os.sep for package in (eager, graphc))
+_is_user: dict[CodeType, str | None] = {}  # the file name to show for user code, None for ours
+
+
+def _shown(code: CodeType) -> str | None:
+    path = code.co_filename
+    if path.startswith("<generated") or os.path.abspath(path).startswith(_INTERNAL):
+        return None
+    if path.startswith("<"):
+        return path
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def user_line() -> str:
+    """The innermost frame outside eager and graphc, as "model.py:12"; relative to the working directory if inside."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        try:
+            shown = _is_user[code]
+        except KeyError:
+            shown = _is_user[code] = _shown(code)
+        if shown is not None:
+            return f"{shown}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,116 @@
+"""`optimize`: the one ordered list of passes, and the record of what each did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from graphc.ir import Graph
+from graphc.passes.cse import eliminate_common_subexpressions
+from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.fold import fold_constants
+from graphc.passes.rules import ALL
+from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, rewrite
+
+Pass = Callable[[Graph], Graph]
+SWEEPS = 8  # simplification stops by itself long before
+
+
+class Record(NamedTuple):
+    """What one pass did: its name, the number of nodes before and after, and the rules that fired."""
+
+    name: str
+    before: int
+    after: int
+    firings: tuple[Firing, ...] = ()
+
+
+def simplify(rules: Sequence[RewriteRule]) -> Pass:
+    """A pass that applies `rules` until none fires."""
+    index = RuleIndex(rules)
+
+    def run(graph: Graph) -> Graph:
+        for _ in range(SWEEPS):
+            before = len(graph)
+            graph, firings = rewrite(graph, index)
+            if not firings:
+                break
+            rewritten = graph
+            folded = fold_constants(rewritten)
+            merged = eliminate_common_subexpressions(folded)
+            graph = eliminate_dead_code(merged)
+            graph = _recorded(graph, Record("simplify", before, len(graph), tuple(firings)))
+            if merged is rewritten:
+                break  # a sweep sees what it rewrites; only merged or folded nodes can give the next one more to do
+        return graph
+
+    return run
+
+
+def rules_for(licence: Licence) -> list[RewriteRule]:
+    """The rules that claim no more than `licence`."""
+    return [rule for rule in ALL if rule.licence <= licence]
+
+
+def pipeline(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
+    """The passes, in order."""
+    return (
+        ("dead code", eliminate_dead_code),
+        ("common subexpressions", eliminate_common_subexpressions),
+        ("constant folding", fold_constants),
+        ("simplify", simplify(rules_for(licence))),
+        ("dead code", eliminate_dead_code),
+    )
+
+
+def _recorded(graph: Graph, record: Record) -> Graph:
+    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record))
+
+
+def optimize(
+    graph: Graph, *, strict: bool = False, passes: Sequence[tuple[str, Pass]] | None = None,
+    after_each: Callable[[str, Graph], Any] | None = None,
+) -> Graph:  # fmt: skip
+    """An equivalent graph that costs no more.
+
+    strict      apply only rules that give the same bits (licence EXACT)
+    passes      another list of (name, pass); by default `pipeline()`
+    after_each  called with the name of each pass and its result (the harness compares values there)
+
+    >>> import eager as torch, graphc
+    >>> g = graphc.trace(lambda x: (-(-x)) * 1.0 + 2.0 * 3.0, torch.zeros(3))
+    >>> print(graphc.optimize(g))
+    def lambda_(x: f32[3]):
+        v3: f32 = constant(value=6.0)  # ...
+        v5: f32[3] = add(x, v3)  # ...
+        return v5
+    <BLANKLINE>
+    """
+    for name, run in pipeline(EXACT if strict else REASSOCIATES) if passes is None else passes:
+        before = graph
+        graph = run(graph)
+        if len(graph.history) == len(before.history) and graph is not before:
+            graph = _recorded(graph, Record(name, len(before), len(graph)))
+        if after_each is not None:
+            after_each(name, graph)
+    return graph
+
+
+def explain(graph: Any) -> str:
+    """What the passes did to an optimized graph: nodes before and after each, which rule fired where, what it saved.
+
+    For a compiled function, its signatures and their programs (see `graphc.compile`).
+    """
+    if hasattr(graph, "explain"):
+        return graph.explain()
+    if not graph.history:
+        return f"{graph.name}: no pass has changed this graph ({len(graph)} nodes)"
+    lines = [f"{graph.name}: {graph.history[0].before} -> {len(graph)} nodes"]
+    for record in graph.history:
+        lines.append(f"  {record.name}: {record.before} -> {record.after} nodes")
+        for (rule, where), times in Counter((f.rule, f.where) for f in record.firings).items():
+            saved = sum(f.saved for f in record.firings if (f.rule, f.where) == (rule, where))
+            count = f" x{times}" if times > 1 else ""
+            lines.append(f"    {rule}{count} at {where or 'unknown line'}, saves {saved:,.0f} operations")
+    return "\n".join(lines)

@@ -1,0 +1,27 @@
+"""Matrix products: associativity and the distributive law, where the cost model says that it pays."""
+
+from __future__ import annotations
+
+from graphc.ops.samples import Floats
+from graphc.rewrite import REASSOCIATES
+from graphc.rewrite import RewriteRule as R
+
+
+def _matrices(*operands) -> bool:
+    return all(len(x.shape) in (1, 2) for x in operands)
+
+
+_CHAIN = {"a": Floats((5, 4)), "b": Floats((4, 5)), "c": Floats((5,))}
+
+RULES = (
+    # (AB)v = A(Bv): from cubic to quadratic. The last operand may be a vector; the middle one must be a matrix.
+    R("matmul_right", REASSOCIATES, lambda F, a, b, c: (a @ b) @ c, lambda F, a, b, c: a @ (b @ c),
+      when=lambda a, b, c: _matrices(a, b, c) and len(b.shape) == 2, example=_CHAIN),
+    R("matmul_left", REASSOCIATES, lambda F, a, b, c: a @ (b @ c), lambda F, a, b, c: (a @ b) @ c,
+      when=lambda a, b, c: _matrices(a, b, c) and len(b.shape) == 2,
+      example={"a": Floats((5,)), "b": Floats((5, 4)), "c": Floats((4, 5))}),
+    R("matmul_distributes", REASSOCIATES, lambda F, a, b, c: a @ b + a @ c, lambda F, a, b, c: a @ (b + c),
+      when=lambda a, b, c: b.shape == c.shape, example={"a": Floats((3, 4)), "b": Floats((4, 5)), "c": Floats((4, 5))}),
+    R("matmul_distributes_left", REASSOCIATES, lambda F, a, b, c: a @ c + b @ c, lambda F, a, b, c: (a + b) @ c,
+      when=lambda a, b, c: a.shape == b.shape, example={"a": Floats((3, 4)), "b": Floats((3, 4)), "c": Floats((4, 5))}),
+)  # fmt: skip

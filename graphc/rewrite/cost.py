@@ -1,0 +1,28 @@
+"""The cost of a node: what decides between two ways to compute the same thing.
+
+In units of one scalar operation. A pointwise op costs an operation an element; matrix products and convolutions
+declare theirs (`Op.flops`); every result that is not a view is written once, which on a CPU costs about as much as
+a few operations; views, constants and inputs cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from graphc.ir import Node
+
+WRITE = 2  # scalar operations that writing one element is worth
+# Products run several operations in the time of one: vector units, and operands that stay in cache.
+PRODUCT_RATE = 8
+
+
+def node_cost(node: Node, nodes: Mapping[int, Node]) -> float:
+    """The cost of computing `node` from its operands."""
+    op = node.op
+    if not node.inputs or op.view:
+        return 0.0
+    operands = [nodes[i].aval for i in node.inputs]
+    if op.flops is not None:
+        return op.flops(operands, node.aval, node.params) / PRODUCT_RATE + WRITE * node.aval.size
+    work = max([a.size for a in operands] + [node.aval.size])
+    return work + WRITE * node.aval.size

@@ -1,0 +1,122 @@
+"""A rewrite rule is an equation: two expressions in the op language, and a licence that says in what sense they are equal."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+import numpy as np
+
+from graphc.errors import RuleError
+from graphc.ops import OPS, Op
+from graphc.ops.operators import OperatorMixin
+from graphc.ops.samples import Floats
+
+
+class Licence(enum.IntEnum):
+    """In what sense the two sides of a rule are equal."""
+
+    EXACT = 0  # the same bits, also on +-0, inf, nan and empty arrays
+    REASSOCIATES = 1  # another rounding, the same error level
+    ASSUMES = 2  # equal only under a fact that must be proven or opted into
+
+
+EXACT, REASSOCIATES, ASSUMES = Licence
+
+
+class Var(OperatorMixin):
+    """A variable of a pattern: it stands for any operand, or, where it is used as a parameter, for any value."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def _apply(self, name: str, *operands: Any) -> Pattern:
+        return Pattern(OPS[name], operands, {})
+
+    @property
+    def shape(self) -> Any:
+        raise RuleError(f"the left side of a rule cannot look at the shape of '{self.name}'; use when=")
+
+    dtype = shape
+
+
+class Pattern(OperatorMixin):
+    """An operation in a pattern. Parameters that are left out match any value."""
+
+    __slots__ = ("op", "operands", "params")
+
+    def __init__(self, op: Op, operands: tuple[Any, ...], params: Mapping[str, Any]):
+        self.op = op
+        self.operands = operands
+        self.params = params
+
+    def _apply(self, name: str, *operands: Any) -> Pattern:
+        return Pattern(OPS[name], operands, {})
+
+
+class _PatternLanguage:
+    def __getattr__(self, name: str) -> Callable[..., Pattern]:
+        op = OPS.get(name)
+        if op is None:
+            raise RuleError(f"no op named '{name}'")
+
+        def build(*operands: Any, **params: Any) -> Pattern:
+            return Pattern(op, operands, params)
+
+        return build
+
+
+@final
+class RewriteRule:
+    """The equation `left = right`.
+
+    name     unique
+    licence  how equal the sides are
+    left     the traced left side, a Pattern
+    right    `right(F, *variables)` builds the right side
+    when     `when(*variables)` must hold: operands are Symbols, parameters are values
+    example  for each variable, a sample operand (graphc.ops.samples) or parameter: what the derived tests run on
+    """
+
+    __slots__ = ("example", "left", "licence", "name", "right", "source", "variables", "when")
+
+    def __init__(
+        self,
+        name: str,
+        licence: Licence,
+        left: Callable[..., Any],
+        right: Callable[..., Any],
+        when: Callable[..., bool] | None = None,
+        example: Mapping[str, Any] | None = None,
+    ):
+        self.name = name
+        self.licence = licence
+        self.variables = left.__code__.co_varnames[1 : left.__code__.co_argcount]
+        if right.__code__.co_varnames[1 : right.__code__.co_argcount] != self.variables:
+            raise RuleError(f"rule '{name}': the two sides have different variables")
+        pattern = left(_PatternLanguage(), *(Var(v) for v in self.variables))
+        if not isinstance(pattern, Pattern):
+            raise RuleError(f"rule '{name}': the left side must be an operation")
+        self.left = pattern
+        self.source = left
+        self.right = right
+        self.when = when
+        self.example = {v: (example or {}).get(v, Floats((3, 4))) for v in self.variables}
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}, {self.licence.name}>"
+
+
+def scalar_value(x: Any) -> float | int | bool | complex | None:
+    """The value of a Symbol that is known to hold one number in every place, or None."""
+    node = x.builder.nodes[x.id]
+    if node.op is OPS["full"]:
+        return np.asarray(node.params["value"], node.dtype).item()
+    if node.op is OPS["constant"]:
+        array = node.params["value"].array
+        if array.size == 1:
+            return array.item()
+    return None

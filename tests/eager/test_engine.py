@@ -1,0 +1,341 @@
+"""The engine: depth, memory, threads; every op's gradient to second order; ops that a program declares for itself."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import tracemalloc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eager import autograd, install
+from eager.language import E, source
+from eager.tensor import Tensor
+from graphc.ops import OPS, Op
+from graphc.ops.rules import pointwise_float
+from tests.eager.tensors import leaf, tensor, total, values
+from tests.ops.cases import Case, every_case
+from tests.ops.checks import difference_quotient
+
+DEEP = 200_000
+SMOOTH = every_case(differentiable=True)
+
+
+# Depth
+
+
+@pytest.mark.slow
+def test_deep_chain_needs_no_recursion():
+    x = leaf(1.0)
+    y = x
+    for _ in range(DEEP):
+        y = y + 1.0
+    assert 10 * sys.getrecursionlimit() < DEEP
+    y.backward()
+    assert x.grad.item() == 1.0
+
+
+@pytest.mark.slow
+def test_deep_chain_with_saved_values_and_create_graph():
+    x = leaf(1.0)
+    y = x
+    for _ in range(DEEP // 4):
+        y = y * 1.0
+    (g,) = autograd.grad(y, x, create_graph=True)
+    assert g.item() == 1.0
+
+
+@pytest.mark.slow
+def test_deep_chain_is_dropped_without_recursion():
+    # a nested structure that is freed recursively would overflow the C stack: the interpreter would die here
+    y = leaf(1.0)
+    for _ in range(DEEP):
+        y = y * 1.0
+    del y
+    gc.collect()
+
+
+# Memory
+
+
+@pytest.fixture
+def without_gc():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_graph_is_freed_without_the_collector(without_gc: None):
+    x = leaf(np.ones(1000))
+    y = E.tanh(x * x)
+    loss = total(y)
+    memory = weakref.ref(y._array())
+    del y
+    assert memory() is not None, "tanh saves its result"
+    loss.backward()
+    assert memory() is None, "backward has not freed what tanh saved"
+    gone = weakref.ref(loss)
+    del loss
+    assert gone() is None, "a tensor lives on in a cycle"
+
+
+def test_dropped_graph_is_freed_without_backward(without_gc: None):
+    x = leaf(np.ones(1000))
+    y = x * x
+    memory = weakref.ref(y._array())
+    z = total(E.exp(y))
+    del y, z
+    assert memory() is None
+
+
+def test_leaf_is_freed_while_its_graph_lives(without_gc: None):
+    x = leaf([1.0])
+    y = total(x * 2)
+    gone = weakref.ref(x)
+    del x
+    assert gone() is None
+    y.backward()
+
+
+def test_training_loop_keeps_no_memory(without_gc: None):
+    w = leaf(np.ones((64, 64)), np.float64)
+
+    def step() -> None:
+        w.grad = None
+        total(E.tanh(E.matmul(w, w))).backward()
+
+    step()
+    tracemalloc.start()
+    try:
+        step()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(20):
+            step()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < w._array().nbytes
+
+
+def test_write_counters_are_dropped_with_their_memory():
+    from eager import state
+
+    x = tensor([1.0, 2.0])
+    x.add_(1.0)
+    known = len(state._writes)
+    del x
+    gc.collect()
+    assert len(state._writes) < known
+
+
+# Threads
+
+
+def in_threads(work: Callable[[int], Any], count: int = 4) -> list[Any]:
+    results: list[Any] = [None] * count
+
+    def run(i: int) -> None:
+        try:
+            results[i] = work(i)
+        except BaseException as error:  # handed to the caller's thread
+            results[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
+
+
+def test_threads_compute_their_own_gradients():
+    def work(i: int) -> float:
+        x = leaf(float(i))
+        for _ in range(200):
+            x.grad = None
+            (x * x * x).backward()
+        return x.grad.item()
+
+    assert in_threads(work) == [3.0 * i * i for i in range(4)]
+
+
+def test_threads_accumulate_into_one_leaf():
+    x = leaf(np.zeros(8))
+
+    def work(i: int) -> None:
+        for _ in range(100):
+            total(x * 2.0).backward()
+
+    in_threads(work)
+    assert values(x.grad) == [800.0] * 8
+
+
+def test_grad_mode_is_local_to_the_thread():
+    x = leaf(1.0)
+    with autograd.no_grad():
+        assert in_threads(lambda i: (x * x).requires_grad) == [True] * 4
+        assert not (x * x).requires_grad
+
+
+def test_division_by_zero_is_silent_in_every_thread():
+    # in a fresh interpreter: pytest's own warning filters would stand before those that eager may install
+    code = (
+        "import threading, numpy as np, eager\n"
+        "def work():\n"
+        "    x = eager.Tensor._wrap(np.zeros(2, np.float32))\n"
+        "    x / x\n"
+        "work()\n"
+        "thread = threading.Thread(target=work); thread.start(); thread.join()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Every op, through Tensors
+
+
+def wanted(case: Case, arrays: list[np.ndarray]) -> list[int]:
+    return [i for i, a in enumerate(arrays) if case.op.arg_of(i) in case.op.vjp and a.dtype.kind == "f"]
+
+
+def first_gradients(case: Case, arrays: list[np.ndarray], weight: np.ndarray, live: list[int], **how: Any) -> Any:
+    """The leaves, and the gradients of the weighted sum of the op's result with respect to them."""
+    tensors = [leaf(a.copy()) if i in live else tensor(a) for i, a in enumerate(arrays)]
+    result = getattr(E, case.op.name)(*tensors, **case.sample.params)
+    leaves = [tensors[i] for i in live]
+    return leaves, autograd.grad(total(result * tensor(weight)), leaves, **how)
+
+
+def weight_for(case: Case, arrays: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    result = getattr(E, case.op.name)(*map(tensor, arrays), **case.sample.params)
+    return np.asarray(rng.uniform(0.5, 1.5, result._array().shape))
+
+
+def assert_close(what: str, found: Any, expected: np.ndarray) -> None:
+    assert found is not None, f"{what} is missing"
+    assert np.allclose(found._array(), expected, rtol=5e-6, atol=5e-7), (
+        f"{what}: {found._array().tolist()}, by finite differences {expected.tolist()}"
+    )
+
+
+@pytest.mark.parametrize("create_graph", [False, True], ids=["arrays", "tensors"])
+@pytest.mark.parametrize("case", SMOOTH)
+def test_gradient(case: Case, create_graph: bool, rng: np.random.Generator):
+    arrays = case.arrays(rng)
+    live, weight = wanted(case, arrays), weight_for(case, arrays, rng)
+
+    def loss(i: int) -> Callable[[np.ndarray], Any]:
+        def at(x: np.ndarray) -> Any:
+            moved = [tensor(x if k == i else a) for k, a in enumerate(arrays)]
+            return np.sum(getattr(E, case.op.name)(*moved, **case.sample.params)._array() * weight)
+
+        return at
+
+    _, grads = first_gradients(case, arrays, weight, live, create_graph=create_graph)
+    for i, g in zip(live, grads, strict=True):
+        assert_close(f"{case.id}: gradient of operand {i}", g, difference_quotient(loss(i), arrays[i]))
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_second_gradient(case: Case, rng: np.random.Generator):
+    """The gradient of the gradients' weighted sum: finite differences of the first-order path that runs on arrays."""
+    arrays = case.arrays(rng)
+    live, weight = wanted(case, arrays), weight_for(case, arrays, rng)
+    outer = [np.asarray(rng.uniform(0.5, 1.5, arrays[i].shape)) for i in live]
+    leaves, grads = first_gradients(case, arrays, weight, live, create_graph=True)
+    mixed = tensor(0.0)
+    for g, v in zip(grads, outer, strict=True):
+        mixed = mixed + total(g * tensor(v))
+
+    def penalty(i: int) -> Callable[[np.ndarray], Any]:
+        def at(x: np.ndarray) -> Any:
+            moved = [x if k == i else a for k, a in enumerate(arrays)]
+            _, at_x = first_gradients(case, moved, weight, live)
+            return sum(np.sum(g._array() * v) for g, v in zip(at_x, outer, strict=True))
+
+        return at
+
+    found = autograd.grad(mixed, leaves, allow_unused=True) if mixed.requires_grad else [None] * len(leaves)
+    for i, g in zip(live, found, strict=True):
+        expected = difference_quotient(penalty(i), arrays[i])
+        if g is None:
+            assert np.allclose(expected, 0, atol=1e-6), f"{case.id}: no second gradient of operand {i}, but {expected}"
+        else:
+            assert_close(f"{case.id}: second gradient of operand {i}", g, expected)
+
+
+# Ops declared by a program
+
+
+@pytest.fixture
+def cube(declare: Callable[..., Op]) -> Op:
+    return declare(
+        "cube_of_test", "input", impl=lambda xp, x: x * x * x, rule=pointwise_float,
+        vjp=dict(input=lambda F, g, input: g * (3 * input * input)), ref=lambda x: x**3,
+    )  # fmt: skip
+
+
+def test_new_op_is_a_function_and_a_method(cube: Op):
+    x = leaf([2.0, 3.0])
+    for result in (install.functions["cube_of_test"](x), x.cube_of_test(), E.cube_of_test(x)):  # type: ignore[attr-defined]
+        assert values(result) == [8.0, 27.0]
+        assert result.grad_fn.name() == "CubeOfTestBackward0"
+    assert "def cube_of_test(input):" in source(cube)
+
+
+def test_new_op_has_gradients_of_any_order(cube: Op):
+    x = leaf([2.0, 3.0])
+    (first,) = autograd.grad(total(E.cube_of_test(x)), x, create_graph=True)
+    (second,) = autograd.grad(total(first), x, create_graph=True)
+    (third,) = autograd.grad(total(second), x)
+    assert [values(d) for d in (first, second, third)] == [[12.0, 27.0], [12.0, 18.0], [6.0, 6.0]]
+
+
+def test_new_op_has_an_in_place_form(cube: Op):
+    x = tensor([2.0, 3.0])
+    memory = x._array()
+    assert x.cube_of_test_() is x  # type: ignore[attr-defined]
+    assert x._array() is memory
+    assert values(x) == [8.0, 27.0]
+    y = leaf([2.0, 3.0])
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        y.cube_of_test_()  # type: ignore[attr-defined]
+    z = y * 1.0
+    z.cube_of_test_()  # type: ignore[attr-defined]
+    total(z).backward()
+    assert values(y.grad) == [12.0, 27.0]
+
+
+def test_new_op_promotes_and_broadcasts(declare: Callable[..., Op]):
+    declare(
+        "hypot_of_test", "input other", impl="hypot", rule=pointwise_float, ref="numpy.hypot",
+        vjp=dict(input=lambda F, g, r, input: g * input / r, other=lambda F, g, r, other: g * other / r),
+    )  # fmt: skip
+    x, y = leaf([[3.0], [6.0]], np.float32), leaf([4.0, 8.0], np.float32)
+    total(E.hypot_of_test(x, y)).backward()
+    assert np.allclose(x.grad._array(), [[0.6 + 3 / 73**0.5], [6 / 52**0.5 + 0.6]])
+    assert E.hypot_of_test(tensor([3], np.int64), 4)._dtype() == np.float32
+    assert values(x.hypot_of_test(4.0))[0] == [5.0]  # type: ignore[attr-defined]
+
+
+def test_redeclared_op_replaces_its_generated_code(declare: Callable[..., Op]):
+    for factor in (2.0, 3.0):
+        declare("scale_of_test", "input", impl=lambda xp, x, factor=factor: x * factor, rule=pointwise_float, ref=None)
+        assert values(E.scale_of_test(tensor([1.0]))) == [factor]
+        assert values(tensor([1.0]).scale_of_test()) == [factor]  # type: ignore[attr-defined]
+        OPS.remove("scale_of_test")
+
+
+def test_declared_op_is_gone_after_its_test():
+    assert not hasattr(Tensor, "cube_of_test")
+    assert "cube_of_test" not in OPS

@@ -1,0 +1,189 @@
+"""The generated code and the plain interpretation of the same declaration give the same bits, value and gradient."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eager import dispatch, tape
+from eager.codegen import Module
+from eager.language import double, single
+from eager.tensor import Tensor
+from graphc.ops import OPS, Op, Trait
+from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.rules import integral
+from graphc.ops.samples import Floats
+from tests.ops.cases import Case, cases_of
+
+MODULES = {FLOAT32: single, FLOAT64: double}
+GENERATED = [op for op in OPS.values() if op.args and not op.variadic and op.rule is not integral]
+# operands of the fast path are floats (and where's condition); others are interpreted plainly by design
+CASES = [
+    pytest.param(case, id=case.id)
+    for op in GENERATED
+    for case in cases_of(op)
+    if all(isinstance(spec, Floats) for spec in case.sample.inputs[op.rule.first :])
+]
+SCALARS = (0.5, 2, 1.7, 1)
+BINARY = [op for op in GENERATED if op.pointwise and len(op.args) == 2]
+
+
+@contextlib.contextmanager
+def no_misses(module: Module, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail when generated code hands a call on. It does so on any error, so a fault in generated source is silent."""
+    missed: list[str] = []
+
+    def record_miss(op: Op, operands: Any, params: Any) -> Any:
+        missed.append(op.name)
+        return dispatch.plain(op, operands, params)
+
+    with monkeypatch.context() as patch:
+        patch.setitem(module.scope, "miss", record_miss)
+        yield
+    assert not missed, f"the generated code did not take: {missed}"
+
+
+def leaf(array: np.ndarray, wanted: bool) -> Tensor:
+    t = Tensor._wrap(array.copy(order="K"))
+    return t.requires_grad_() if wanted and array.dtype.kind == "f" else t
+
+
+def run(
+    function: Callable[..., Tensor], operands: list[Any], wanted: tuple[bool, ...], g: np.ndarray | None
+) -> tuple[np.ndarray, list[np.ndarray | None], np.ndarray]:
+    """The value, the gradient of each operand, and the cotangent that was used."""
+    tensors = [leaf(x, w) if isinstance(x, np.ndarray) else x for x, w in zip(operands, wanted, strict=True)]
+    result = function(*tensors)
+    value = result._array()
+    g = g if g is not None else np.random.default_rng(7).uniform(0.5, 1.5, value.shape)
+    g = np.asarray(g, value.dtype if value.dtype.kind == "f" else FLOAT32)
+    if result._n is not None:
+        heap: list[Any] = []
+        tape.give(result._n, g.copy(), heap)
+        tape.run(heap, False)
+    grads = [getattr(t, "_g", None) if isinstance(t, Tensor) else None for t in tensors]
+    return value, [None if d is None else d._array() for d in grads], g
+
+
+def compare(op: Op, fast: Any, operands: list[Any], params: Any, wanted: tuple[bool, ...], misses: Any) -> None:
+    with misses:
+        value, grads, g = run(lambda *xs: fast(*xs, **params), operands, wanted, None)
+    plain_value, plain_grads, _ = run(lambda *xs: dispatch.plain(op, xs, params), operands, wanted, g)
+    assert_same_bits(f"{op.name}: the value", value, plain_value)
+    for i, (found, expected) in enumerate(zip(grads, plain_grads, strict=True)):
+        assert (found is None) == (expected is None), f"{op.name}: operand {i} has a gradient in one path only"
+        if found is not None and expected is not None:
+            assert_same_bits(f"{op.name}: the gradient of operand {i}", found, expected)
+
+
+def assert_same_bits(what: str, found: np.ndarray, expected: np.ndarray) -> None:
+    assert found.__class__ is np.ndarray, f"{what} is a {type(found).__name__}"
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype), what
+    assert found.tobytes() == expected.tobytes(), f"{what}: {found.tolist()}, plain {expected.tolist()}"
+
+
+def wanted_subsets(count: int) -> list[tuple[bool, ...]]:
+    """All operands want a gradient, each one alone, none."""
+    alone = [tuple(i == k for i in range(count)) for k in range(count)] if count > 1 else []
+    return [(True,) * count, *alone, (False,) * count]
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
+@pytest.mark.parametrize("case", CASES)
+def test_generated_equals_plain(case: Case, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    module, arrays, params = MODULES[dtype], case.arrays(rng, dtype), case.sample.params
+    fast = module.get(case.op)
+    for wanted in wanted_subsets(len(arrays)):
+        compare(case.op, fast, list(arrays), params, wanted, no_misses(module, monkeypatch))
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
+@pytest.mark.parametrize("scalar", SCALARS, ids=repr)
+@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
+def test_generated_equals_plain_with_scalar(
+    op: Op, scalar: float, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+):
+    module = MODULES[dtype]
+    x = rng.uniform(0.5, 0.9, (3, 4)).astype(dtype)
+    for wanted in ((True, False), (False, False)):
+        compare(op, module.get(op), [x, scalar], {}, wanted, no_misses(module, monkeypatch))
+    reflected = module.reflected(op)
+    for wanted in ((False, True), (False, False)):
+        compare(op, lambda s, t: reflected(t, s), [scalar, x], {}, wanted, no_misses(module, monkeypatch))
+
+
+@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
+def test_same_operand_twice(op: Op, rng: np.random.Generator):
+    array = rng.uniform(0.5, 2.0, (2, 3)).astype(FLOAT32)
+
+    def gradient(function: Callable[..., Tensor]) -> Any:
+        x = leaf(array, True)
+        result = function(x, x)
+        if result._n is None:
+            return None
+        result.backward(Tensor._wrap(np.ones((2, 3), result._array().dtype)))
+        return x._g._array().tobytes()
+
+    assert gradient(single.get(op)) == gradient(lambda *xs: dispatch.plain(op, xs, {}))
+
+
+@pytest.mark.parametrize("op", [op for op in GENERATED if op.vjp], ids=lambda op: op.name)
+def test_operands_and_cotangent_are_left_alone(op: Op, rng: np.random.Generator):
+    for case in cases_of(op):
+        arrays = case.arrays(rng, FLOAT32)
+        tensors = [leaf(a, True) for a in arrays]
+        result = single.get(op)(*tensors, **case.sample.params)
+        if result._n is None:
+            continue
+        value = result._array().copy()
+        g = np.ones(value.shape, value.dtype)
+        result.backward(Tensor._wrap(g), retain_graph=True)
+        assert np.array_equal(g, np.ones_like(g)), f"{op.name}: backward has written to the user's gradient"
+        assert result._array().tobytes() == value.tobytes(), f"{op.name}: backward has written to the result"
+        for t, a in zip(tensors, arrays, strict=True):
+            assert t._array().tobytes() == a.tobytes(), f"{op.name}: an operand was written to"
+        grads = [t._g._array() for t in tensors if getattr(t, "_g", None) is not None]
+        kept = [g, result._array(), *(t._array() for t in tensors)]
+        for i, d in enumerate(grads):
+            assert not any(np.shares_memory(d, other) for other in [*kept, *grads[:i]]), (
+                f"{op.name}: a gradient shares memory with another tensor"
+            )
+
+
+def test_fault_in_generated_source_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    def broken(*operands: Any, out: Any) -> Any:
+        raise TypeError("a fault that the generated code hides")
+
+    x = np.ones(3, FLOAT32)
+    fast = single.get(OPS["add"])
+    monkeypatch.setitem(single.scope, "np_add", broken)
+    with pytest.raises(AssertionError, match="did not take"):
+        compare(OPS["add"], fast, [x, x], {}, (False, False), no_misses(single, monkeypatch))
+
+
+@pytest.mark.parametrize("operands", [(np.ones(2, FLOAT32), np.ones(2, FLOAT64)), (np.ones(2, FLOAT32), True)])
+def test_other_operands_are_interpreted_plainly(operands: Any, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(AssertionError, match="did not take"):
+        compare(OPS["add"], single.get(OPS["add"]), list(operands), {}, (False, False), no_misses(single, monkeypatch))
+
+
+def test_generated_source_is_readable():
+    from eager.language import source
+
+    text = source("tanh")
+    compile(text, "tanh", "exec")
+    assert "def tanh(input):" in text
+    assert "np_multiply" in source("tanh", FLOAT64)
+
+
+def test_ops_that_broadcast_without_being_pointwise_sum_their_gradients():
+    assert [op.name for op in GENERATED if Trait.BROADCASTS in op.traits and "sum_to" not in _source(op)] == []
+
+
+def _source(op: Op) -> str:
+    single.get(op)
+    return single.generated[op.name].source

@@ -1,0 +1,203 @@
+"""The random streams are PyTorch's, and a trace sees draws instead of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eager import dtypes, random, state
+from eager.generator import Generator
+from eager.tensor import Tensor
+from graphc.errors import CaptureError
+from tests.eager.tensors import leaf, tensor
+from tests.oracle import torch_or_skip
+
+SEEDS = (0, 1, -1, 2**40 + 5)
+SHAPES = ((1,), (15,), (16,), (17,), (3, 7), (1000,), (0, 3))
+
+
+@pytest.fixture(params=SEEDS)
+def torch(request: pytest.FixtureRequest) -> Any:
+    """The real torch, seeded as the default generator is."""
+    torch = torch_or_skip()
+    torch.manual_seed(request.param)
+    random.manual_seed(request.param)
+    return torch
+
+
+def array(t: Any) -> np.ndarray:
+    return t.numpy() if isinstance(t, Tensor) else t.detach().numpy()
+
+
+def assert_same_bits(mine: Tensor, theirs: Any) -> None:
+    a, b = array(mine), array(theirs)
+    assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_uniform_streams_are_equal_to_the_bit(torch: Any, shape: tuple[int, ...], name: str):
+    mine, theirs = getattr(dtypes, name), getattr(torch, name)
+    a, b = random.rand(shape, dtype=mine), torch.rand(shape, dtype=theirs)
+    assert_same_bits(a, b)
+    assert_same_bits(random.bernoulli(a), torch.bernoulli(b))
+    assert_same_bits(a.uniform_(-0.3, 0.7), b.uniform_(-0.3, 0.7))
+    assert_same_bits(a.bernoulli_(0.3), b.bernoulli_(0.3))
+    assert_same_bits(a.random_(), b.random_())
+    assert_same_bits(a.random_(3, 20), b.random_(3, 20))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("name", "tolerance"), [("float32", 5e-7), ("float64", 0), ("complex64", 5e-7)])
+def test_normal_streams_agree_to_the_last_bits_of_the_logarithm(
+    torch: Any, shape: tuple[int, ...], name: str, tolerance: float
+):
+    mine, theirs = getattr(dtypes, name), getattr(torch, name)
+    for _ in range(2):
+        np.testing.assert_allclose(
+            array(random.randn(shape, dtype=mine)), array(torch.randn(shape, dtype=theirs)), rtol=0, atol=tolerance
+        )
+    a, b = random.normal(0.5, 2.0, shape), torch.normal(0.5, 2.0, shape)
+    np.testing.assert_allclose(array(a), array(b), rtol=0, atol=1e-6)
+
+
+def test_fewer_than_16_normal_numbers_are_equal_to_the_bit_and_the_second_of_a_pair_is_kept(torch: Any):
+    for count in (3, 2, 15, 1):
+        assert_same_bits(random.randn(count), torch.randn(count))
+    assert_same_bits(random.get_rng_state(), torch.get_rng_state())
+
+
+@pytest.mark.parametrize("name", ["int64", "int32", "int16", "int8", "uint8", "bool", "float32"])
+def test_integers_are_equal(torch: Any, name: str):
+    high = 2 if name == "bool" else 100
+    mine, theirs = getattr(dtypes, name), getattr(torch, name)
+    assert_same_bits(random.randint(high, (5, 6), dtype=mine), torch.randint(high, (5, 6), dtype=theirs))
+    a = tensor(np.zeros(40, mine.numpy))
+    assert_same_bits(a.random_(), torch.zeros(40, dtype=theirs).random_())
+
+
+@pytest.mark.parametrize("range_", [2**28 - 1, 2**28, 2**32 - 1, 2**32, 2**50])
+def test_wide_ranges_of_integers_take_two_words(torch: Any, range_: int):
+    assert_same_bits(random.randint(-5, range_ - 5, (9,)), torch.randint(-5, range_ - 5, (9,)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 10, 3000])
+def test_permutations_are_equal(torch: Any, n: int):
+    assert_same_bits(random.randperm(n), torch.randperm(n))
+
+
+def test_normal_takes_tensors(torch: Any):
+    mean, std = np.arange(20, dtype=np.float32), np.full((2, 20), 0.5, np.float32)
+    a = random.normal(tensor(mean), tensor(std))
+    np.testing.assert_allclose(array(a), array(torch.normal(torch.tensor(mean), torch.tensor(std))), atol=1e-6)
+    b = random.normal(tensor(mean), 2.0)
+    np.testing.assert_allclose(array(b), array(torch.normal(torch.tensor(mean), 2.0)), atol=2e-6)
+
+
+def test_state_moves_to_and_from_pytorch(torch: Any):
+    torch.randn(7)
+    random.set_rng_state(tensor(torch.get_rng_state().numpy()))
+    assert random.initial_seed() == torch.initial_seed()
+    assert_same_bits(random.randn(5), torch.randn(5))
+    torch.set_rng_state(torch.from_numpy(random.get_rng_state().numpy()))
+    assert_same_bits(random.rand(700), torch.rand(700))
+
+
+def test_known_numbers():
+    random.manual_seed(0)
+    assert random.rand(3).tolist() == [0.49625658988952637, 0.7682217955589294, 0.08847743272781372]
+    assert random.manual_seed(0) is random.default_generator
+    assert random.randperm(5).tolist() == [4, 1, 3, 0, 2] or random.initial_seed() == 0
+
+
+def test_a_generator_has_a_stream_of_its_own():
+    own = Generator().manual_seed(3)
+    random.manual_seed(3)
+    a = random.rand(4)
+    assert random.rand(4, generator=own).tolist() == a.tolist()
+    again = own.clone_state()
+    assert random.randn(3, generator=own).tolist() == random.randn(3, generator=again).tolist()
+
+
+def test_fork_rng_restores_the_stream():
+    random.manual_seed(5)
+    with random.fork_rng():
+        inside = random.rand(3)
+    assert random.rand(3).tolist() == inside.tolist()
+
+
+def test_like_and_gradient():
+    x = leaf(np.zeros((2, 3)))
+    assert random.rand_like(x).dtype is dtypes.float64
+    assert random.randn_like(x, dtype=dtypes.float32).shape == (2, 3)
+    assert set(random.randint_like(x, 3, 5).numpy().ravel()) <= {3.0, 4.0}
+    assert random.randn(2, requires_grad=True).requires_grad
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.normal_()
+
+
+def test_a_draw_that_fails_draws_nothing():
+    random.manual_seed(1)
+    before = random.get_rng_state().tolist()
+    for bad in (
+        lambda: random.rand(3, dtype=dtypes.int64),
+        lambda: random.randint(5, 5, (3,)),
+        lambda: random.randint(0, 300, (3,), dtype=dtypes.uint8),
+        lambda: leaf(np.zeros(3)).uniform_(),
+        lambda: tensor(np.zeros(3)).normal_(0, -1),
+        lambda: random.bernoulli(tensor(np.array([0.5, 2.0]))),
+    ):
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            bad()
+    assert random.get_rng_state().tolist() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: random.rand("a"), TypeError, "must be tuple of ints, not str"),
+        (lambda: random.randn(2, -1), RuntimeError, r"negative dimension -1: \[2, -1\]"),
+        (lambda: random.randn(3, dtype=dtypes.int64), NotImplementedError, "\"normal_kernel_cpu\" .* 'Long'"),
+        (lambda: random.randint(2.5, (3,)), TypeError, "argument 'high' .* must be int, not float"),
+        (lambda: random.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
+        (lambda: Generator().manual_seed(2.5), RuntimeError, "expected a long, but got float"),
+        (lambda: Generator("cuda"), AssertionError, "not compiled with CUDA"),
+        (lambda: random.set_rng_state(tensor(np.zeros(3, np.uint8))), RuntimeError, "size 5056 but .* to be 3"),
+        (lambda: random.set_rng_state(tensor(np.zeros(3))), TypeError, "must be a torch.ByteTensor"),
+    ],
+)
+def test_errors_are_pytorchs(call: Any, error: type[Exception], message: str):
+    with pytest.raises(error, match=message):
+        call()
+
+
+class Recorder:
+    """An interpreter that keeps the draws it is handed, and makes them later."""
+
+    def __init__(self):
+        self.draws: list[Any] = []
+
+    def random(self, draw: Any, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+        self.draws.append(draw)
+        return tensor(np.zeros(shape, dtype))
+
+
+def test_a_trace_is_handed_the_draw_itself():
+    random.manual_seed(7)
+    recorder = Recorder()
+    with state.interpreting(recorder):
+        random.rand(3)
+        random.randn(20)
+        random.randperm(4)
+    replayed = [draw() for draw in recorder.draws] + [draw() for draw in recorder.draws]
+    random.manual_seed(7)
+    eager = [f().numpy() for _ in range(2) for f in (lambda: random.rand(3), lambda: random.randn(20), lambda: random.randperm(4))]
+    for a, b in zip(replayed, eager, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_seeding_under_a_trace_is_refused():
+    with state.interpreting(Recorder()), pytest.raises(CaptureError, match="manual_seed"):
+        random.manual_seed(0)
