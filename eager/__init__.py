@@ -38,9 +38,7 @@ _LATER = {
 }  # fmt: skip
 _SUBMODULES = frozenset(("linalg", "fft", "special", "nn", "optim", "random", "utils"))
 
-globals().update(
-    {name: value for name, value in vars(dtypes).items() if isinstance(value, dtype)}, **methods.FUNCTIONS
-)
+globals().update({name: value for name, value in vars(dtypes).items() if isinstance(value, dtype)}, **methods.FUNCTIONS)
 _BUILT_IN = frozenset(install.functions)  # never declared anew: safe to keep as attributes of this module
 
 __all__ = [

@@ -243,7 +243,7 @@ class Module:
         exec(compile(source, filename, "exec"), self.scope)
         for variant, (function, saved) in backwards.items():
             tape.decoders[self.scope[function]] = _decoder(op, saved, variant)
-            tape.names[self.scope[function]] = f"{op.label}Backward0"
+            tape.names[self.scope[function]] = op.node_name
         forward = self.scope[op.name]
         forward.__doc__ = op.doc or f"The op `{op.name}`; see `graphc.ops`."
         return Generated(forward, source)

@@ -117,5 +117,5 @@ def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
         return op, params, values, [(index, parent, shape) for (index, shape), parent in parents]
 
     tape.decoders[backward] = decode
-    tape.names[backward] = f"{op.label}Backward0"
+    tape.names[backward] = op.node_name
     return backward

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,6 +11,12 @@ from eager.state import GRAD_ENABLED, grad_enabled
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
 is_grad_enabled = grad_enabled
+
+
+def is_generator_function(fn: Callable[..., Any]) -> bool:
+    """As `inspect.isgeneratorfunction`, which takes 3 ms to import."""
+    code = getattr(fn, "__code__", None)
+    return code is not None and bool(code.co_flags & 0x20)  # inspect.CO_GENERATOR
 
 
 class _GradMode:
@@ -30,7 +35,7 @@ class _GradMode:
 
     def __call__(self, fn: Fn) -> Fn:
         mode = self.mode
-        if inspect.isgeneratorfunction(fn):
+        if is_generator_function(fn):
             return _wrap_generator(fn, mode)  # type: ignore[return-value]
 
         @functools.wraps(fn)

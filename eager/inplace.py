@@ -72,7 +72,12 @@ def in_place(name: str) -> Callable[..., Tensor]:
                 state.note_write(array)
                 return self
         check_in_place(self)
-        return assign(self, getattr(E, name)(self, *operands), name)
+        source = self
+        if current_interpreter() is None and grad_enabled():
+            # what the gradient needs of the old value must survive the write
+            source = Tensor._wrap(self._array().copy())
+            source._n = self._n
+        return assign(self, getattr(E, name)(source, *operands), name)
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from eager.functional import (
@@ -108,9 +108,28 @@ def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     return self
 
 
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    """The slices along the first dim. TypeError for a 0-d tensor."""
+    if not self._d.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(joining.unbind(self))
+
+
 def _element_size(self: Tensor) -> int:
     """Bytes in an element. As `torch.Tensor.element_size`."""
     return self._dtype().itemsize
+
+
+def _random(name: str) -> Function:
+    """A method that imports `eager.random` at its first call, which puts the real one in its place."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        from eager import random
+
+        return getattr(random, name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
 
 
 PROPERTIES: dict[str, Function] = {
@@ -124,7 +143,9 @@ def install() -> None:
         setattr(Tensor, name, method)
     for name, target in ALIASES.items():
         setattr(Tensor, name, _alias(target))
-    Tensor.cpu, Tensor.element_size = _cpu, _element_size  # type: ignore[attr-defined]
+    Tensor.cpu, Tensor.element_size, Tensor.__iter__ = _cpu, _element_size, _iterate  # type: ignore[attr-defined]
+    for name in ("uniform_", "normal_", "bernoulli_", "random_", "exponential_"):
+        setattr(Tensor, name, _random(name))
     for name, getter in PROPERTIES.items():
         setattr(Tensor, name, property(getter))
 

@@ -276,11 +276,11 @@ def normal(
     kind = _check_float(tensors[0]._dtype(), "normal_kernel_cpu")
     if not isinstance(std, Tensor):
         _check_std(std)
-        result = _sample(lambda: source.normal(shape, kind, 0.0, std), shape, kind) + mean
+        result = E.add(_sample(lambda: source.normal(shape, kind, 0.0, std), shape, kind), mean)
     else:
         if current_interpreter() is None and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
-        result = _sample(lambda: source.normal(shape, kind), shape, kind) * std + mean
+        result = E.add(E.mul(_sample(lambda: source.normal(shape, kind), shape, kind), std), mean)
     return _made(result.detach(), out, requires_grad)
 
 

@@ -21,9 +21,6 @@ GRAD_ENABLED: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 grad_enabled = GRAD_ENABLED.get
 sequence = itertools.count(1)
 
-# One policy for the process, not an errstate for each op: like PyTorch, overflow and 0/0 give inf and nan silently.
-np.seterr(all="ignore")
-
 
 class Interpreter(Protocol):
     """Who runs Tensor operations when it is not NumPy: a trace. Tensors are `eager.tensor.Tensor`."""

@@ -1,4 +1,4 @@
-"""Bringing arguments to the registry's form: non-negative axes, tuples of sizes, NumPy dtypes. Raises PyTorch's errors."""
+"""Bringing arguments to the registry's form: non-negative axes, tuples of sizes, NumPy dtypes; or PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from eager import dtypes
 from eager.language import E
+from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
 from graphc.ops.rules import normalize_axis
 
@@ -64,8 +65,8 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     try:
         return tuple(map(operator.index, sizes))
     except TypeError:
-        kinds = ", ".join(type(n).__name__ for n in sizes)
-        raise TypeError(f"sizes must be ints, but got ({kinds})") from None
+        kind = next(type(n).__name__ for n in sizes if not hasattr(n, "__index__"))
+        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {kind}") from None
 
 
 def inferred_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -73,9 +74,9 @@ def inferred_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     if -1 not in sizes and min(sizes, default=0) >= 0:
         return sizes
     known = 1
-    for n in sizes:
+    for i, n in enumerate(sizes):
         if n < -1:
-            raise RuntimeError(f"invalid shape dimension {n}")
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(sizes)}")
         if n != -1:
             known *= n
     if sizes.count(-1) > 1:
@@ -98,6 +99,26 @@ def cast_to(x: Tensor, dtype: Any) -> Tensor:
     return x if x._dtype() == wanted else E.cast(x, dtype=wanted)
 
 
-def as_operand(x: Any, like: Tensor) -> Tensor:
-    """A Python scalar as a 0-d Tensor of the dtype of `like`; a Tensor unchanged."""
-    return x if isinstance(x, Tensor) else Tensor._wrap(np.array(x, like._dtype()))
+def constant(value: Any, like: Tensor) -> Any:
+    """A number beside the float tensor `like`, as a 0-d Tensor of its dtype: what generated code takes as any operand.
+
+    Under a trace, and beside other dtypes, the number itself, so that promotion sees a number.
+    """
+    kind = value.__class__
+    if (kind is float or kind is int) and like._dtype().kind == "f" and current_interpreter() is None:
+        return Tensor._wrap(np.array(value, like._dtype()))
+    return value
+
+
+def unrecorded_arrays(tensors: Sequence[Tensor]) -> list[np.ndarray] | None:
+    """The arrays of `tensors` if NumPy may work on them directly: one dtype, no trace, no gradient wanted. Else None."""
+    if current_interpreter() is not None:
+        return None
+    dtype, recording = tensors[0]._d.dtype, grad_enabled()
+    arrays = []
+    for t in tensors:
+        array = t._d
+        if array.__class__ is not np.ndarray or array.dtype is not dtype or (recording and t._n is not None):
+            return None
+        arrays.append(array)
+    return arrays

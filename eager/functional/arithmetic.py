@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import constant, shape_of
 from eager.functional.casts import FLOAT64
 from eager.language import E
 from eager.tensor import Tensor
@@ -78,15 +78,15 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`input` limited to [min, max], numbers or tensors; nan stays nan, the gradient at a bound is 1. As `torch.clamp`."""
+    """`input` limited to [min, max], numbers or tensors; nan stays nan. As `torch.clamp`: at a bound the gradient is 1."""
     shape_of(input, "clamp")
     if min is None and max is None:
         raise RuntimeError(NO_BOUND)
     result = input
     if min is not None:
-        result = E.where(E.lt(result, min), min, result)
+        result = E.where(E.lt(result, min), constant(min, result), result)
     if max is not None:
-        result = E.where(E.gt(result, max), max, result)
+        result = E.where(E.gt(result, max), constant(max, result), result)
     return result
 
 

@@ -45,7 +45,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, "torch.FloatTensor"; with `dtype`, the tensor in that dtype. As `torch.Tensor.type`."""
+    """The name of the tensor's type, "torch.FloatTensor"; with `dtype`, the tensor in it. As `torch.Tensor.type`."""
     if dtype is None:
         return f"torch.{torch_name(self._dtype())}Tensor"
     return cast_to(self, dtype)

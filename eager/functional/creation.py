@@ -99,12 +99,12 @@ def _check_level(data: Any, shape: list[int], depth: int) -> None:
                 raise ValueError(f"too many dimensions '{type(data).__name__}'")
             raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
         if isinstance(data, Sequence):
-            raise TypeError(f"not a sequence of numbers at dim {depth}: {type(data).__name__}")
+            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer")
         if not isinstance(data, (bool, int, float, complex, np.generic, np.ndarray, Tensor)):
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
         return
     if not isinstance(data, Sequence) or isinstance(data, str):
-        raise TypeError(f"expected a sequence at dim {depth}, got {type(data).__name__}")
+        raise TypeError("not a sequence")
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
     for item in data:
@@ -128,7 +128,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if any(step < 0 for step in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
         )
     return Tensor._wrap(ndarray.view(np.ndarray))
 
@@ -141,8 +142,10 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 # --- of a shape
 
 
-def _checked(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _checked(shape: tuple[int, ...], name: str = "") -> tuple[int, ...]:
     if min(shape, default=0) < 0:
+        if name:
+            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return shape
 
@@ -150,21 +153,21 @@ def _checked(shape: tuple[int, ...]) -> tuple[int, ...]:
 def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Zeros. As `torch.zeros`."""
-    shape = _checked(sizes_of(sizes if size is None else (size,)))
+    shape = _checked(sizes_of(sizes if size is None else (size,)), "zeros")
     return finished(np.zeros(shape, dtype_or(dtype, default_float())), device, requires_grad)
 
 
 def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones. As `torch.ones`."""
-    shape = _checked(sizes_of(sizes if size is None else (size,)))
+    shape = _checked(sizes_of(sizes if size is None else (size,)), "ones")
     return finished(np.ones(shape, dtype_or(dtype, default_float())), device, requires_grad)
 
 
 def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """Memory that is not set to anything. As `torch.empty`."""
-    shape = _checked(sizes_of(sizes if size is None else (size,)))
+    shape = _checked(sizes_of(sizes if size is None else (size,)), "empty")
     return finished(np.empty(shape, dtype_or(dtype, default_float())), device, requires_grad)
 
 
@@ -223,7 +226,9 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, dev
     return finished(array, device, requires_grad)
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A copy of `data` in the dtype of `self`. As `torch.Tensor.new_tensor`."""
     return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
@@ -233,7 +238,7 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """start, start + step, ... below `end`; int64 if all are integers. As `torch.arange`. RuntimeError for a bad step."""
+    """start, start + step, ... below `end`; int64 for integers. As `torch.arange`; RuntimeError for a bad step."""
     if end is None:
         start, end = 0, start
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
@@ -261,8 +266,8 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
     if steps < 2:
         return finished(np.full(steps, first).astype(wanted), device, requires_grad)
     step = (last - first) / kind.type(steps - 1)
-    index = np.arange(steps, dtype=kind)
-    # from the nearer end, as PyTorch: both ends are exact
+    # From the nearer end: both ends are exact. PyTorch fuses products and sums: here they are not rounded to float32.
+    index = np.arange(steps, dtype=np.result_type(kind, np.float64))
     values = np.where(index < steps // 2, first + step * index, last - step * (steps - 1 - index))
     return finished(values.astype(wanted), device, requires_grad)
 
@@ -283,12 +288,16 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
 
 
 def _indices(name: str, where: Any) -> Any:
-    def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
+    def function(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    ) -> Tensor:
         places = np.array(np.nonzero(where(np.ones((row, col)), offset)))
         return finished(places.astype(dtype_or(dtype, INT64)), device, False)
 
     function.__name__ = name
-    function.__doc__ = f"The (2, N) indices of a triangle of a (row, col) matrix, in row-major order. As `torch.{name}`."
+    function.__doc__ = (
+        f"The (2, N) indices of a triangle of a (row, col) matrix, in row-major order. As `torch.{name}`."
+    )
     return function
 
 

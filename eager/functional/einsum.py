@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from typing import Any
 
@@ -39,7 +40,7 @@ def einsum(*args: Any) -> Tensor:
         equation, operands = from_sublists(args)
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
-    terms, output = parse(equation, [len(x._d.shape) for x in operands])
+    terms, output = parse(equation, tuple(len(x._d.shape) for x in operands))
     prepared = [_without_repeats(x, term, i) for i, (x, term) in enumerate(zip(operands, terms, strict=True))]
     sizes = _sizes(prepared)
     kept = [_without_broadcast(x, term, sizes) for x, term in prepared]
@@ -65,7 +66,8 @@ def _subscripts(sublist: Any) -> str:
     return "".join("..." if n is ... else LETTERS[n] for n in sublist)
 
 
-def parse(equation: str, ndims: list[int]) -> tuple[list[str], str]:
+@functools.lru_cache(maxsize=256)
+def parse(equation: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
     """The letters of each operand and of the output, with an ellipsis written out as letters that are free.
 
     They are counted from the right, so that operands of different depth line up.
@@ -75,7 +77,9 @@ def parse(equation: str, ndims: list[int]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(ndims):
         raise RuntimeError(COUNT.format(more="fewer" if len(ndims) < len(terms) else "more"))
-    depths = [_ellipsis_depth(term, ndim, position) for position, (term, ndim) in enumerate(zip(terms, ndims, strict=True))]
+    depths = [
+        _ellipsis_depth(term, ndim, position) for position, (term, ndim) in enumerate(zip(terms, ndims, strict=True))
+    ]
     deepest = max(depths, default=0)
     spare = [c for c in LETTERS if c not in text][:deepest]
     if len(spare) < deepest:

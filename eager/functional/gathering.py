@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.indexing import OUT_OF_BOUNDS, replaced
 from eager.language import E
@@ -73,9 +72,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         return gather(flat, 0, E.reshape(indices, shape=(numel(tuple(indices._d.shape)),)))
     axis = axis_of(dim, len(shape))
     picked = tuple(indices._d.shape)
-    common = broadcast_shapes([shape[:axis] + (1,) + shape[axis + 1 :], picked[:axis] + (1,) + picked[axis + 1 :]])
-    wide = common[:axis] + (shape[axis],) + common[axis + 1 :]
-    tall = common[:axis] + (picked[axis],) + common[axis + 1 :]
+    common = broadcast_shapes([(*shape[:axis], 1, *shape[axis + 1 :]), (*picked[:axis], 1, *picked[axis + 1 :])])
+    wide = (*common[:axis], shape[axis], *common[axis + 1 :])
+    tall = (*common[:axis], picked[axis], *common[axis + 1 :])
     if shape != wide:
         input = E.broadcast_to(input, shape=wide)
     return gather(input, axis, indices if picked == tall else E.broadcast_to(indices, shape=tall))
@@ -99,7 +98,7 @@ def _at(axis: int) -> tuple[int | None, ...]:
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of `input` along `dim` that the vector `index` lists. As `torch.index_select`. IndexError out of bounds."""
+    """The slices of `input` along `dim` that `index` lists. As `torch.index_select`. IndexError out of bounds."""
     axis = axis_of(dim, len(shape_of(input, "index_select")))
     return E.index(input, _vector(index, "index_select"), spec=_at(axis))
 
@@ -109,8 +108,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     axis = axis_of(dim, len(shape_of(input, "index_add")))
     if source._dtype() != input._dtype():
         raise RuntimeError(
-            f"index_add_(): self ({torch_name(input._dtype())}) and source ({torch_name(source._dtype())}) must have the "
-            "same scalar type"
+            f"index_add_(): self ({torch_name(input._dtype())}) and source ({torch_name(source._dtype())}) must have "
+            "the same scalar type"
         )
     added = source if alpha == 1 else E.mul(source, alpha)
     return E.index_put(input, added, _vector(index, "index_add"), spec=_at(axis), accumulate=True)
@@ -140,7 +139,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 
 def fill_value(value: Any, target: Tensor) -> Tensor:
-    """A number or 0-d tensor in the dtype of `target`. RuntimeError for a value with dims, or a fraction for integers."""
+    """A number or 0-d tensor in the dtype of `target`. RuntimeError for a tensor with dims."""
     wanted = target._dtype()
     if isinstance(value, Tensor):
         if value._d.shape:
@@ -149,8 +148,6 @@ def fill_value(value: Any, target: Tensor) -> Tensor:
                 f"{len(value._d.shape)} dimension(s)."
             )
         return value if value._dtype() == wanted else E.cast(value, dtype=wanted)
-    if wanted.kind in "iu" and isinstance(value, float) and not value.is_integer():
-        raise RuntimeError(f"value cannot be converted to type {dtypes.BY_NUMPY[wanted].name}_t without overflow")
     return Tensor._wrap(np.array(value, wanted))
 
 
@@ -167,11 +164,12 @@ def check_mask(mask: Tensor, name: str) -> None:
     if dtype != BOOL:
         if name == "masked_select":
             raise RuntimeError("masked_select: expected BoolTensor for mask")
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {C_NAMES[SHORT_NAMES[dtype]]}")
+        found = {"long": "long int"}.get(C_NAMES[SHORT_NAMES[dtype]], C_NAMES[SHORT_NAMES[dtype]])
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {found}")
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask` is true, in one dim. As `torch.masked_select`. Its size depends on values: eager only."""
+    """The elements where `mask` is true. As `torch.masked_select`. The size depends on values: eager only."""
     check_mask(mask, "masked_select")
     shape = broadcast_shapes([tuple(shape_of(input, "masked_select")), tuple(mask._d.shape)])
     places = np.flatnonzero(np.broadcast_to(mask._array(), shape))
@@ -192,7 +190,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of the nonzero elements: rows of an int64 matrix, or one vector a dim. As `torch.nonzero`. Eager only."""
+    """The indices of nonzero elements: rows of an int64 matrix, or one vector a dim. As `torch.nonzero`. Eager only."""
     array = input._array()
     if as_tuple:
         return tuple(Tensor._wrap(place) for place in np.atleast_1d(array).nonzero())
@@ -200,7 +198,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """int64 with a 1 at each class along a new last dim. As `torch.nn.functional.one_hot`. RuntimeError for a bad class."""
+    """int64 with a 1 at each class along a new last dim. As `torch.nn.functional.one_hot`; RuntimeError for no class."""
     shape = shape_of(tensor, "one_hot", "tensor")
     if tensor._dtype() != INT64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

@@ -16,12 +16,18 @@ from eager.inplace import assign
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import LEAF_IN_PLACE, Tensor
-from graphc.ops.dtypes import BOOL
+from graphc.ops.dtypes import BOOL, INT64
 from graphc.ops.rules import broadcast_shapes
 
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"
 TOO_MANY = "too many indices for tensor of dimension {ndim}"
-INVALID = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
+NO_DIMS = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+    "tensor to a number"
+)
+INVALID = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
+)
 MASK_SHAPE = (
     "The shape of the mask {mask} at index {at} does not match the shape of the indexed tensor {shape} at index {axis}"
 )
@@ -65,11 +71,13 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """
     data = self._d
     unrecorded = data.__class__ is np.ndarray and (self._n is None or not grad_enabled())
-    if unrecorded and is_basic(index) and current_interpreter() is None:
-        try:
-            return Tensor._wrap(data[basic_form(index)])
-        except (IndexError, TypeError):
-            pass  # `normalized` raises the error that fits
+    if unrecorded and current_interpreter() is None:
+        direct = basic_form(index) if is_basic(index) else lone_array(index)
+        if direct is not None:
+            try:
+                return Tensor._wrap(data[direct])
+            except (IndexError, TypeError):
+                pass  # `normalized` raises the error that fits
     found = normalized(tuple(data.shape), index)
     result = self
     if found.slices(data.shape):
@@ -85,12 +93,32 @@ def basic_form(index: Any) -> tuple[Any, ...]:
     return parts if any(i is ... for i in parts) else (*parts, ...)
 
 
+def lone_array(index: Any) -> np.ndarray | None:
+    """The array of an index that is one integer or bool tensor with dims; NumPy means the same by it. Else None."""
+    array = index._d if isinstance(index, Tensor) else None
+    usable = array.__class__ is np.ndarray and array.ndim and array.dtype in (INT64, BOOL)
+    return array if usable else None
+
+
 def take(x: Tensor, found: Index) -> Tensor:
     """The advanced step of an index."""
+    check_together(found.arrays)
     try:
         return E.index(x, *found.arrays, spec=found.spec)
     except IndexError:
         raise bounds_error(x, found) or IndexError(INDEX_DTYPE) from None
+
+
+def check_together(arrays: Sequence[Tensor]) -> None:
+    """Raise PyTorch's IndexError unless the index arrays broadcast."""
+    shapes = [tuple(a._d.shape) for a in arrays]
+    try:
+        broadcast_shapes(shapes)
+    except RuntimeError:
+        texts = ", ".join(str(list(shape)) for shape in shapes)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {texts}"
+        ) from None
 
 
 def bounds_error(x: Tensor, found: Index) -> IndexError | None:
@@ -109,40 +137,42 @@ def bounds_error(x: Tensor, found: Index) -> IndexError | None:
 
 def normalized(shape: tuple[int, ...], index: Any) -> Index:
     """`index` of a tensor of `shape` as an Index. Masks become integer arrays. Raises IndexError."""
-    parts = _with_ellipsis(shape, [_part(i) for i in (index if isinstance(index, tuple) else (index,))])
-    start, stop, step, kept = list[int](), list[int](), list[int](), list[int]()
+    if shape and (index.__class__ is int or (index.__class__ is slice and is_basic(index))):
+        start, stop, step = _bounds(index, shape[0], 0)
+        rest, none = shape[1:], (0,) * (len(shape) - 1)
+        kept = rest if index.__class__ is int else (-(-(stop - start) // step), *rest)
+        return Index((start, *none), (stop, *rest), (step, *(1 for _ in rest)), kept, (), ())
+    starts, stops, steps, kept = list[int](), list[int](), list[int](), list[int]()
     spec, arrays = list[int | None](), list[Tensor]()
     axis = 0
-    for part in parts:
+    for part in _with_ellipsis(shape, [_part(i) for i in (index if isinstance(index, tuple) else (index,))]):
         if part is None:
             kept.append(1)
             spec.append(None)
-            continue
-        if isinstance(part, Tensor):
-            depth = len(part._d.shape) if part._dtype() == BOOL else 1
-            chosen = _where_true(part, shape, axis) if part._dtype() == BOOL else [part]
-            for array in chosen:
+        elif isinstance(part, Tensor):
+            is_mask = part._dtype() == BOOL
+            depth = len(part._d.shape) if is_mask else 1
+            for array in _where_true(part, shape, axis) if is_mask else (part,):
                 spec.append(len(arrays))
                 arrays.append(array)
             extents = shape[axis : axis + depth]
-            start.extend([0] * depth)
-            stop.extend(extents)
-            step.extend([1] * depth)
+            starts.extend([0] * depth)
+            stops.extend(extents)
+            steps.extend([1] * depth)
             kept.extend(extents or (1,))  # a 0-d mask indexes a dim of size 1 that it brings along
             axis += depth
-            continue
-        size = shape[axis]
-        first, last, stride = _bounds(part, size, axis)
-        start.append(first)
-        stop.append(last)
-        step.append(stride)
-        if isinstance(part, slice):
-            kept.append(max(0, -(-(last - first) // stride)))
-            spec.append(None)
-        axis += 1
+        else:
+            first, last, stride = _bounds(part, shape[axis], axis)
+            starts.append(first)
+            stops.append(last)
+            steps.append(stride)
+            if isinstance(part, slice):
+                kept.append(-(-(last - first) // stride))
+                spec.append(None)
+            axis += 1
     while spec and spec[-1] is None:
         spec.pop()
-    return Index(tuple(start), tuple(stop), tuple(step), tuple(kept), tuple(spec), tuple(arrays))
+    return Index(tuple(starts), tuple(stops), tuple(steps), tuple(kept), tuple(spec), tuple(arrays))
 
 
 def _part(i: Any) -> Any:
@@ -179,6 +209,8 @@ def _with_ellipsis(shape: tuple[int, ...], parts: list[Any]) -> list[Any]:
     for part in parts:
         if part is not None and part is not ...:
             used += len(part._d.shape) if isinstance(part, Tensor) and part._dtype() == BOOL else 1
+    if used and not shape:
+        raise IndexError(NO_DIMS)
     if used > len(shape):
         raise IndexError(TOO_MANY.format(ndim=len(shape)))
     full = [slice(None)] * (len(shape) - used)
@@ -209,9 +241,7 @@ def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]
     wanted = shape[axis : axis + len(mask._d.shape)]
     for k, (n, m) in enumerate(zip(wanted, mask._d.shape, strict=True)):
         if n != m:
-            raise IndexError(
-                MASK_SHAPE.format(mask=list(mask._d.shape), at=k, shape=list(shape), axis=axis + k)
-            )
+            raise IndexError(MASK_SHAPE.format(mask=list(mask._d.shape), at=k, shape=list(shape), axis=axis + k))
     values = mask._array()
     places = values.nonzero() if values.ndim else (np.zeros(int(values), np.int64),)
     return [Tensor._wrap(place) for place in places]
@@ -247,11 +277,14 @@ def _write(target: Tensor, index: Any, value: np.ndarray) -> None:
             normalized(array.shape, index)
             raise
         check_broadcast(value.shape, place.shape)
-        np.copyto(place, value[(0,) * (value.ndim - place.ndim)] if value.ndim > place.ndim else value, casting="unsafe")
+        np.copyto(
+            place, value[(0,) * (value.ndim - place.ndim)] if value.ndim > place.ndim else value, casting="unsafe"
+        )
     else:
         found = normalized(array.shape, index)
         place = array[tuple(map(slice, found.start, found.stop, found.step))].reshape(found.shape)
         if found.arrays:
+            check_together(found.arrays)
             check_bounds(Tensor._wrap(place), found)
             where = tuple(slice(None) if s is None else found.arrays[s]._array() for s in found.spec)
             check_index_broadcast(value.shape, place[where].shape)
@@ -272,9 +305,7 @@ def check_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     """Raise PyTorch's RuntimeError unless `shape` expands to `target`; extra dims of size 1 in front are dropped."""
     extra = max(len(shape) - len(target), 0)
     rest = shape[extra:]
-    fits = shape[:extra] == (1,) * extra and all(
-        n in (1, m) for n, m in zip(rest[::-1], target[::-1], strict=False)
-    )
+    fits = shape[:extra] == (1,) * extra and all(n in (1, m) for n, m in zip(rest[::-1], target[::-1], strict=False))
     if not fits:
         for k, (n, m) in enumerate(zip(rest[::-1], target[::-1], strict=False), 1):
             if n not in (1, m):

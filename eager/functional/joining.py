@@ -7,7 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of
+import numpy as np
+
+from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of, unrecorded_arrays
 from eager.functional.shapes import expand
 from eager.language import E
 from eager.tensor import Tensor
@@ -24,37 +26,61 @@ def cut(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
     )  # fmt: skip
 
 
+def check_tensors(tensors: Sequence[Any]) -> None:
+    """Raise PyTorch's TypeError for an element that is no Tensor."""
+    for position, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(x).__name__}")
+
+
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tensor:
     """The tensors one after another along `dim`, in their promoted dtype. As `torch.cat`.
 
     Raises RuntimeError unless their other sizes agree, ValueError for no tensors. Empty 1-d tensors are left out.
     """
     if not isinstance(tensors, (tuple, list)):
-        raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
-    shapes = [shape_of(x, "cat", "tensors") for x in tensors]
+        raise TypeError(
+            f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    check_tensors(tensors)
+    shapes = [x._d.shape for x in tensors]
     if (0,) in shapes and any(len(s) > 1 for s in shapes):
         tensors = [x for x in tensors if x._d.shape != (0,)]
-    ndim = max(map(len, shapes), default=1)
+    ndim = max(map(len, shapes))
     for position, shape in enumerate(shapes):
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
-    return E.cat(*tensors, axis=axis_of(dim if axis is None else axis, ndim))
+    return joined(tensors, axis_of(dim if axis is None else axis, ndim))
+
+
+def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """The op `cat`; by NumPy alone where nothing is recorded."""
+    arrays = unrecorded_arrays(tensors)
+    if arrays is not None:
+        try:
+            return Tensor._wrap(np.concatenate(arrays, axis))
+        except ValueError:
+            pass  # the op raises the error that fits
+    return E.cat(*tensors, axis=axis)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tensor:
     """The tensors, of one shape, side by side along a new `dim`. As `torch.stack`. RuntimeError if shapes differ."""
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = shape_of(tensors[0], "stack", "tensors")
+    check_tensors(tensors)
+    first = tensors[0]._d.shape
     for position, x in enumerate(tensors):
-        if shape_of(x, "stack", "tensors") != first:
+        if x._d.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(x._d.shape)} at entry {position}"
             )
     at = axis_of(dim if axis is None else axis, len(first) + 1)
     shape = (*first[:at], 1, *first[at:])
-    return E.cat(*(E.reshape(x, shape=shape) for x in tensors), axis=at)
+    return joined([E.reshape(x, shape=shape) for x in tensors], at)
 
 
 def _stacker(name: str, axis: int, least: int, what: str) -> Any:
@@ -84,7 +110,7 @@ dstack = _stacker("dstack", 2, 3, "the third dim")
 
 
 def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces along `dim`: of `split_size` elements each (the last may be smaller), or of the sizes listed. As `torch.split`."""
+    """Pieces along `dim`: of `split_size` each (the last may be smaller), or of the sizes listed. As `torch.split`."""
     shape = shape_of(tensor, "split", "tensor")
     if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -94,15 +120,13 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
         sizes = list(split_size)
         if sum(sizes) != total or min(sizes, default=0) < 0:
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension {dim}), "
-                f"but got split_sizes={sizes}"
+                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension "
+                f"{dim}), but got split_sizes={sizes}"
             )
     elif split_size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     elif split_size == 0 and total:
-        raise RuntimeError(
-            f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}"
-        )
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
     else:
         sizes = [min(split_size, total - start) for start in range(0, total, split_size or 1)] or [0]
     return _pieces(tensor, axis, [0, *itertools.accumulate(sizes)])
@@ -149,7 +173,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along `dim`, without it. As `torch.unbind`."""
     shape = shape_of(input, "unbind")
     if not shape:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = axis_of(dim, len(shape))
     return tuple(select(input, axis, i) for i in range(shape[axis]))
 
@@ -161,9 +185,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, len(shape))
     if not -shape[axis] <= index < shape[axis]:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {axis}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {axis}")
     at = index % shape[axis]
     return E.reshape(cut(input, axis, at, at + 1), shape=shape[:axis] + shape[axis + 1 :])
 
@@ -214,9 +236,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     """`self` tiled `repeats` times along each dim, new dims in front. As `torch.Tensor.repeat`."""
     shape, times = shape_of(self, "repeat"), sizes_of(repeats)
     if len(times) < len(shape):
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     shape = (1,) * (len(times) - len(shape)) + tuple(shape)
     apart = E.reshape(self, shape=tuple(n for size in shape for n in (1, size)))
     spread = expand(apart, tuple(n for pair in zip(times, shape, strict=True) for n in pair))

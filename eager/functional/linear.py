@@ -16,8 +16,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return E.matmul(input, other)
 
 
-
-
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices. As `torch.mm`."""
     if len(shape_of(input, "mm")) != 2:
@@ -55,7 +53,8 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
         raise RuntimeError("batch2 must be a 3D tensor")
     if x[0] != y[0] or x[2] != y[1]:
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{x[0]}, {x[2]}] but got: [{y[0]}, {y[1]}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{x[0]}, {x[2]}] but got: "
+            f"[{y[0]}, {y[1]}]."
         )
     return E.matmul(input, mat2)
 
@@ -114,7 +113,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """Products summed over `dims`: the last of `a` with the first of `b`, or two lists of dims. As `torch.tensordot`."""
+    """Products summed over `dims`: the last of `a` and the first of `b`, or two lists of dims. As `torch.tensordot`."""
     n, m = len(shape_of(a, "tensordot", "a")), len(shape_of(b, "tensordot", "b", 2))
     if isinstance(dims, int):
         if dims < 0:

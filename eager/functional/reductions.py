@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any, NamedTuple
 
-from eager.functional.arguments import ALL_AXES, axes_of, axis_of, cast_to, shape_of
+from eager.functional.arguments import ALL_AXES, axes_of, axis_of, cast_to, constant, shape_of, unrecorded_arrays
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops.reduce import count
@@ -25,7 +25,9 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         input = cast_to(input, dtype)
     if axis is not None:
         dim = axis
-    return E.sum(input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims)
+    return E.sum(
+        input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims
+    )
 
 
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
@@ -36,10 +38,14 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         input = cast_to(input, dtype)
     if axis is not None:
         dim = axis
-    return E.mean(input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims)
+    return E.mean(
+        input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims
+    )
 
 
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None) -> Tensor:
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
     """The product over `dim`, over everything if None. As `torch.prod`."""
     shape = shape_of(input, "prod")
     return E.prod(cast_to(input, dtype), axis=axes_of(dim if axis is None else axis, len(shape)), keepdims=keepdim)
@@ -93,7 +99,10 @@ def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
         if not shape:
             return getattr(return_types, name)(E.clone(input), getattr(E, index_of)(input, axis=0, keepdims=False))
         indices = getattr(E, index_of)(input, axis=along, keepdims=True)
-        values = E.gather(input, indices, axis=along)
+        if unrecorded_arrays((input,)):
+            values = getattr(E, all_of)(input, axis=(along,), keepdims=True)
+        else:
+            values = E.gather(input, indices, axis=along)
         if not keepdim:
             rest = shape[:along] + shape[along + 1 :]
             values, indices = E.reshape(values, shape=rest), E.reshape(indices, shape=rest)
@@ -119,12 +128,14 @@ def _arg_extreme(name: str) -> Any:
             return getattr(E, name)(input, axis=axis_of(dim, len(shape)), keepdims=keepdim)
         size = count(shape, ALL_AXES[len(shape)])
         if not size:
-            raise IndexError(NEEDS_DIM.format(name=name))
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         at = getattr(E, name)(E.reshape(input, shape=(size,)), axis=0, keepdims=False)
         return E.reshape(at, shape=(1,) * len(shape)) if keepdim else at
 
     reduce.__name__ = name
-    reduce.__doc__ = f"The index of the first extreme element along `dim`, in the flattened tensor if None. As `torch.{name}`."
+    reduce.__doc__ = (
+        f"The index of the first extreme element along `dim`, in the flattened tensor if None. As `torch.{name}`."
+    )
     return reduce
 
 
@@ -152,12 +163,14 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 # --- spread and size
 
 
-def _variance(input: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, name: str) -> tuple[Tensor, Tensor]:
+def _variance(
+    input: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, name: str
+) -> tuple[Tensor, Tensor]:
     shape = shape_of(input, name)
     if isinstance(dim, bool):  # std(x, unbiased)
         dim, unbiased = None, dim
     if input._dtype().kind not in "fc":
-        raise RuntimeError(f"{name} and {name}_mean only support floating point and complex dtypes")
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     axes = axes_of(dim, len(shape))
@@ -176,7 +189,7 @@ def _mean_of(center: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
 def root(square: Tensor) -> Tensor:
     """The square root, with gradient 0 at 0 (PyTorch's convention for std and norm)."""
     zero = E.eq(square, 0)
-    return E.where(zero, 0, E.sqrt(E.where(zero, 1, square)))
+    return E.where(zero, constant(0, square), E.sqrt(E.where(zero, constant(1, square), square)))
 
 
 def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
@@ -211,7 +224,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     input = cast_to(input, dtype)
     if input._dtype().kind not in "fc":
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {torch_name(input._dtype())}"
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{torch_name(input._dtype())}"
         )
     order = 2.0 if p is None or p == "fro" else float(p)
     if order == 2.0:
@@ -227,7 +241,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         return E.sum(size, axis=axes, keepdims=keepdim)
     total = E.sum(E.pow(size, order), axis=axes, keepdims=keepdim)
     zero = E.eq(total, 0)
-    return E.where(zero, 0, E.pow(E.where(zero, 1, total), 1 / order))
+    return E.where(zero, constant(0, total), E.pow(E.where(zero, constant(1, total), total), 1 / order))
 
 
 # --- exponentials, and along one dim

@@ -1,4 +1,4 @@
-"""Functions that give the same elements another shape. Where PyTorch gives a view, so does this: the memory is shared."""
+"""Functions that give the same elements another shape. Where PyTorch gives a view, this shares the memory too."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         split = ()
     if math.prod(split) != shape[axis] or not sizes:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({shape[axis]}) in the "
-            "input tensor"
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({shape[axis]}) in "
+            "the input tensor"
         )
     return E.reshape(input, shape=(*shape[:axis], *split, *shape[axis + 1 :]))
 
@@ -160,7 +160,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """`self` repeated along its dims of size 1, and new ones in front, to `sizes`; -1 keeps a size. As `torch.Tensor.expand`."""
+    """`self` repeated along dims of size 1, and new ones in front, to `sizes`; -1 keeps one. As `torch.Tensor.expand`."""
     shape, new = shape_of(self, "expand"), sizes_of(sizes)
     extra = len(new) - len(shape)
     if -1 in new:

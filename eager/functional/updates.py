@@ -1,6 +1,6 @@
 """In-place methods that take more than an op's operands. Where nothing is recorded they are a few NumPy calls.
 
-`unrecorded(t, *operands)` is the test for that: no trace, no gradient wanted, arrays that NumPy can combine as they are.
+`unrecorded(t, *operands)` is the test for that: no trace, no gradient wanted, arrays that NumPy combines as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from eager.inplace import assign
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import Tensor, check_in_place
+from graphc.ops.rules import broadcast_shapes
 
 
 def unrecorded(target: Tensor, *operands: Any) -> bool:
@@ -137,9 +138,9 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `src`, broadcast and cast, into `self`. As `torch.Tensor.copy_`. RuntimeError if it does not broadcast."""
     source, target = shape_of(src, "copy_", "other"), self._d.shape
     check_in_place(self)
-    check_broadcast(source, target)
-    if len(source) > len(target):
-        src = E.reshape(src, shape=source[len(source) - len(target) :])
+    common = broadcast_shapes([tuple(target), tuple(source)])
+    if common != target:
+        raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(common)}")
     recorded = grad_enabled() and (self._n is not None or src._n is not None)
     if current_interpreter() is None and not recorded:
         array = self._writable()
@@ -164,12 +165,21 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return assign(self, masked_fill(self, mask, value), "masked_fill")
 
 
+def before(target: Tensor) -> Tensor:
+    """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write."""
+    if current_interpreter() is not None or target._n is None or not grad_enabled():
+        return target
+    copied = Tensor._wrap(target._array().copy())
+    copied._n = target._n
+    return copied
+
+
 def _from(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The in-place form of `function`: its result is written into the first argument."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_in_place(self)
-        return assign(self, function(self, *args, **kwargs), name)
+        return assign(self, function(before(self), *args, **kwargs), name)
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -11,7 +12,15 @@ from eager.nn.module import Module, indented
 
 
 class _Numbered(Module):
-    """Submodules named "0", "1", ..."""
+    """Submodules in order."""
+
+    @abstractmethod
+    def __getitem__(self, index: int | slice) -> Any:
+        """The module at a position, or a container of those in a slice. Raises IndexError."""
+
+    @abstractmethod
+    def __delitem__(self, index: int | slice) -> None:
+        """Remove the module at a position, or those in a slice; the rest is renumbered. Raises IndexError."""
 
     def _name_at(self, index: Any, what: str) -> str:
         index = operator.index(index)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from eager import random
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, constant, shape_of
 from eager.functional.gathering import one_hot
 from eager.functional.joining import cut
-from eager.functional.reductions import norm
 from eager.functional.reductions import log_softmax as _log_softmax
+from eager.functional.reductions import norm
 from eager.functional.reductions import softmax as _softmax
 from eager.inplace import assign
 from eager.language import E
@@ -50,7 +50,9 @@ __all__ = [
     "smooth_l1_loss", "softmax", "softmin", "softplus", "softsign", "tanh", "tanhshrink",
 ]  # fmt: skip
 
-IMPLICIT_DIM = "Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
+IMPLICIT_DIM = (
+    "Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
+)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -114,7 +116,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def _elu(input: Tensor, alpha: float, scale: float) -> Tensor:
     positive = E.gt(input, 0)
     # expm1 sees no positive number: its overflow would turn the gradient that `where` drops into 0 * inf
-    negative = E.mul(E.expm1(E.where(positive, 0, input)), alpha * scale)
+    negative = E.mul(E.expm1(E.where(positive, constant(0, input), input)), alpha * scale)
     return E.where(positive, input if scale == 1 else E.mul(input, scale), negative)
 
 
@@ -159,7 +161,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _bounded(input: Tensor, low: float, high: float) -> Tensor:
     """`input` limited to [low, high], with gradient 0 at the bounds, as PyTorch's hard activations have it."""
-    return E.where(E.le(input, low), low, E.where(E.ge(input, high), high, input))
+    inner = E.where(E.ge(input, high), constant(high, input), input)
+    return E.where(E.le(input, low), constant(low, input), inner)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -250,7 +253,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
-    """(input - mean) / sqrt(variance + eps) over the last dims, times weight plus bias. As `torch.nn.functional.layer_norm`."""
+    """(input - mean) / sqrt(variance + eps) over the last dims, times weight plus bias. As in PyTorch."""
     shape, over = shape_of(input, "layer_norm"), tuple(normalized_shape)
     if tuple(shape[len(shape) - len(over) :]) != over:
         raise RuntimeError(
@@ -279,7 +282,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if training:
         count = math.prod(shape) // shape[1] if shape[1] else 0
         if count <= 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})"
+            )
         mean = E.mean(input, axis=axis, keepdims=True)
         variance = E.mean(E.square(E.sub(input, mean)), axis=axis, keepdims=True)
         if running_mean is not None and running_var is not None:
@@ -304,15 +309,15 @@ def _move(running: Tensor, batch: Tensor, momentum: float, factor: float) -> Non
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """input / max(norm(input), eps) along `dim`. As `torch.nn.functional.normalize`."""
     length = norm(input, p, dim, keepdim=True)
-    return E.div(input, E.where(E.lt(length, eps), eps, length))
+    return E.div(input, E.where(E.lt(length, eps), constant(eps, length), length))
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between x1 and x2 along `dim`, norms at least `eps`. As `torch.nn.functional.cosine_similarity`."""
+    """The cosine of the angle between x1 and x2 along `dim`, norms at least `eps`. As in PyTorch."""
     unit = []
     for x in (x1, x2):
         length = norm(x, 2, dim, keepdim=True)
-        unit.append(E.div(x, E.where(E.lt(length, eps), eps, length)))
+        unit.append(E.div(x, E.where(E.lt(length, eps), constant(eps, length), length)))
     product = E.mul(*unit)
     return E.sum(product, axis=(axis_of(dim, len(product._d.shape)),), keepdims=False)
 
@@ -336,7 +341,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         attn_mask = Tensor._wrap(np.tri(query._d.shape[-2], key._d.shape[-2], dtype=bool))
     if attn_mask is not None:
         if attn_mask._dtype() == BOOL:
-            scores = E.where(attn_mask, scores, -math.inf)
+            scores = E.where(attn_mask, scores, constant(-math.inf, scores))
         else:
             scores = E.add(scores, attn_mask)
     weights = dropout(E.softmax(scores, axis=len(scores._d.shape) - 1), dropout_p)

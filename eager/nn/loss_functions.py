@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import ALL_AXES, shape_of
+from eager.functional.arguments import ALL_AXES, constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.language import E
 from eager.state import current_interpreter
@@ -59,8 +59,10 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
     return reduced(losses if weight is None else E.mul(losses, weight), reduction)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
-    """Quadratic up to `delta`, then linear: d^2 / 2 or delta * (|d| - delta / 2). As `torch.nn.functional.huber_loss`."""
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Quadratic up to `delta`, then linear: d^2 / 2 or delta * (|d| - delta / 2). As in PyTorch."""
     _warn_of_sizes(input, target)
     distance = E.abs(E.sub(input, target))
     near = E.mul(E.square(distance), 0.5)
@@ -118,8 +120,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     return reduced(losses if weight is None else E.mul(losses, weight), reduction)
 
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-                                     reduce: Any = None, reduction: str = "mean",
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
     """The binary cross entropy of sigmoid(input), without overflow. As in PyTorch. ValueError for sizes that differ."""
     if input._d.shape != target._d.shape:
@@ -140,7 +142,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
                   ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
-    """The cross entropy of logits (N, C, *) and classes (N, *) or probabilities (N, C, *). As `torch.nn.functional.cross_entropy`.
+    """The cross entropy of logits (N, C, *) and classes (N, *) or probabilities (N, C, *). As in PyTorch.
 
     Raises IndexError for a class out of bounds, RuntimeError or ValueError for sizes that do not fit.
     """
@@ -161,7 +163,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     return _nll(input, target, weight, ignore_index, reduction, 0.0)
 
 
-def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int) -> Tensor:
+def _of_probabilities(
+    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int
+) -> Tensor:
     shape = logs._d.shape
     if smoothing:
         target = E.add(E.mul(target, 1 - smoothing), smoothing / shape[axis])
@@ -185,30 +189,31 @@ def _nll(logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduc
     if shape[:axis] + shape[axis + 1 :] != at:
         _raise_sizes(shape, at)
     if target._dtype().kind not in "iu":
-        raise RuntimeError(f"expected scalar type Long but found {torch_name(target._dtype())}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {torch_name(target._dtype())}")
     classes = shape[axis]
-    tall = (*at[:axis], 1, *at[axis:])
     plain = weight is None and not smoothing
-    some_ignored = True
+    tall = (*at[:axis], 1, *at[axis:])
     if current_interpreter() is None:
-        some_ignored = _check_classes(target._array(), classes, ignore)
-    valid = E.ne(target, ignore) if some_ignored else None
-    index = target if valid is None else E.where(valid, target, 0)
-    index = E.reshape(index, shape=tall)
-    if current_interpreter() is None:
-        # a mask, a sum and their transposes are a third of the cost of a gather and its scatter, and all generated
-        line = np.arange(classes).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        mask = Tensor._wrap(index._array() == line)
-        picked = E.sum(E.where(mask, logs, _zero(logs)), axis=(axis,), keepdims=False)
+        values = target._array()
+        some_ignored = _check_classes(values, classes, ignore)
+        # a mask and a sum cost a third of a gather and its scatter, and their code is generated
+        mask = Tensor._wrap(
+            values.reshape(tall) == np.arange(classes).reshape((classes,) + (1,) * (len(shape) - axis - 1))
+        )
+        chosen = E.where(mask, logs, constant(0, logs))
+        if plain and not some_ignored and reduction != "none":
+            total = E.sum(chosen, axis=ALL_AXES[len(shape)], keepdims=False)
+            return E.div(total, float(-values.size)) if reduction == "mean" else E.neg(total)
+        picked = E.sum(chosen, axis=(axis,), keepdims=False)
+        valid = E.ne(target, ignore) if some_ignored else None
+        index = target if valid is None else E.where(valid, target, 0)
     else:
-        picked = E.reshape(E.gather(logs, index, axis=axis), shape=at)
+        valid = E.ne(target, ignore)
+        index = E.where(valid, target, 0)
+        picked = E.reshape(E.gather(logs, E.reshape(index, shape=tall), axis=axis), shape=at)
     if plain and valid is None:
-        return E.neg(reduced(picked, reduction))
+        return E.neg(picked)
     return _weighted(logs, picked, index, valid, weight, reduction, smoothing, axis)
-
-
-def _zero(like: Tensor) -> Tensor:
-    return Tensor._wrap(np.zeros((), like._dtype()))
 
 
 def _weighted(logs: Tensor, picked: Tensor, index: Tensor, valid: Tensor | None, weight: Tensor | None, reduction: str,
@@ -218,16 +223,16 @@ def _weighted(logs: Tensor, picked: Tensor, index: Tensor, valid: Tensor | None,
     if weight is None:
         mass = E.full(shape=tuple(at), value=1, dtype=dtype)
     else:
-        mass = E.reshape(E.index(weight, index, spec=(0,)), shape=at)
+        mass = E.index(weight, index, spec=(0,))
     if valid is not None:
-        mass = E.where(valid, mass, 0)
-        picked = E.where(valid, picked, 0)
+        zero = constant(0, logs)
+        mass, picked = E.where(valid, mass, zero), E.where(valid, picked, zero)
     losses = E.neg(E.mul(picked, mass) if weight is not None else picked)
     if smoothing:
         terms = logs if weight is None else E.mul(logs, _by_class(weight, len(logs._d.shape), axis))
         smooth = E.neg(E.sum(terms, axis=(axis,), keepdims=False))
         if valid is not None:
-            smooth = E.where(valid, smooth, 0)
+            smooth = E.where(valid, smooth, constant(0, logs))
         losses = E.add(E.mul(losses, 1 - smoothing), E.mul(smooth, smoothing / logs._d.shape[axis]))
     if reduction == "mean":
         return E.div(reduced(losses, "sum"), reduced(mass, "sum"))

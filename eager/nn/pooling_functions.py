@@ -26,8 +26,8 @@ def pair(x: Any, name: str = "") -> Pair:
     return values  # type: ignore[return-value]
 
 
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:  # fmt: skip
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
     """Cross-correlation of input (N, C, H, W) or (C, H, W) with weight (O, C / groups, kh, kw). As in PyTorch.
 
     `padding` is an int, a pair, "valid" or "same". Raises RuntimeError for sizes or dtypes that do not fit.
@@ -47,8 +47,8 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: An
         return result
     if bias._d.shape != weight._d.shape[:1]:
         raise RuntimeError(
-            f"Given weight of size {list(weight._d.shape)}, expected bias to be 1-dimensional with {weight._d.shape[0]} "
-            f"elements, but got bias of size {list(bias._d.shape)} instead"
+            f"Given weight of size {list(weight._d.shape)}, expected bias to be 1-dimensional with "
+            f"{weight._d.shape[0]} elements, but got bias of size {list(bias._d.shape)} instead"
         )
     return E.add(result, E.reshape(bias, shape=(1, bias._d.shape[0], 1, 1)))
 
@@ -71,8 +71,8 @@ def _one(x: Any) -> int:
     return x if isinstance(x, int) else int(x[0])
 
 
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Tensor:  # fmt: skip
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+           dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
     """Cross-correlation of input (N, C, L) or (C, L) with weight (O, C / groups, k). As in PyTorch."""
     flat = E.reshape(weight, shape=(*weight._d.shape[:2], 1, *weight._d.shape[2:]))
     border = padding if isinstance(padding, str) else (0, _one(padding))
@@ -151,7 +151,7 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of windows that tile (*, H, W) to `output_size`. As in PyTorch. NotImplementedError for uneven windows."""
+    """The means of windows that tile (*, H, W) to `output_size`. As in PyTorch; all windows must be equal."""
     h, w = shape_of(input, "adaptive_avg_pool2d")[-2:]
     sizes = (output_size, output_size) if isinstance(output_size, int) or output_size is None else output_size
     rows, columns = (n if size is None else size for n, size in zip((h, w), sizes, strict=True))
@@ -166,7 +166,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """`input` with borders: `pad` is (low, high) of the last dim, then of the one before, ... As `torch.nn.functional.pad`.
+    """`input` with borders: `pad` is (low, high) of the last dim, then of the one before, ... As in PyTorch.
 
     Negative sizes crop. `mode` is "constant", "reflect", "replicate" or "circular".
     """
@@ -175,7 +175,10 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     if len(ends) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(ends) > 2 * len(shape):
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length {len(ends)} and input of dimension {len(shape)}")  # fmt: skip
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(ends)} and input of dimension {len(shape)}"
+        )
     keep = len(shape) - len(ends) // 2
     low, high = (0,) * keep + ends[-2::-2], (0,) * keep + ends[::-2]
     if mode != "constant":
@@ -204,8 +207,8 @@ def _pad_by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mo
             limit = {"reflect": n - 1, "replicate": None, "circular": n}[mode]
             if limit is not None and max(a, b) > limit:
                 raise RuntimeError(
-                    f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
-                    f"({a}, {b}) at dimension {axis} of input {list(input._d.shape)}"
+                    "Argument #4: Padding size should be less than the corresponding input dimension, but got: "
+                    f"padding ({a}, {b}) at dimension {axis} of input {list(input._d.shape)}"
                 )
             where = Tensor._wrap(np.pad(np.arange(n), (a, b), mode=names[mode]))  # type: ignore[call-overload]
             result = E.index(result, where, spec=(None,) * axis + (0,))

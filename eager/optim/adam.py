@@ -82,7 +82,7 @@ class Adam(Optimizer):
         parameter.add_(E.mul(E.div(average, denominator), lr / debias1))
 
 
-def _negative_bias(steps: Tensor, beta: float) -> Tensor:
+def _negative_bias(steps: Tensor, beta: float) -> Any:
     """beta ** steps - 1, as a 0-d tensor of the dtype of `steps`, so that a step never waits for a Python number."""
     # expm1 keeps every digit where beta ** steps is close to 1, in float32 too
     return E.expm1(E.mul(steps, math.log(beta) if beta else -math.inf))

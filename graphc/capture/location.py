@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from types import CodeType
 
-import eager
-import graphc
-
-_INTERNAL = tuple(os.path.dirname(os.path.abspath(package.__file__)) + os.sep for package in (eager, graphc))
+_ROOT = Path(__file__).resolve().parents[2]
+_INTERNAL = tuple(f"{_ROOT / package}{os.sep}" for package in ("eager", "graphc"))
 _is_user: dict[CodeType, str | None] = {}  # the file name to show for user code, None for ours
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.ops.rules import integral, pointwise_bool, predicate
+from graphc.ops.rules import integral, pointwise_bool, predicate, shift
 from graphc.ops.spec import Trait, op
 
 _SYMMETRIC = {"eq", "ne", "logical_and", "logical_or", "logical_xor"}
@@ -19,6 +19,6 @@ for _name in ("isnan", "isinf", "isfinite", "logical_not"):
 
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
     op(_name, "input other", impl=_name, rule=integral, traits=Trait.COMMUTATIVE, ref=f"numpy.{_name}")
-op("bitwise_left_shift", "input other", impl="left_shift", rule=integral, ref="numpy.left_shift", domain=(0, 4))
-op("bitwise_right_shift", "input other", impl="right_shift", rule=integral, ref="numpy.right_shift", domain=(0, 4))
+op("bitwise_left_shift", "input other", impl="left_shift", rule=shift, ref="numpy.left_shift", domain=(0, 4))
+op("bitwise_right_shift", "input other", impl="right_shift", rule=shift, ref="numpy.right_shift", domain=(0, 4))
 op("bitwise_not", "input", impl="invert", rule=integral, ref="numpy.invert")

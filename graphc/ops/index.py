@@ -120,8 +120,8 @@ def _ref_index_put(x, values, *indices, spec, accumulate):
     return result.reshape(x.shape)
 
 
-def _scatter_back(F, g, input_shape, indices, spec):
-    zeros = F.full(shape=input_shape, value=0, dtype=g.dtype)
+def _scatter_back(F, g, input_shape, input_dtype, indices, spec):
+    zeros = F.full(shape=input_shape, value=0, dtype=input_dtype)
     return F.index_put(zeros, g, *indices, spec=spec, accumulate=True)
 
 
@@ -143,8 +143,8 @@ index_put = op(
     check=Check(lambda xp, x, values, *indices, spec, accumulate:
                 _in_range(xp, indices, _sizes(x.shape, spec, len(indices))), IndexError, OUT_OF_RANGE),
     vjp=dict(
-        input=lambda F, g, values_shape, indices, spec, accumulate: g if accumulate else F.index_put(
-            g, F.full(shape=(), value=0, dtype=g.dtype), *indices, spec=spec, accumulate=False),
+        input=lambda F, g, input_dtype, indices, spec, accumulate: g if accumulate else F.index_put(
+            g, F.full(shape=(), value=0, dtype=input_dtype), *indices, spec=spec, accumulate=False),
         values=lambda F, g, indices, spec: F.index(g, *indices, spec=spec)),
     samples=(Sample((5, 3), (4, 3), Ints((4,), 5), spec=(0,), accumulate=True),
              Sample((4, 5), (3,), Ints((3,), 4), Ints((3,), 5), spec=(0, 1), accumulate=True)),
@@ -219,8 +219,8 @@ def _ref_scatter_add(x, index, src, axis):
     return result
 
 
-def _gather_vjp(F, g, input_shape, index, axis):
-    return F.scatter_add(F.full(shape=input_shape, value=0, dtype=g.dtype), index, g, axis=axis)
+def _gather_vjp(F, g, input_shape, input_dtype, index, axis):
+    return F.scatter_add(F.full(shape=input_shape, value=0, dtype=input_dtype), index, g, axis=axis)
 
 
 def _scatter_src_vjp(F, g, index, src_shape, axis):

@@ -6,13 +6,19 @@ promotes nothing; it is what gradient rules run on in `backward()`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
-from graphc.ops.dtypes import default_float, is_inexact, result_type
+from graphc.ops.dtypes import BOOL, INT64, default_float, is_inexact, result_type
 from graphc.ops.spec import OPS, Op
+
+# One policy for the process, not an errstate for each op: like PyTorch, overflow and 0/0 give inf and nan silently.
+# NumPy keeps errstate for each context, so a new thread falls back to warning: there the filter takes over.
+np.seterr(all="ignore")
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"(eager|graphc)\.")
 
 
 def operand_dtype(op: Op, operands: Sequence[tuple[np.dtype, int]]) -> np.dtype | None:
@@ -23,8 +29,12 @@ def operand_dtype(op: Op, operands: Sequence[tuple[np.dtype, int]]) -> np.dtype 
     rule = op.rule
     if not rule.promote:
         return None
+    if rule.accepts is not None:
+        rule.accepts(op, [dtype for dtype, _ in operands])
     dtype = result_type(list(operands[rule.first :]))
-    return default_float() if rule.promote == "float" and not is_inexact(dtype) else dtype
+    if rule.promote == "float" and not is_inexact(dtype):
+        return default_float()
+    return INT64 if rule.promote == "number" and dtype == BOOL else dtype
 
 
 def with_defaults(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:

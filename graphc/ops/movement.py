@@ -86,7 +86,7 @@ broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadca
                   ref=lambda x, shape: x + np.zeros(shape),
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
-flip = op("flip", "input", params={"axis": None}, impl="flip", rule=same, traits=LINEAR, ref="numpy.flip",
+flip = op("flip", "input", params={"axis": None}, impl="flip", numpy=lambda x, axis: np.flip(x, axis).copy(), rule=same, traits=LINEAR, ref="numpy.flip",
           samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
           vjp=dict(input=lambda F, g, axis: F.flip(g, axis=axis)))  # fmt: skip
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
+
 import numpy as np
 
 from graphc.ops.dtypes import is_inexact
-from graphc.ops.rules import cast_rule, no_bool, pointwise, pointwise_float, same, where_rule
+from graphc.ops.rules import (
+    cast_rule,
+    pointwise,
+    pointwise_float,
+    pointwise_floats_only,
+    pointwise_no_bool,
+    pointwise_number,
+    refusing_bool,
+    same,
+    where_rule,
+)
 from graphc.ops.spec import Check, Kink, Trait, op
 
 COMMUTATIVE, BILINEAR, LINEAR = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.LINEAR
@@ -16,8 +28,8 @@ add = op("add", "input other", impl="add", rule=pointwise, traits=COMMUTATIVE, r
          vjp=dict(input=lambda F, g: g, other=lambda F, g: g))  # fmt: skip
 sub = op(
     "sub", "input other", impl="subtract", ref="operator.sub",
-    rule=no_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
-                 "Use the `^` or `logical_xor()` operator instead."),
+    rule=refusing_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
+                 "Use the `^` or `logical_xor()` operator instead.", builtins.any),
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
 )  # fmt: skip
 mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
@@ -26,17 +38,17 @@ div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref="op
          domain=((-2.0, 2.0), (0.5, 3.0)),
          vjp=dict(input=lambda F, g, other: g / other, other=lambda F, g, r, other: -g * (r / other)))  # fmt: skip
 neg = op("neg", "input", impl="negative", traits=LINEAR, ref="operator.neg", vjp=dict(input=lambda F, g: -g),
-         rule=no_bool("Negation, the `-` operator, on a bool tensor is not supported. "
+         rule=refusing_bool("Negation, the `-` operator, on a bool tensor is not supported. "
                       "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."))  # fmt: skip
-positive = op("positive", "input", impl="positive", rule=pointwise, traits=LINEAR, ref="operator.pos",
+positive = op("positive", "input", impl="positive", rule=pointwise_no_bool, traits=LINEAR, ref="operator.pos",
               vjp=dict(input=lambda F, g: g))  # fmt: skip
-abs = op("abs", "input", impl="abs", rule=pointwise, traits=Trait.IDEMPOTENT, domain=(0.2, 3.0), ref="math.fabs",
+abs = op("abs", "input", impl="abs", rule=pointwise_no_bool, traits=Trait.IDEMPOTENT, domain=(0.2, 3.0), ref="math.fabs",
          kinks=(Kink((0.0,), (0.0,)),), vjp=dict(input=lambda F, g, input: g * F.sign(input)))  # fmt: skip
 
 
 def _sign(xp, x):
     # sign(nan) is 0 and sign(-0.0) is 0 in PyTorch; NumPy and XLA give nan and -0
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype) if x.dtype != bool else x
 
 
 sign = op("sign", "input", impl=_sign, rule=pointwise, domain=(0.2, 3.0), ref=lambda x: np.where(x > 0, 1.0, -1.0),
@@ -49,9 +61,17 @@ def _nonzero_divisor(xp, x, y):
 
 ZERO_DIVISION = Check(_nonzero_divisor, ZeroDivisionError, "integer division or modulo by zero")
 
-floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise, check=ZERO_DIVISION,
+floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
                   domain=((-3.0, 3.0), (0.7, 1.9)), ref="operator.floordiv")  # fmt: skip
-remainder = op("remainder", "input other", impl="remainder", rule=pointwise, check=ZERO_DIVISION,
+
+
+def _remainder(xp, x, y):
+    # the sign of the divisor, but a zero keeps the sign of the dividend (NumPy gives it the divisor's)
+    r = xp.fmod(x, y)
+    return xp.where((r != 0) & ((y < 0) != (r < 0)), r + y, r)
+
+
+remainder = op("remainder", "input other", impl=_remainder, rule=pointwise_no_bool, label="RemainderBackward1", check=ZERO_DIVISION,
                domain=((0.1, 0.9), (1.1, 1.9)), ref="operator.mod",
                vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.floor_divide(input, other)))  # fmt: skip
 
@@ -68,9 +88,9 @@ def _pow_exponent(F, g, r, input, other):
     return F.where((input == 0) & (other >= 0), 0, g * (r * F.log(input)))
 
 
-pow = op("pow", "input other", impl="power", rule=pointwise, domain=((0.5, 2.0), (-2.0, 2.0)), ref="math.pow",
+pow = op("pow", "input other", impl="power", rule=pointwise_no_bool, label="PowBackward1", domain=((0.5, 2.0), (-2.0, 2.0)), ref="math.pow",
          kinks=(Kink((0.0, 0.0), (0.0, 0.0)),), vjp=dict(input=_pow_base, other=_pow_exponent))  # fmt: skip
-square = op("square", "input", impl="square", rule=pointwise, label="Pow", ref=lambda x: x * x,
+square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=lambda x: x * x,
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref="math.sqrt",
           vjp=dict(input=lambda F, g, r: g / (2 * r)))  # fmt: skip
@@ -145,10 +165,10 @@ erf = op("erf", "input", impl="special.erf", rule=pointwise_float, ref="math.erf
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 sigmoid = op("sigmoid", "input", impl="special.expit", numpy=lambda x: _sigmoid(np, x), rule=pointwise_float,
              ref="scipy.special.expit", vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
-softplus = op("softplus", "input", impl=lambda xp, x: xp.logaddexp(x, 0), rule=pointwise_float,
+softplus = op("softplus", "input", impl=lambda xp, x: xp.logaddexp(x, 0), rule=pointwise_floats_only,
               ref=lambda x: np.log(1 + np.exp(x)), vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)))  # fmt: skip
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch
-relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x), rule=pointwise,
+relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x), rule=pointwise_no_bool,
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT, domain=(0.1, 2.0),
           kinks=(Kink((0.0,), (0.0,)),), ref=lambda x: np.clip(x, 0, None),
           vjp=dict(input=lambda F, g, r: g * (r > 0)))  # fmt: skip
@@ -198,7 +218,7 @@ def _to_dtype(x, dtype):
 cast = op("cast", "input", params={"dtype": None}, impl=lambda xp, x, dtype: x.astype(dtype), numpy=_to_dtype,
           rule=cast_rule, label="ToCopy", ref=lambda x, dtype: np.array(x, dtype=dtype),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
-stop_gradient = op("stop_gradient", "input", impl="positive", numpy=lambda x: x, rule=same, label="Detach",
+stop_gradient = op("stop_gradient", "input", impl=lambda xp, x: x, rule=same, traits=Trait.VIEW | Trait.IDEMPOTENT, label="Detach",
                    ref=lambda x: x)  # fmt: skip
 clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR, ref=np.array,
            vjp=dict(input=lambda F, g: g))  # fmt: skip
@@ -206,5 +226,5 @@ clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=sam
 # --- rounding: piecewise constant, so the gradient is 0
 
 for _name, _impl in {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "round"}.items():
-    op(_name, "input", impl=_impl, rule=pointwise, traits=Trait.IDEMPOTENT, domain=(0.55, 0.95), ref=f"numpy.{_impl}",
+    op(_name, "input", impl=_impl, rule=pointwise_no_bool, traits=Trait.IDEMPOTENT, domain=(0.55, 0.95), ref=f"numpy.{_impl}",
        vjp=dict(input=lambda F, g: g * 0))  # fmt: skip

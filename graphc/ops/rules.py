@@ -87,15 +87,20 @@ def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return _pointwise(op, avals, params)
 
 
-def no_bool(what: str) -> Rule:
-    """`pointwise` for an op that PyTorch refuses for bool operands, with message `what`."""
+def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all) -> Rule:
+    """`pointwise` for an op that PyTorch refuses when `quantifier` of its operands are bool, with its message."""
 
-    def infer(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-        if all(a.dtype == BOOL for a in avals):
-            raise RuntimeError(what)
-        return _pointwise(op, avals, params)
+    def accepts(op: Op, dtypes: list[np.dtype]) -> None:
+        if quantifier(dtype == BOOL for dtype in dtypes):
+            raise RuntimeError(message or f"\"{op.name}_cpu\" not implemented for 'Bool'")
 
-    return Rule(infer, "common", pointwise=True)
+    return Rule(_pointwise, "common", pointwise=True, accepts=accepts)
+
+
+def _floats_only(op: Op, dtypes: list[np.dtype]) -> None:
+    for dtype in dtypes:
+        if dtype.kind not in "fc":
+            raise RuntimeError(f"\"{op.name}_cpu\" not implemented for '{torch_name(dtype)}'")
 
 
 def _reduce(dtype_of: Callable[[np.dtype], np.dtype]) -> Rule:
@@ -168,10 +173,14 @@ def float_of(dtype: np.dtype) -> np.dtype:
 
 
 pointwise = Rule(_pointwise, "common", pointwise=True)
+pointwise_number = Rule(_pointwise, "number", pointwise=True)
 pointwise_float = Rule(_pointwise, "float", pointwise=True)
 pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True)
 predicate = Rule(_pointwise_bool, pointwise=True)
+pointwise_no_bool = refusing_bool()
+pointwise_floats_only = Rule(_pointwise, "float", pointwise=True, accepts=_floats_only)
 integral = Rule(_integral, "common", pointwise=True)
+shift = Rule(_integral, "common", pointwise=True, accepts=pointwise_no_bool.accepts)
 where_rule = Rule(_where, "common", first=1, pointwise=True)
 reduce_sum = _reduce(accumulation_dtype)
 reduce_float = _reduce(_floating_mean)

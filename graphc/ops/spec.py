@@ -34,7 +34,9 @@ class Rule(NamedTuple):
     """A shape-and-dtype rule that several ops share.
 
     infer(op, avals, params) returns the result's Aval or raises PyTorch's error; `avals` are already promoted.
-    promote: "" leaves operand dtypes alone, "common" promotes them, "float" also turns integers into floats.
+    promote: "" leaves operand dtypes alone, "common" promotes them, "float" also turns integers into
+    floats, "number" turns bools into integers.
+    accepts(op, dtypes) raises for operand dtypes, as given, that PyTorch refuses.
     first: the index of the first operand that takes part in promotion (`where` leaves its condition alone).
     """
 
@@ -42,6 +44,7 @@ class Rule(NamedTuple):
     promote: str = ""
     first: int = 0
     pointwise: bool = False
+    accepts: Callable[[Op, list[np.dtype]], None] | None = None
 
 
 class Vjp(NamedTuple):
@@ -77,7 +80,7 @@ class Op:
     samples   inputs for the derived tests of ops with parameters (graphc.ops.samples)
     flops     (avals, result aval, params) -> number of scalar operations
     check     validity test of input values, where only the data decides (zero divisors, indices)
-    label     name of the tape node, without "Backward0"
+    label     name of the tape node, without the "Backward0" that is added unless it has one
     """
 
     __slots__ = (
@@ -148,6 +151,11 @@ class Op:
     @property
     def differentiable(self) -> bool:
         return bool(self.vjp)
+
+    @property
+    def node_name(self) -> str:
+        """The name of the op's tape nodes, as PyTorch prints it."""
+        return self.label if "Backward" in self.label else f"{self.label}Backward0"
 
     def arg_of(self, index: int) -> str:
         """The argument name that operand number `index` belongs to."""

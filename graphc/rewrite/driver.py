@@ -57,7 +57,7 @@ def _keys(left: Pattern) -> tuple[Any, ...]:
     for part in left.operands:
         if isinstance(part, Pattern):
             return (part.op,)
-        if not isinstance(part, Var):
+        if not isinstance(part, Var) or part.number:
             return _NUMBERS
     names = [part.name for part in left.operands]
     return (REPEATED,) if len(set(names)) < len(names) else (ANY,)

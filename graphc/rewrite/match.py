@@ -48,6 +48,8 @@ def _match_parts(
         if isinstance(part, Var):
             known = bound.get(part.name)
             if known is None:
+                if part.number and scalar_value(builder.symbol(operand)) is None:
+                    return None
                 bound[part.name] = builder.symbol(operand)
             elif known.id != operand:
                 return None

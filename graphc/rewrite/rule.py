@@ -26,12 +26,16 @@ EXACT, REASSOCIATES, ASSUMES = Licence
 
 
 class Var(OperatorMixin):
-    """A variable of a pattern: it stands for any operand, or, where it is used as a parameter, for any value."""
+    """A variable of a pattern: it stands for any operand, or, where it is used as a parameter, for any value.
 
-    __slots__ = ("name",)
+    With `number` it stands only for operands that are known to hold one number in every place.
+    """
 
-    def __init__(self, name: str):
+    __slots__ = ("name", "number")
+
+    def __init__(self, name: str, number: bool = False):
         self.name = name
+        self.number = number
 
     def _apply(self, name: str, *operands: Any) -> Pattern:
         return Pattern(OPS[name], operands, {})
@@ -77,6 +81,7 @@ class RewriteRule:
     licence  how equal the sides are
     left     the traced left side, a Pattern
     right    `right(F, *variables)` builds the right side
+    numbers  the variables that stand for constants only (`scalar_value` gives their number)
     when     `when(*variables)` must hold: operands are Symbols, parameters are values
     example  for each variable, a sample operand (graphc.ops.samples) or parameter: what the derived tests run on
     """
@@ -89,6 +94,8 @@ class RewriteRule:
         licence: Licence,
         left: Callable[..., Any],
         right: Callable[..., Any],
+        *,
+        numbers: str = "",
         when: Callable[..., bool] | None = None,
         example: Mapping[str, Any] | None = None,
     ):
@@ -97,7 +104,7 @@ class RewriteRule:
         self.variables = left.__code__.co_varnames[1 : left.__code__.co_argcount]
         if right.__code__.co_varnames[1 : right.__code__.co_argcount] != self.variables:
             raise RuleError(f"rule '{name}': the two sides have different variables")
-        pattern = left(_PatternLanguage(), *(Var(v) for v in self.variables))
+        pattern = left(_PatternLanguage(), *(Var(v, v in numbers.split()) for v in self.variables))
         if not isinstance(pattern, Pattern):
             raise RuleError(f"rule '{name}': the left side must be an operation")
         self.left = pattern

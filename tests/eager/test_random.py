@@ -50,7 +50,7 @@ def test_uniform_streams_are_equal_to_the_bit(torch: Any, shape: tuple[int, ...]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("name", "tolerance"), [("float32", 5e-7), ("float64", 0), ("complex64", 5e-7)])
+@pytest.mark.parametrize(("name", "tolerance"), [("float32", 5e-7), ("float64", 1e-14), ("complex64", 5e-7)])
 def test_normal_streams_agree_to_the_last_bits_of_the_logarithm(
     torch: Any, shape: tuple[int, ...], name: str, tolerance: float
 ):
@@ -109,7 +109,7 @@ def test_known_numbers():
     random.manual_seed(0)
     assert random.rand(3).tolist() == [0.49625658988952637, 0.7682217955589294, 0.08847743272781372]
     assert random.manual_seed(0) is random.default_generator
-    assert random.randperm(5).tolist() == [4, 1, 3, 0, 2] or random.initial_seed() == 0
+    assert random.randint(0, 10, (3,)).tolist() == [4, 9, 3]
 
 
 def test_a_generator_has_a_stream_of_its_own():
@@ -179,6 +179,9 @@ class Recorder:
     def __init__(self):
         self.draws: list[Any] = []
 
+    def created(self, t: Tensor) -> None:
+        """A tensor was made during the trace."""
+
     def random(self, draw: Any, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
         self.draws.append(draw)
         return tensor(np.zeros(shape, dtype))
@@ -193,7 +196,8 @@ def test_a_trace_is_handed_the_draw_itself():
         random.randperm(4)
     replayed = [draw() for draw in recorder.draws] + [draw() for draw in recorder.draws]
     random.manual_seed(7)
-    eager = [f().numpy() for _ in range(2) for f in (lambda: random.rand(3), lambda: random.randn(20), lambda: random.randperm(4))]
+    in_order = (lambda: random.rand(3), lambda: random.randn(20), lambda: random.randperm(4))
+    eager = [draw().numpy() for _ in range(2) for draw in in_order]
     for a, b in zip(replayed, eager, strict=True):
         np.testing.assert_array_equal(a, b)
 

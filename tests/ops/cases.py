@@ -58,7 +58,7 @@ def _strided(array: np.ndarray) -> np.ndarray:
 
 
 def _operand(op: Op, index: int, shape: tuple[int, ...]) -> Any:
-    if op.rule is integral:
+    if op.rule.infer is integral.infer:
         low, high = op.domain or (-8, 8)
         return Ints(shape, high, low)
     return Bools(shape) if index < op.rule.first else Floats(shape)

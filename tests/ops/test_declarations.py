@@ -29,15 +29,15 @@ def test_rule_foretells_kernel(case: Case, dtype: np.dtype, rng: np.random.Gener
 @pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
 @pytest.mark.parametrize("kinds", ["ii", "if", "fi", "bi", "ib"])
 def test_rule_foretells_kernel_after_promotion(op: Op, kinds: str, rng: np.random.Generator):
-    if "f" in kinds and op.rule is integral:
+    if "f" in kinds and op.rule.infer is integral.infer:
         pytest.skip("takes no floats")
     arrays = [_operand(rng, kind) for kind in kinds[: len(op.args) - op.rule.first]]
     conditions = [rng.random((2, 3)) < 0.5 for _ in range(op.rule.first)]
-    operands = checks.promoted(op, [*conditions, *arrays])
     try:
+        operands = checks.promoted(op, [*conditions, *arrays])
         op.rule.infer(op, [checks.aval_of(a) for a in operands], dict(op.params))
     except RuntimeError as refused:
-        assert "not supported" in str(refused)  # PyTorch refuses these dtypes
+        assert "not supported" in str(refused) or "not implemented" in str(refused)  # PyTorch refuses these dtypes
         return
     checks.check_rule(op, operands, {})
 
@@ -79,7 +79,7 @@ def test_traits_hold(case: Case, rng: np.random.Generator):
 
 @pytest.mark.parametrize("op", [op for op in POINTWISE if Trait.COMMUTATIVE in op.traits], ids=lambda op: op.name)
 def test_commutative_at_special_values(op: Op):
-    values = SPECIAL if op.rule is not integral else np.array([0, -1, 1, 2**62, -(2**63)])
+    values = SPECIAL if op.rule.infer is not integral.infer else np.array([0, -1, 1, 2**62, -(2**63)])
     x, y = (np.array(a) for a in np.broadcast_arrays(values[:, None], values))
     checks.check_commutative(op, [x, y], {})
 

@@ -33,7 +33,7 @@ RECORDED: list[tuple[str, tuple[float, ...], float]] = [
 ]  # fmt: skip
 # no denormals: PyTorch's own functions differ in whether they flush them
 VALUES = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, INF, -INF, NAN, 1e-30, 3e38)
-FLOATING = [op for op in OPS.values() if op.pointwise and op.rule.promote and op.rule is not integral]
+FLOATING = [op for op in OPS.values() if op.pointwise and op.rule.promote and op.rule.infer is not integral.infer]
 
 
 def same(a: Any, b: Any) -> bool:

@@ -9,25 +9,17 @@ from graphc.rewrite import EXACT, REASSOCIATES, scalar_value
 from graphc.rewrite import RewriteRule as R
 
 
-def _power_of_two(c) -> bool:
+def _has_exact_reciprocal(x, c) -> bool:
+    # a power of two, such that 1/c is a normal number in the narrowest dtype too
     value = scalar_value(c)
-    return isinstance(value, float) and value != 0 and math.isfinite(value) and abs(math.frexp(value)[0]) == 0.5
-
-
-def _safe_power_of_two(x, c) -> bool:
-    # 1/c must be a normal number too, in the narrowest dtype
-    return _power_of_two(c) and 2.0**-14 <= abs(scalar_value(c)) <= 2.0**14
-
-
-def _constants(x, c, d) -> bool:
-    return scalar_value(c) is not None and scalar_value(d) is not None and x.dtype.kind == "f"
+    return isinstance(value, float) and 2.0**-14 <= abs(value) <= 2.0**14 and abs(math.frexp(value)[0]) == 0.5
 
 
 def _spread_out(x, c) -> bool:
-    return c.shape == x.shape != () and scalar_value(c) is not None and x.dtype.kind in "fi"
+    return c.shape == x.shape != ()
 
 
-def _floating(x) -> bool:
+def _floating(x, *rest) -> bool:
     return x.dtype.kind == "f"
 
 
@@ -56,15 +48,16 @@ RULES = (
     R("where_not", EXACT, lambda F, c, x, y: F.where(F.logical_not(c), x, y), lambda F, c, x, y: F.where(c, y, x),
       example={"c": Bools((3, 4))}),
     R("div_power_of_two", EXACT, lambda F, x, c: x / c, lambda F, x, c: x * (1.0 / scalar_value(c)),
-      when=_safe_power_of_two, example={"c": 4.0}),
+      numbers="c", when=_has_exact_reciprocal, example={"c": Full((), 4.0)}),
     # a number needs no array: the other operand gives the shape
-    R("mul_full", EXACT, lambda F, x, c: x * c, lambda F, x, c: x * scalar_value(c), when=_spread_out,
-      example={"c": Full((3, 4), 1.7)}),
-    R("add_full", EXACT, lambda F, x, c: x + c, lambda F, x, c: x + scalar_value(c), when=_spread_out,
-      example={"c": Full((3, 4), 1.7)}),
+    R("mul_full", EXACT, lambda F, x, c: x * c, lambda F, x, c: x * scalar_value(c), numbers="c",
+      when=_spread_out, example={"c": Full((3, 4), 1.7)}),
+    R("add_full", EXACT, lambda F, x, c: x + c, lambda F, x, c: x + scalar_value(c), numbers="c",
+      when=_spread_out, example={"c": Full((3, 4), 1.7)}),
     # the same real number, rounded in another place
     R("mul_mul_constants", REASSOCIATES, lambda F, x, c, d: (x * c) * d,
-      lambda F, x, c, d: x * (scalar_value(c) * scalar_value(d)), when=_constants, example={"c": 1.5, "d": 0.7}),
+      lambda F, x, c, d: x * (scalar_value(c) * scalar_value(d)), numbers="c d", when=_floating,
+      example={"c": Full((), 1.5), "d": Full((), 0.7)}),
     R("mul_reciprocal", REASSOCIATES, lambda F, x, y: x * F.reciprocal(y), lambda F, x, y: x / y),
     R("neg_sub", REASSOCIATES, lambda F, x, y: F.neg(x - y), lambda F, x, y: y - x),  # differs where x = y: -0.0
 )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from graphc.ops.samples import Floats
+from graphc.ops.dtypes import FLOAT64
+from graphc.ops.samples import Floats, Full
 from graphc.rewrite import EXACT, scalar_value
 from graphc.rewrite import RewriteRule as R
 
@@ -24,9 +25,9 @@ RULES = (
       lambda F, x, s, t: F.broadcast_to(x, shape=t), example={"x": Floats((4,)), "s": (3, 4), "t": (2, 3, 4)}),
     R("broadcast_constant", EXACT, lambda F, c, s: F.broadcast_to(c, shape=s),
       lambda F, c, s: F.full(shape=s, value=scalar_value(c), dtype=c.dtype),
-      when=lambda c, s: scalar_value(c) is not None, example={"c": 2.5, "s": (3, 4)}),
+      numbers="c", example={"c": Full((), 2.5), "s": (3, 4)}),
     R("cast_same", EXACT, lambda F, x, d: F.cast(x, dtype=d), lambda F, x, d: x,
-      when=lambda x, d: x.dtype == d, example={"d": "same"}),
+      when=lambda x, d: x.dtype == d, example={"d": FLOAT64}),
     R("flip_flip", EXACT, lambda F, x, a: F.flip(F.flip(x, axis=a), axis=a), lambda F, x, a: x, example={"a": (0,)}),
     R("stop_stop", EXACT, lambda F, x: F.stop_gradient(F.stop_gradient(x)), lambda F, x: F.stop_gradient(x)),
     R("matmul_of_transposes", EXACT, lambda F, x, y: F.permute(F.permute(x, dims=(1, 0)) @ F.permute(y, dims=(1, 0)), dims=(1, 0)),

@@ -1,0 +1,238 @@
+"""Optimizers follow PyTorch's trajectories, and a step under a trace guards what it bakes in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eager import optim, state
+from eager.tensor import Parameter, Tensor
+from tests.eager.tensors import tensor
+from tests.oracle import torch_or_skip
+
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.01}),
+    ("SGD", {"lr": 0.01, "momentum": 0.9}),
+    ("SGD", {"lr": 0.01, "momentum": 0.9, "dampening": 0.5}),
+    ("SGD", {"lr": 0.01, "momentum": 0.9, "nesterov": True}),
+    ("SGD", {"lr": 0.01, "momentum": 0.5, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.01, "maximize": True}),
+    ("Adam", {"lr": 0.01}),
+    ("Adam", {"lr": 0.01, "amsgrad": True}),
+    ("Adam", {"weight_decay": 0.1}),
+    ("Adam", {"betas": (0.5, 0.9), "maximize": True}),
+    ("Adam", {"betas": (0.0, 0.0)}),
+    ("AdamW", {"lr": 0.01}),
+    ("AdamW", {"lr": 0.01, "amsgrad": True, "weight_decay": 0.2}),
+]
+
+
+def parameter(values: Any, dtype: Any = np.float32) -> Parameter:
+    return Parameter(tensor(np.array(values, dtype)))
+
+
+def gradient(p: np.ndarray, step: int) -> np.ndarray:
+    """Bounded and changing, so that no trajectory blows a rounding error up."""
+    return np.sin(2 * p + step).astype(p.dtype)
+
+
+@pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-14)])
+def test_trajectories_are_pytorchs(
+    name: str, settings: dict[str, Any], dtype: Any, tolerance: float, rng: np.random.Generator
+):
+    torch = torch_or_skip()
+    start = [rng.standard_normal(shape).astype(dtype) for shape in ((5,), (2, 3))]
+    theirs = [torch.nn.Parameter(torch.tensor(p)) for p in start]
+    mine = [parameter(p, dtype) for p in start]
+    reference, found = getattr(torch.optim, name)(theirs, **settings), getattr(optim, name)(mine, **settings)
+    assert repr(found) == repr(reference)
+    for step in range(40):
+        for p in theirs:
+            p.grad = torch.tensor(gradient(p.detach().numpy(), step))
+        for p in mine:
+            p.grad = tensor(gradient(p.detach().numpy(), step))
+        reference.step()
+        found.step()
+        for p, q in zip(theirs, mine, strict=True):
+            np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=tolerance, atol=tolerance)
+    expected, kept = reference.state_dict(), found.state_dict()
+    assert kept["param_groups"] == expected["param_groups"]
+    for number, values in expected["state"].items():
+        assert list(kept["state"][number]) == list(values)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 0.512),
+        ({"momentum": 0.9}, 0.062),
+        ({"momentum": 0.9, "dampening": 0.5}, 0.252),
+        ({"momentum": 0.9, "nesterov": True}, -0.10835),
+        ({"weight_decay": 0.1}, 0.49304),
+        ({"maximize": True}, 1.728),
+    ],
+)
+def test_sgd_reaches_recorded_values(settings: dict[str, Any], expected: float):
+    p = parameter([1.0, 2.0], np.float64)
+    optimizer = optim.SGD([p], lr=0.1, **settings)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+    assert p.tolist()[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_groups_have_settings_of_their_own():
+    p, q = parameter([1.0]), parameter([1.0])
+    optimizer = optim.SGD([{"params": p}, {"params": [q], "lr": 1.0}], lr=0.5)
+    p.grad = q.grad = tensor(np.ones(1, np.float32))
+    optimizer.step()
+    assert (p.tolist(), q.tolist()) == ([0.5], [0.0])
+
+
+def test_a_parameter_without_gradient_stays():
+    p, q = parameter([1.0]), parameter([1.0])
+    p.grad = tensor(np.ones(1, np.float32))
+    optimizer = optim.Adam([p, q])
+    optimizer.step()
+    assert q.tolist() == [1.0]
+    assert q not in optimizer.state
+
+
+def test_closure_runs_with_gradients_and_its_loss_is_returned():
+    p = parameter([1.0])
+    optimizer = optim.SGD([p], lr=0.5)
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 1.0
+    assert p.tolist() == [0.0]
+
+
+def test_zero_grad():
+    p = parameter([1.0])
+    p.grad = tensor(np.ones(1, np.float32))
+    optimizer = optim.SGD([p])
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+@pytest.mark.parametrize(
+    "make", [lambda p: optim.Adam(p, lr=0.1, amsgrad=True), lambda p: optim.SGD(p, lr=0.1, momentum=0.9)]
+)
+def test_a_loaded_state_continues_the_trajectory(make: Callable[[Any], optim.Optimizer]):
+    def steps(optimizer: optim.Optimizer, p: Parameter, count: int) -> None:
+        for _ in range(count):
+            p.grad = tensor(gradient(p.detach().numpy(), 0))
+            optimizer.step()
+
+    p = parameter([1.0, -0.5])
+    first = make([p])
+    steps(first, p, 3)
+    q = parameter(p.tolist())
+    second = make([q])
+    second.load_state_dict(first.state_dict())
+    steps(first, p, 3)
+    steps(second, q, 3)
+    assert q.tolist() == p.tolist()
+
+
+def tensors_of(module: Any) -> Any:
+    """(parameter, non-leaf) of torch or of this engine."""
+    if module is optim:
+        p = parameter([1.0])
+        return p, p * 2
+    torch = torch_or_skip()
+    p = torch.nn.Parameter(torch.ones(1))
+    return p, p * 2
+
+
+ERRORS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "empty": lambda o, p, q: o.SGD([]),
+    "rate": lambda o, p, q: o.SGD([p], lr=-1),
+    "momentum": lambda o, p, q: o.SGD([p], momentum=-1),
+    "decay": lambda o, p, q: o.Adam([p], weight_decay=-1),
+    "epsilon": lambda o, p, q: o.Adam([p], eps=-1),
+    "beta": lambda o, p, q: o.AdamW([p], betas=(0.9, 1.0)),
+    "nesterov": lambda o, p, q: o.SGD([p], nesterov=True),
+    "non-leaf": lambda o, p, q: o.SGD([q]),
+    "no tensor": lambda o, p, q: o.SGD([3]),
+    "set": lambda o, p, q: o.SGD([{"params": {p}}]),
+    "twice": lambda o, p, q: o.SGD([{"params": [p]}, {"params": [p]}]),
+    "group": lambda o, p, q: o.SGD([p]).add_param_group([p]),
+    "number of groups": lambda o, p, q: o.SGD([p]).load_state_dict({"state": {}, "param_groups": []}),
+    "size of a group": lambda o, p, q: o.SGD([p]).load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]}),
+}
+
+
+@pytest.mark.parametrize("call", ERRORS.values(), ids=list(ERRORS))
+def test_errors_are_pytorchs(call: Callable[[Any, Any, Any], Any]):
+    torch = torch_or_skip()
+    with pytest.raises(Exception) as expected:
+        call(torch.optim, *tensors_of(torch.optim))
+    with pytest.raises(type(expected.value)) as found:
+        call(optim, *tensors_of(optim))
+    assert str(found.value) == str(expected.value)
+
+
+class Guards:
+    """An interpreter that runs everything in eager mode and keeps the guards."""
+
+    def __init__(self):
+        self.kept: list[tuple[Callable[[], Any], Any]] = []
+
+    def guard(self, getter: Callable[[], Any], value: Any) -> None:
+        self.kept.append((getter, value))
+
+    def get_grad(self, t: Tensor) -> Tensor | None:
+        return t._g
+
+    def apply(self, op: Any, operands: Any, params: Any) -> Any:
+        with state.interpreting(None):
+            from eager import dispatch
+
+            return dispatch.apply(op, operands, params)
+
+    def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
+        np.copyto(target._d, value._d)
+        return target
+
+    def created(self, t: Tensor) -> None:
+        """A tensor was made during the trace."""
+
+
+def test_a_traced_step_does_the_same_and_guards_settings_and_the_first_momentum():
+    p, q = parameter([1.0, 2.0]), parameter([1.0, 2.0])
+    traced, plain = optim.SGD([p], lr=0.1, momentum=0.9), optim.SGD([q], lr=0.1, momentum=0.9)
+    p.grad, q.grad = tensor(np.ones(2, np.float32)), tensor(np.ones(2, np.float32))
+    guards = Guards()
+    with state.interpreting(guards):
+        traced.step()
+    plain.step()
+    assert p.tolist() == q.tolist()
+    (hyper, settings), (has_buffer, before) = guards.kept
+    assert hyper() == settings
+    traced.param_groups[0]["lr"] = 0.2
+    assert hyper() != settings
+    assert (has_buffer(), before) == (True, False)
+
+
+def test_a_traced_adam_step_reads_no_number():
+    p, q = parameter([1.0, 2.0]), parameter([1.0, 2.0])
+    traced, plain = optim.Adam([p]), optim.Adam([q])
+    p.grad, q.grad = tensor(np.ones(2, np.float32)), tensor(np.ones(2, np.float32))
+    with state.interpreting(Guards()):
+        traced.step()
+    plain.step()
+    assert p.tolist() == q.tolist()
+    assert traced.state[p]["step"].item() == 1.0

@@ -1,0 +1,186 @@
+"""Every rule of the tables, derived from its declaration: it fires, it is sound at its licence, it is done in one go."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphc.autodiff import gradients
+from graphc.ir import Builder, Graph, Ref
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import FLOAT64
+from graphc.ops.samples import Bools, Floats, Full, Ints
+from graphc.passes import optimize
+from graphc.passes.pipeline import simplify
+from graphc.passes.rules import ALL
+from graphc.rewrite import EXACT, REASSOCIATES, RewriteRule, RuleIndex, rewrite
+
+SPECIALS = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-310, 1e300, -2.5, 0.5, 3.0])
+
+
+def sides(rule: RewriteRule, extent: int | None = None) -> tuple[Graph, Graph]:
+    """The two sides of `rule` as graphs, on the declared example (with its first extent replaced, if given)."""
+    graphs = []
+    for side in (rule.source, rule.right):
+        builder = Builder()
+        values = [_operand(builder, name, spec, extent) for name, spec in rule.example.items()]
+        result = side(builder.language, *values)
+        symbol = result if hasattr(result, "id") else builder.constant(result, FLOAT64)
+        graphs.append(builder.graph("side", Ref(symbol.id)).check())
+    return graphs[0], graphs[1]
+
+
+def _operand(builder: Builder, name: str, spec: Any, extent: int | None) -> Any:
+    if isinstance(spec, Full):
+        return builder.language.full(shape=spec.shape, value=spec.value, dtype=FLOAT64)
+    if isinstance(spec, (Floats, Bools, Ints)):
+        dtype = {Floats: FLOAT64, Bools: np.dtype(bool), Ints: np.dtype(np.int64)}[type(spec)]
+        return builder.input(name, Aval(spec.shape, dtype))
+    return spec
+
+
+def arrays_for(graph: Graph, fill: Any) -> list[np.ndarray]:
+    return [fill(aval) for aval in graph.input_avals()]
+
+
+def uniform(seed: int):
+    rng = np.random.default_rng(seed)
+
+    def fill(aval: Aval) -> np.ndarray:
+        if aval.dtype == bool:
+            return rng.random(aval.shape) < 0.5
+        return np.asarray(rng.uniform(0.3, 2.0, aval.shape))
+
+    return fill
+
+
+def special(seed: int):
+    rng = np.random.default_rng(seed)
+
+    def fill(aval: Aval) -> np.ndarray:
+        if aval.dtype == bool:
+            return rng.random(aval.shape) < 0.5
+        return rng.choice(SPECIALS, aval.shape)
+
+    return fill
+
+
+@pytest.fixture(params=ALL, ids=lambda rule: rule.name)
+def rule(request: pytest.FixtureRequest) -> RewriteRule:
+    return request.param
+
+
+def fires(rule: RewriteRule, graph: Graph) -> bool:
+    _, firings = rewrite(graph, RuleIndex([rule]))
+    return any(f.rule == rule.name for f in firings)
+
+
+# Some rules pay only from some size on: the cost model says where.
+def paying_graph(rule: RewriteRule) -> Graph:
+    left, _ = sides(rule)
+    if fires(rule, left):
+        return left
+    builder = Builder()
+    grown = {n: Floats(tuple(64 * k for k in s.shape)) if isinstance(s, Floats) else s for n, s in rule.example.items()}
+    values = [_operand(builder, name, spec, None) for name, spec in grown.items()]
+    return builder.graph("side", Ref(rule.source(builder.language, *values).id)).check()
+
+
+def test_rule_fires_on_its_own_left_side(rule: RewriteRule) -> None:
+    assert fires(rule, paying_graph(rule)), f"{rule.name} does not fire on its own left side"
+
+
+def test_firing_never_raises_cost(rule: RewriteRule) -> None:
+    _, firings = rewrite(paying_graph(rule), RuleIndex([rule]))
+    assert all(f.saved >= 0 for f in firings)
+
+
+def test_sides_have_the_same_type(rule: RewriteRule) -> None:
+    left, right = sides(rule)
+    assert left.nodes[left.outputs[0]].aval == right.nodes[right.outputs[0]].aval
+
+
+def check_values(rule: RewriteRule, seeds: range = range(8)) -> None:
+    """Raise AssertionError, naming the rule, unless its sides agree at its licence."""
+    left, right = sides(rule)
+    for seed in seeds:
+        values = arrays_for(left, uniform(seed))
+        a, b = left(*values), right(*values)
+        if rule.licence is EXACT:
+            assert a.tobytes() == b.tobytes(), f"{rule.name} is not exact: {a} != {b}"
+        else:
+            np.testing.assert_allclose(a, b, rtol=1e-12, err_msg=rule.name)
+        if rule.licence is EXACT:
+            values = arrays_for(left, special(seed))
+            a, b = left(*values), right(*values)
+            assert _same_bits(a, b), f"{rule.name} is not exact at special values {values}: {a} != {b}"
+
+
+def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Equal bit for bit, except that any nan equals any nan."""
+    if a.dtype.kind != "f":
+        return bool((a == b).all())
+    return bool(((a == b) & (np.signbit(a) == np.signbit(b)) | (np.isnan(a) & np.isnan(b))).all())
+
+
+def test_rule_is_sound_in_value(rule: RewriteRule) -> None:
+    check_values(rule)
+
+
+def test_rule_is_sound_in_gradient(rule: RewriteRule) -> None:
+    left, right = sides(rule)
+    floating = [n for n, a in zip(left.input_names, left.input_avals(), strict=True) if a.dtype == FLOAT64]
+    out = left.nodes[left.outputs[0]].aval
+    if not floating or out.dtype != FLOAT64:
+        return
+    values = arrays_for(left, uniform(1))
+    ct = np.random.default_rng(2).normal(size=out.shape)
+    a = gradients(left, floating, cotangents=True)(*values, ct)
+    b = gradients(right, floating, cotangents=True)(*values, ct)
+    for name in floating:
+        np.testing.assert_allclose(a[name], b[name], rtol=1e-10, atol=1e-12, err_msg=f"{rule.name}, gradient of {name}")
+
+
+def test_a_second_run_changes_nothing(rule: RewriteRule) -> None:
+    once = simplify([rule])(paying_graph(rule))
+    assert simplify([rule])(once) == once
+
+
+def test_whole_pipeline_is_idempotent(rule: RewriteRule) -> None:
+    once = optimize(paying_graph(rule))
+    assert optimize(once) == once
+
+
+def test_strict_uses_exact_rules_only(rule: RewriteRule) -> None:
+    graph = optimize(paying_graph(rule), strict=True)
+    fired = {f.rule for record in graph.history for f in record.firings}
+    inexact = {r.name for r in ALL if r.licence is not EXACT}
+    assert not fired & inexact
+
+
+def test_rule_names_are_unique() -> None:
+    names = [r.name for r in ALL]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        RewriteRule("sub_swapped", REASSOCIATES, lambda F, x, y: x - y, lambda F, x, y: y - x),
+        RewriteRule("mul_zero", EXACT, lambda F, x: x * 0, lambda F, x: x - x),
+        RewriteRule("add_zero", EXACT, lambda F, x: x + 0, lambda F, x: x),
+        RewriteRule("exp_log", EXACT, lambda F, x: F.exp(F.log(x)), lambda F, x: x),
+    ],
+    ids=lambda rule: rule.name,
+)
+def test_a_wrong_rule_is_caught(wrong: RewriteRule) -> None:
+    with pytest.raises(AssertionError, match=wrong.name):
+        check_values(wrong)
+
+
+def test_every_rule_kind_is_exercised() -> None:
+    assert {rule.licence for rule in ALL} == {EXACT, REASSOCIATES}
+    assert all(len(list(itertools.chain(rule.example))) == len(rule.variables) for rule in ALL)
