@@ -29,8 +29,9 @@ _LATER = {
     **dict.fromkeys(("device", "cuda"), "eager.device"),
     **dict.fromkeys(
         (
-            "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "normal",
-            "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
+            "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
+            "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed",
+            "set_rng_state",
         ),
         "eager.random",
     ),

@@ -35,13 +35,13 @@ BOTH: dict[str, Function] = {
     ),
     **_named(
         reductions,
-        "sum mean prod amax amin max min argmax argmin any all count_nonzero var std norm logsumexp softmax log_softmax "
-        "cumsum",
+        "sum mean prod amax amin max min argmax argmin any all count_nonzero var std norm logsumexp softmax "
+        "log_softmax cumsum",
     ),
     **_named(
         shapes,
-        "reshape flatten unflatten ravel squeeze unsqueeze permute transpose t movedim diagonal diag_embed diag trace tril "
-        "triu broadcast_to",
+        "reshape flatten unflatten ravel squeeze unsqueeze permute transpose t movedim diagonal diag_embed diag trace "
+        "tril triu broadcast_to",
     ),
     **_named(joining, "split chunk tensor_split unbind select narrow flip roll tile"),
     **_named(
@@ -61,8 +61,8 @@ FUNCTIONS: dict[str, Function] = {
     **BOTH,
     **_named(
         creation,
-        "tensor as_tensor from_numpy scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like arange "
-        "linspace logspace eye tril_indices triu_indices",
+        "tensor as_tensor from_numpy scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like "
+        "arange linspace logspace eye tril_indices triu_indices",
     ),
     **_named(joining, "cat stack vstack hstack dstack"),
     **_named(reductions, "var_mean std_mean"),
@@ -99,7 +99,8 @@ METHODS: dict[str, Function] = {
     **_named(creation, "new_zeros new_ones new_empty new_full new_tensor"),
     **_named(casts, "to type_as detach_"),
     "repeat": joining.repeat, "type": casts.type_, "where": _where_method, "ndimension": shapes.dim,
-    "nelement": casts.numel, "__getitem__": indexing.getitem, "__setitem__": indexing.setitem, "__pow__": arithmetic.power,
+    "nelement": casts.numel, "__getitem__": indexing.getitem, "__setitem__": indexing.setitem,
+    "__pow__": arithmetic.power,
 }  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def constant(value: Any, like: Tensor) -> Any:
 
 
 def unrecorded_arrays(tensors: Sequence[Tensor]) -> list[np.ndarray] | None:
-    """The arrays of `tensors` if NumPy may work on them directly: one dtype, no trace, no gradient wanted. Else None."""
+    """The arrays of `tensors` if NumPy may combine them at once: one dtype, no trace, no gradient wanted. Else None."""
     if current_interpreter() is not None:
         return None
     dtype, recording = tensors[0]._d.dtype, grad_enabled()

@@ -78,7 +78,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`input` limited to [min, max], numbers or tensors; nan stays nan. As `torch.clamp`: at a bound the gradient is 1."""
+    """`input` limited to [min, max], numbers or tensors; nan stays nan. As `torch.clamp`: gradient 1 at a bound."""
     shape_of(input, "clamp")
     if min is None and max is None:
         raise RuntimeError(NO_BOUND)

@@ -198,7 +198,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """int64 with a 1 at each class along a new last dim. As `torch.nn.functional.one_hot`; RuntimeError for no class."""
+    """int64 with a 1 at each class along a new last dim. As in PyTorch. RuntimeError for what is no class."""
     shape = shape_of(tensor, "one_hot", "tensor")
     if tensor._dtype() != INT64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

@@ -160,7 +160,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """`self` repeated along dims of size 1, and new ones in front, to `sizes`; -1 keeps one. As `torch.Tensor.expand`."""
+    """`self` repeated along dims of size 1, and new ones in front, to `sizes`; -1 keeps one. As in PyTorch."""
     shape, new = shape_of(self, "expand"), sizes_of(sizes)
     extra = len(new) - len(shape)
     if -1 in new:

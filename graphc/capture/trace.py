@@ -104,8 +104,9 @@ def _parameter_names(fn: Callable[..., Any], count: int) -> Iterator[str]:
         ):
             yield parameters[i].name
         else:
-            rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
-            yield f"{rest[0] if rest else 'arg'}_{i}"
+            rest = [(k, p.name) for k, p in enumerate(parameters) if p.kind is inspect.Parameter.VAR_POSITIONAL]
+            first, name = rest[0] if rest else (0, "arg")
+            yield f"{name}_{i - first}"
 
 
 class _Names:

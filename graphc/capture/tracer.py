@@ -89,6 +89,13 @@ class Guard(NamedTuple):
     value: Any
 
 
+class _Base(NamedTuple):
+    """A tensor that a view looks at, and the node of its value when the view was made."""
+
+    tensor: weakref.ref[Tensor]
+    id: int
+
+
 class History(enum.Enum):
     """What autograd knows of a result."""
 
@@ -115,7 +122,7 @@ class Tracer:
         self._changed: dict[int, Tensor] = {}  # tensors written in place
         self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
         self._initial_grads: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
-        self._views: dict[int, tuple[Any, int]] = {}  # node of a view -> (weak reference to its base, the base's node)
+        self._views: dict[int, list[_Base]] = {}  # node of a view -> the tensors that it looks at, nearest first
 
     # --- tensors and symbols
 
@@ -179,14 +186,12 @@ class Tracer:
         return t
 
     def _check_view(self, id_: int) -> None:
-        base_ref, base_id = self._views[id_]
-        base = base_ref()
-        if base is not None:
-            if self._present(base) != base_id:
+        """Raise CaptureError if a tensor that the view `id_` looks at has been written since."""
+        for base in self._views[id_]:
+            tensor = base.tensor()
+            if tensor is not None and self._present(tensor) != base.id:
                 made = self.builder.nodes[id_].where or "an unknown line"
                 raise errors.CaptureError(errors.STALE_VIEW.format(made=made, used=user_line()))
-            if base_id in self._views:
-                self._check_view(base_id)
 
     def _present(self, tensor: Tensor) -> int | None:
         if tensor._d.__class__ is Symbol:
@@ -216,7 +221,8 @@ class Tracer:
         if requires:
             self._recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
         if op.view:
-            self._views[result.id] = (weakref.ref(operands[0]), symbols[0].id)
+            nearest = _Base(weakref.ref(operands[0]), symbols[0].id)
+            self._views[result.id] = [nearest, *self._views.get(symbols[0].id, ())]
         return self._wrap(result, requires)
 
     def created(self, tensor: Tensor) -> None:
@@ -225,8 +231,7 @@ class Tracer:
     def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
         self.builder.where = where = user_line()
         symbol, before = self.read(value), self.read(target)
-        view = self._views.get(before.id)
-        if view is not None and view[0]() is not None:
+        if any(base.tensor() is not None for base in self._views.get(before.id, ())):
             raise errors.CaptureError(errors.INPLACE_ON_VIEW.format(op=f"{name}_", used=where))
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
         if symbol.aval.dtype != before.aval.dtype:

@@ -57,8 +57,7 @@ class Symbol(OperatorMixin):
         raise self._error(errors.TRACED_TO_NUMPY, "a NumPy function")
 
     def _error(self, message: str, what: str) -> errors.CaptureError:
-        builder = self.builder
-        made = builder.nodes[self.id].where or "an unknown line"
+        builder, made = self.builder, self._made()
         if builder.closed:
             return errors.EscapedSymbolError(errors.ESCAPED_SYMBOL.format(aval=self.aval, made=made))
         used = builder.locate() or "an unknown line"
@@ -67,8 +66,12 @@ class Symbol(OperatorMixin):
     def check_open(self, builder: Builder) -> None:
         """Raise EscapedSymbolError unless this symbol belongs to `builder` and it is still being built."""
         if self.builder is not builder or builder.closed:
-            made = self.builder.nodes[self.id].where or "an unknown line"
-            raise errors.EscapedSymbolError(errors.ESCAPED_SYMBOL.format(aval=self.aval, made=made))
+            raise errors.EscapedSymbolError(errors.ESCAPED_SYMBOL.format(aval=self.aval, made=self._made()))
+
+    def _made(self) -> str:
+        """Where the value comes from, for messages."""
+        node = self.builder.nodes[self.id]
+        return f"the call, as '{node.params['name']}'" if node.op is INPUT else node.where or "an unknown line"
 
     def __repr__(self) -> str:
         return f"<Symbol v{self.id}: {self.aval}>"

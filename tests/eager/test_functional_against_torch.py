@@ -413,7 +413,8 @@ CREATIONS = {
     "int power": lambda t: t.tensor([1, 5]) ** 2,
     "bool to float": lambda t: t.tensor([True]).float(),
     "one_hot": lambda t: t.nn.functional.one_hot(t.tensor([0, 2])),
-    "isclose": lambda t: t.isclose(t.tensor([1.0, float("inf"), float("nan")]), t.tensor([1.0 + 1e-7, float("inf"), float("nan")])),
+    "isclose": lambda t: t.isclose(
+        t.tensor([1.0, float("inf"), float("nan")]), t.tensor([1.0 + 1e-7, float("inf"), float("nan")])),
     "cat promotes": lambda t: t.cat([t.tensor([1]), t.tensor([1.5])]),
     "where numbers": lambda t: t.where(t.tensor([True, False]), 1, 2),
     "max of ints": lambda t: t.tensor([[1, 3], [5, 2]]).max(1).values,

@@ -1,0 +1,315 @@
+"""A case: one call of the user's function, that every mode can repeat from the same state."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from compare.float64 import widen
+from compare.outcome import Outcome, flatten
+from compare.yardstick import Yardstick
+from eager import autograd
+from eager.random import default_generator
+from eager.tensor import Tensor
+from graphc.autodiff import pullback
+from graphc.capture import Argument, Captured, Draw, GradOf, History, Program, Source, capture
+from graphc.capture.tree import map_tensors, tensors_of
+from graphc.ir import Builder, Graph, Ref
+from graphc.ops.aval import Aval, aval_of
+from graphc.passes import optimize
+from graphc.passes.pipeline import Pass, pipeline
+
+
+class Input(NamedTuple):
+    """A tensor that the call reads, and the positions of the graph's inputs that are this tensor."""
+
+    name: str
+    tensor: Tensor
+    positions: tuple[int, ...]
+
+
+class Joint(NamedTuple):
+    """The captured program with its gradients, as one graph of (inputs, cotangents) -> labelled outputs.
+
+    seeded    positions, among the tensors of the result, of those that have a cotangent
+    labels    of the graph's outputs, in order
+    """
+
+    graph: Graph
+    seeded: tuple[int, ...]
+    labels: tuple[str, ...]
+    structure: Any
+
+
+class Stage(NamedTuple):
+    """A graph after one pass of the pipeline."""
+
+    name: str
+    run: Pass
+    before: Graph
+    after: Graph
+
+
+@final
+class Case:
+    """`fn(*args, **kwargs)`, its captured program, and the cotangents to differentiate it with.
+
+    program and failure: what `graphc.capture` returned or raised. Arguments with history are cut off from it.
+    """
+
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], seed: int):
+        self.fn = fn
+        self.name = getattr(fn, "__name__", type(fn).__name__)
+        self.seed = seed
+        leaves: dict[int, Tensor] = {}
+
+        def leaf(tensor: Tensor, path: str) -> Tensor:
+            return leaves.setdefault(id(tensor), tensor if tensor.is_leaf else _cut(tensor))
+
+        self.args = tuple(map_tensors(a, leaf) for a in args)
+        self.kwargs = {name: map_tensors(value, leaf) for name, value in kwargs.items()}
+        self.tensors = [*tensors_of(self.args), *tensors_of(self.kwargs)]
+        self._random = default_generator.get_state()
+        self.program: Program | None = None
+        self.failure: Exception | None = None
+        with self._restored(self.tensors):
+            try:
+                self.program = capture(fn, self.args, self.kwargs)
+            except Exception as error:
+                self.failure = error
+        self.inputs = self._inputs()
+        self.wrt = [i for i in self.inputs if i.tensor.requires_grad]
+
+    # --- the tensors of the call
+
+    def _inputs(self) -> list[Input]:
+        if self.program is None:
+            named = [(f"argument {k}", t, (k,)) for k, t in enumerate(self.tensors)]
+        else:
+            graph = self.program.graph
+            sources = zip(graph.input_names, self.program.sources, strict=True)
+            named = [
+                (name, self._tensor(source), (k,))
+                for k, (name, source) in enumerate(sources)
+                if isinstance(source, (Argument, Captured))
+            ]
+            known = {id(t) for _, t, _ in named}
+            for effect in self.program.effects:  # tensors that are written and never read
+                target = effect.target.of if isinstance(effect.target, GradOf) else effect.target
+                tensor = self._tensor(target)
+                if id(tensor) not in known:
+                    known.add(id(tensor))
+                    named.append((f"tensor {len(named)}", tensor, ()))
+        merged: dict[int, Input] = {}
+        for name, tensor, positions in named:
+            old = merged.get(id(tensor))
+            merged[id(tensor)] = Input(name, tensor, positions) if old is None else old._replace(
+                positions=(*old.positions, *positions)
+            )  # fmt: skip
+        return list(merged.values())
+
+    def _tensor(self, source: Source) -> Tensor:
+        match source:
+            case Argument(position):
+                return self.tensors[position]
+            case Captured(tensor):
+                return tensor
+            case GradOf(of):
+                grad = self._tensor(of)._g
+                assert grad is not None
+                return grad
+            case Draw(draw):
+                return Tensor._wrap(draw())
+        raise AssertionError(source)
+
+    def arrays(self) -> list[np.ndarray]:
+        """A copy of each input of the captured graph, random ones drawn anew. Needs `program`."""
+        assert self.program is not None
+        return [np.array(self._tensor(source)._array()) for source in self.program.sources]
+
+    def preserved(self) -> contextlib.AbstractContextManager[None]:
+        """Context: the state from which every run starts; afterwards tensors, `.grad` and the generator are put back."""
+        return self._restored([i.tensor for i in self.inputs])
+
+    @contextlib.contextmanager
+    def _restored(self, tensors: list[Tensor]) -> Iterator[None]:
+        saved = [(t, t._array(), t._array().copy(), t._n, *_gradient_of(t)) for t in tensors]
+        default_generator.set_state(self._random)
+        try:
+            yield
+        finally:
+            default_generator.set_state(self._random)
+            for t, array, values, node, grad, grad_values in saved:
+                _restore(t, array, values)
+                t._n = node
+                if grad is not None:
+                    _restore(grad, grad._array(), grad_values)
+                if grad is not None or hasattr(t, "_g"):
+                    t._g = grad
+
+    # --- what happened to them
+
+    def observe(self, call: Callable[..., Any]) -> Outcome:
+        """Run `call` in place of the function, on Tensors, and differentiate its result through the tape."""
+        with self.preserved():
+            before = {i.name: _contents(i.tensor) for i in self.inputs}
+            try:
+                structure, tensors = flatten(call(*self.args, **self.kwargs), lambda x: isinstance(x, Tensor))
+                values = {label: np.array(t._array()) for label, t in tensors.items()}
+                gradients = self._tape_gradients(list(tensors.values()))
+            except Exception as error:
+                return Outcome(error=error)
+            return Outcome(
+                structure,
+                values,
+                {label: Aval(tuple(t.shape), t.dtype.numpy) for label, t in tensors.items()},
+                {label: t.requires_grad for label, t in tensors.items()},
+                gradients,
+                self._changes(before),
+            )
+
+    def _changes(self, before: Mapping[str, tuple[np.ndarray, np.ndarray | None]]) -> dict[str, np.ndarray]:
+        changes: dict[str, np.ndarray] = {}
+        for name, tensor, _ in self.inputs:
+            value, grad = _contents(tensor)
+            old_value, old_grad = before[name]
+            if value.tobytes() != old_value.tobytes():
+                changes[f"{name} after the call"] = value
+            if grad is not None and (old_grad is None or grad.tobytes() != old_grad.tobytes()):
+                changes[f"{name}.grad after the call"] = grad
+        return changes
+
+    def _tape_gradients(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:
+        live = [k for k, t in enumerate(outputs) if self._live(k, t)]
+        if not live or not self.wrt:
+            return {}
+        cotangents = [Tensor._wrap(self.cotangent(k, aval_of(outputs[k]._array()))) for k in live]
+        wrt = [i.tensor for i in self.wrt]
+        found = autograd.grad([outputs[k] for k in live], wrt, cotangents, allow_unused=True)
+        return {
+            gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
+            for i, g in zip(self.wrt, found, strict=True)
+        }
+
+    def _live(self, k: int, output: Tensor) -> bool:
+        if not output.requires_grad:
+            return False
+        histories = None if self.program is None else self.program.histories
+        return histories is None or k >= len(histories) or histories[k] is not History.FREED
+
+    def cotangent(self, k: int, aval: Aval) -> np.ndarray:
+        """The random cotangent of tensor number `k` of the result: no element is near 0, and none is 1 throughout."""
+        rng = np.random.default_rng((self.seed, k))
+        signs = rng.choice([-1.0, 1.0], aval.shape)
+        return np.asarray(signs * rng.uniform(0.5, 1.5, aval.shape)).astype(aval.dtype)
+
+    # --- the program as graphs
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The program with its gradients. Needs `program`."""
+        program = self.program
+        assert program is not None
+        graph = program.graph
+        structure, refs = flatten(graph.result, lambda x: isinstance(x, Ref))
+        ids = [ref.id for ref in refs.values()]
+        builder = Builder(graph.nodes)
+        builder.inputs = list(graph.inputs)
+        live = [k for k, h in enumerate(program.histories) if h is History.LIVE] if self.wrt else []
+        seeds: dict[int, Any] = {}
+        for k in live:
+            seed = builder.input(f"ct_{k}", graph.nodes[ids[k]].aval)
+            seeds[ids[k]] = seeds[ids[k]] + seed if ids[k] in seeds else seed
+        labels = list(refs)
+        effects = [e for e in program.effects if e.id is not None]
+        labels += [self._effect_label(e.target) for e in effects]
+        result = [*ids, *(e.id for e in effects)]
+        if live:
+            targets = {id: graph.nodes[id].aval for i in self.wrt for id in self.input_ids(i)}
+            found = pullback(builder, seeds, list(targets), program.recorded)
+            for i in self.wrt:
+                parts = [found[id] for id in self.input_ids(i) if id in found]
+                aval = Aval(tuple(i.tensor._d.shape), i.tensor._dtype())
+                total = builder.language.full(shape=aval.shape, value=0, dtype=aval.dtype)
+                for part in parts[:1]:
+                    total = part
+                for part in parts[1:]:
+                    total = total + part
+                labels.append(gradient_label(i))
+                result.append(total.id)
+        joint = builder.graph(graph.name, tuple(Ref(id) for id in result))
+        return Joint(joint, tuple(live), tuple(labels), structure)
+
+    def input_ids(self, i: Input) -> list[int]:
+        """The ids of the graph's inputs that are this tensor."""
+        assert self.program is not None
+        return [self.program.graph.inputs[p] for p in i.positions]
+
+    def _effect_label(self, target: Any) -> str:
+        grad = isinstance(target, GradOf)
+        tensor = self._tensor(target.of if grad else target)
+        name = next(i.name for i in self.inputs if i.tensor is tensor)
+        return f"{name}.grad after the call" if grad else f"{name} after the call"
+
+    @cached_property
+    def operands(self) -> list[np.ndarray]:
+        """The inputs of `joint.graph`: those of the program, then the cotangents."""
+        with self.preserved():
+            arrays = self.arrays()
+        outputs = self.joint.graph.outputs
+        nodes = self.joint.graph.nodes
+        return arrays + [self.cotangent(k, nodes[outputs[k]].aval) for k in self.joint.seeded]
+
+    @cached_property
+    def stages(self) -> list[Stage]:
+        """`joint.graph` after each pass of the pipeline."""
+        found: list[Stage] = []
+        passes = dict(enumerate(pipeline()))
+        before = self.joint.graph
+
+        def record(name: str, graph: Graph) -> None:
+            nonlocal before
+            found.append(Stage(name, passes[len(found)][1], before, graph))
+            before = graph
+
+        optimize(self.joint.graph, passes=list(passes.values()), after_each=record)
+        return found
+
+    @cached_property
+    def yardstick(self) -> Yardstick:
+        """The float64 run of the joint graph, and what rounding in the program's own dtypes can do to it."""
+        return Yardstick(self.joint.graph, self.operands, self.seed)
+
+    @cached_property
+    def wide_yardstick(self) -> Yardstick:
+        """The same with rounding in float64: for modes that compute in float64."""
+        return Yardstick(widen(self.joint.graph), self.operands, self.seed)
+
+
+def gradient_label(i: Input) -> str:
+    """How findings call the gradient of an input."""
+    return f"gradient of {i.name}"
+
+
+def _cut(tensor: Tensor) -> Tensor:
+    return tensor.detach().requires_grad_(tensor.requires_grad)
+
+
+def _gradient_of(tensor: Tensor) -> tuple[Tensor | None, np.ndarray | None]:
+    grad = getattr(tensor, "_g", None)
+    return grad, None if grad is None else grad._array().copy()
+
+
+def _contents(tensor: Tensor) -> tuple[np.ndarray, np.ndarray | None]:
+    return np.array(tensor._array()), _gradient_of(tensor)[1]
+
+
+def _restore(tensor: Tensor, array: np.ndarray, values: np.ndarray | None) -> None:
+    assert values is not None
+    if array.flags.writeable:
+        np.copyto(array, values)
+    tensor._d = array

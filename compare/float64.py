@@ -1,0 +1,57 @@
+"""The same graph in double precision: what the modes are judged against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.ir import INPUT, Graph, Node
+from graphc.ops import Literal
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import COMPLEX128, FLOAT64
+
+_WIDE = {"f": FLOAT64, "c": COMPLEX128}
+
+
+def wide_dtype(dtype: np.dtype) -> np.dtype:
+    """float64 or complex128 for a floating or complex dtype; any other dtype as it is."""
+    return _WIDE.get(dtype.kind, dtype)
+
+
+def widen_array(array: np.ndarray) -> np.ndarray:
+    """`array` in double precision; integers and bools unchanged."""
+    return array.astype(wide_dtype(array.dtype), copy=False)
+
+
+def widen(graph: Graph) -> Graph:
+    """`graph` with every floating dtype replaced by float64, under the same node ids.
+
+    Numbers that the program holds (constants, parameters) keep the value they have in the narrow dtype, so that the
+    two graphs compute on the same data. Raises what an op's rule raises if the graph is not well typed.
+    """
+    nodes: dict[int, Node] = {}
+    for id, node in graph.nodes.items():
+        if node.op is INPUT:
+            aval, params = Aval(node.shape, wide_dtype(node.dtype)), node.params
+        else:
+            params = {name: _widen_parameter(value, node.dtype) for name, value in node.params.items()}
+            aval = node.op.rule.infer(node.op, [nodes[i].aval for i in node.inputs], params)
+        nodes[id] = Node(id, node.op, node.inputs, params, aval, node.where, node.scope)
+    return graph.replace(nodes, graph.result)
+
+
+def _widen_parameter(value: Any, dtype: np.dtype) -> Any:
+    if isinstance(value, np.dtype):
+        return wide_dtype(value)
+    if isinstance(value, Literal):
+        return Literal(widen_array(value.array))
+    if isinstance(value, float) and dtype.kind in "fc":
+        return np.asarray(value, dtype).item()
+    return value
+
+
+def widen_all(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """`widen_array` of each."""
+    return {name: widen_array(array) for name, array in arrays.items()}

@@ -1,0 +1,75 @@
+"""Graphs on NumPy, node by node, with what the harness needs besides: values held fixed, and simulated rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+import numpy as np
+
+from compare.tolerance import operand_ulps, result_ulps
+from graphc.ir import Graph, Node
+from graphc.ops.interpret import run_kernel
+
+
+@final
+class Rounding:
+    """Random relative errors of the size that a backend may make at each node of `graph` (Monte-Carlo arithmetic).
+
+    The graph that is run is in float64; `graph` has the dtypes, and so the rounding errors, of the program itself.
+    """
+
+    def __init__(self, graph: Graph, seed: int):
+        self._graph = graph
+        self._rng = np.random.default_rng(seed)
+
+    def operands(self, node: Node, operands: list[np.ndarray]) -> list[np.ndarray]:
+        ulps = operand_ulps(node, self._graph)
+        return [self._shake(a, ulps * self._unit(node)) for a in operands] if ulps else operands
+
+    def result(self, node: Node, value: np.ndarray) -> np.ndarray:
+        ulps = result_ulps(node)
+        return self._shake(value, ulps * self._unit(node)) if ulps else value
+
+    def _unit(self, node: Node) -> float:
+        dtype = self._graph.nodes[node.id].dtype
+        return float(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0
+
+    def _shake(self, value: np.ndarray, size: float) -> np.ndarray:
+        if value.dtype.kind not in "fc" or not size:
+            return value
+        return np.asarray(value * (1.0 + size * self._rng.uniform(-1.0, 1.0, value.shape)))
+
+
+def evaluate(
+    graph: Graph,
+    arrays: Sequence[np.ndarray],
+    *,
+    held: Mapping[int, np.ndarray] | None = None,
+    rounding: Rounding | None = None,
+) -> dict[int, np.ndarray]:
+    """The value of every node, by the NumPy kernels.
+
+    held      values of nodes that are not computed but taken from here
+    rounding  simulated errors, added at each node
+    Raises the error of a run-time check that fails, with the user's line.
+    """
+    values = dict(zip(graph.inputs, arrays, strict=True))
+    for node in graph.operations():
+        if held is not None and node.id in held:
+            values[node.id] = held[node.id]
+            continue
+        operands = [values[i] for i in node.inputs]
+        check = node.op.check
+        if check is not None and not check.ok(np, *operands, **node.params):
+            raise check.error(f"{check.message} (at {node.where or 'unknown line'})")
+        if rounding is not None:
+            operands = rounding.operands(node, operands)
+        value = run_kernel(node.op, operands, node.params)
+        values[node.id] = value if rounding is None else rounding.result(node, value)
+    return values
+
+
+def outputs_of(graph: Graph, values: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+    """The values of the graph's outputs, in order."""
+    return [values[id] for id in graph.outputs]

@@ -1,0 +1,87 @@
+"""What a mode gives for a case: values, gradients, changes to the inputs; or the exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from graphc.ops.aval import Aval
+
+
+@final
+@dataclass(frozen=True)
+class Outcome:
+    """All arrays are copies, keyed by label.
+
+    structure      the result with `Leaf` in place of tensors
+    values         "result", "result.0", "result.loss": the tensors of the result
+    declared       the shape and dtype that each of `values` claims to have
+    requires_grad  whether each of `values` can be differentiated
+    gradients      "gradient of w": zeros where the result does not depend on the input; masked where not computed
+    changes        "w after the call", "w.grad after the call": inputs that the call has changed
+    error          the exception that the mode raised, with nothing else filled in
+    error_bars     for some labels, the mode's own estimate of its error
+    silent         why the mode has no opinion
+    """
+
+    structure: Any = None
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    declared: Mapping[str, Aval] = field(default_factory=dict)
+    requires_grad: Mapping[str, bool] = field(default_factory=dict)
+    gradients: Mapping[str, np.ndarray] = field(default_factory=dict)
+    changes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    error: Exception | None = None
+    error_bars: Mapping[str, np.ndarray] = field(default_factory=dict)
+    silent: str = ""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that has a label."""
+        return {**self.values, **self.gradients, **self.changes}
+
+
+class Leaf:
+    """Stands for a tensor in a structure. All are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Leaf)
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return "tensor"
+
+
+def flatten(tree: Any, is_leaf: Callable[[Any], bool], path: str = "result") -> tuple[Any, dict[str, Any]]:
+    """(`tree` with `Leaf` in place of each leaf, the leaves by path), left to right."""
+    leaves: dict[str, Any] = {}
+
+    def visit(value: Any, at: str) -> Any:
+        if is_leaf(value):
+            leaves[at] = value
+            return Leaf()
+        if isinstance(value, dict):
+            return {key: visit(item, f"{at}.{key}") for key, item in value.items()}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            fields = zip(type(value)._fields, value, strict=True)  # type: ignore[attr-defined]
+            return type(value)(*(visit(item, f"{at}.{name}") for name, item in fields))
+        if isinstance(value, (tuple, list)):
+            return type(value)(visit(item, f"{at}.{i}") for i, item in enumerate(value))
+        return value
+
+    return visit(tree, path), leaves
+
+
+def same_structure(a: Any, b: Any) -> bool:
+    """Whether two structures nest alike and hold equal values."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same_structure(a[key], b[key]) for key in a)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(same_structure(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return bool(a == b) or (a != a and b != b)

@@ -1,0 +1,173 @@
+"""How much two correct runs may differ: the one table of rounding errors, and the rule that judges a difference.
+
+Errors are in ULP of the node's dtype. They are not tolerances on results: they are fed through the program by
+`compare.numeric.Rounding`, and what comes out at each element is what rounding can do there.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+import numpy as np
+
+from graphc.ir import Graph, Node
+
+# Moving, choosing and sign-changing ops: NumPy, PyTorch and XLA agree bit for bit, and equal values must stay equal.
+EXACT = frozenset(
+    ("abs", "amax", "amin", "arange", "broadcast_to", "cat", "ceil", "clone", "constant", "flip", "floor", "full",
+     "gather", "index", "max_pool2d", "max_pool2d_pick", "maximum", "minimum", "neg", "pad_zeros", "permute",
+     "positive", "relu", "reshape", "round", "sign", "slice", "stop_gradient", "tril", "triu", "trunc", "where")
+)  # fmt: skip
+# Largest NumPy-XLA distances measured in float32 over the ops' ranges (docs/compare.md, "Rounding").
+MEASURED = {
+    "exp": 2, "log": 3, "log1p": 3, "expm1": 6, "tanh": 5, "erf": 5, "sigmoid": 4, "rsqrt": 2, "sin": 1, "cos": 1,
+    "pow": 2, "atan2": 3, "softmax": 6, "log_softmax": 6, "softplus": 6,
+}  # fmt: skip
+# add, mul, div and sqrt are bit-equal alone; contraction to fma and x/c -> x*(1/c) move them by one.
+ARITHMETIC = 1
+# Compositions and functions without a measurement of their own: the worst that was measured, erf and expm1, is 6.
+OTHER = 6
+_ARITHMETIC = frozenset(("add", "sub", "mul", "div", "square", "sqrt", "reciprocal", "remainder", "cast", "index_put"))
+# A sum of n terms in sequence is off by sqrt(n) units of its partial sums; NumPy's blocks and XLA's lanes cut that by
+# 8 and more. Matrix products: the distance measured stays below 4.2e-6 sqrt(k) on standard normals in float32.
+TERM, PER_ROOT_TERM = 2.0, 0.125
+
+RUNS = 8  # simulated runs: of 8, the root mean square is within a factor 3 of the truth in all but 1 case of 10^4
+SAFETY = 16.0  # the largest of 10^6 normal errors is 5 deviations, the estimate may be 3 times too low
+TWICE = 2.0  # RMSE against float64 may be twice eager's (the rule of torch._dynamo.utils.same)
+
+
+def accumulation_length(node: Node, graph: Graph) -> float:
+    """How many terms each element of the node's result sums; 1 for a pointwise op."""
+    op = node.op
+    if op.pointwise or not node.inputs or op.name in EXACT:
+        return 1.0
+    avals = [graph.nodes[i].aval for i in node.inputs]
+    work = op.flops(avals, node.aval, node.params) if op.flops is not None else max(a.size for a in avals)
+    axis = node.params.get("axis")
+    along = avals[0].shape[axis] if isinstance(axis, int) and avals[0].shape else 1
+    return float(max(1, along, work / max(node.aval.size, 1)))
+
+
+def operand_ulps(node: Node, graph: Graph) -> float:
+    """The relative error, in ULP, of each term that the node sums; 0 if it sums none."""
+    length = accumulation_length(node, graph)
+    return TERM + PER_ROOT_TERM * length**0.5 if length > 1 else 0.0
+
+
+def result_ulps(node: Node) -> float:
+    """The relative error, in ULP, of the node's result."""
+    name = node.op.name
+    if name in EXACT:
+        return 0.0
+    if name in _ARITHMETIC:
+        return ARITHMETIC
+    return MEASURED.get(name, OTHER if node.op.pointwise else ARITHMETIC)
+
+
+class Verdict(enum.IntEnum):
+    """What a difference means; the larger, the worse."""
+
+    IDENTICAL = 0  # the same bits
+    WITHIN_ROUNDING = 1
+    CONVENTION = 2  # a point without derivative, where each system picks its own
+    NO_OPINION = 3  # this mode cannot say anything about this program
+    UNSUPPORTED = 4  # the program cannot be captured, and says so
+    BUG = 5
+
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
+class Judgement(NamedTuple):
+    """A verdict, the reason for it, and the elements that speak against the mode."""
+
+    verdict: Verdict
+    detail: str = ""
+    bad: np.ndarray | None = None
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Equal shape, dtype and bits; any nan equals any other."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.tobytes() == b.tobytes():
+        return True
+    if a.dtype.kind not in "fc":
+        return False
+    parts = ((a.real, b.real), (a.imag, b.imag)) if a.dtype.kind == "c" else ((a, b),)
+    return all(np.array_equal(x, y, equal_nan=True) and _same_signs(x, y) for x, y in parts)
+
+
+def _same_signs(x: np.ndarray, y: np.ndarray) -> bool:
+    return bool(((np.signbit(x) == np.signbit(y)) | np.isnan(x)).all())
+
+
+def judge(
+    found: np.ndarray,
+    eager: np.ndarray,
+    exact: np.ndarray,
+    noise: np.ndarray,
+    *,
+    slack: float = 1.0,
+    error_bar: np.ndarray | float = 0.0,
+) -> Judgement:
+    """Whether `found` is as good a result as `eager`, which has the same shape.
+
+    exact      the float64 run of the same graph
+    noise      root mean square effect of rounding on each element (for integers and bools: whether it may change)
+    slack      allowed multiple of the noise, for modes that compute by other formulas
+    error_bar  the mode's own estimate of its error
+    Masked elements of `found` are not judged.
+    """
+    if not isinstance(found, np.ma.MaskedArray) and same_bits(found, eager):
+        return Judgement(Verdict.IDENTICAL)
+    asked = ~np.ma.getmaskarray(found)
+    found = np.ma.getdata(found)
+    if eager.dtype.kind not in "fc":
+        bad = asked & (found != eager) & ~noise.astype(bool)
+        return _verdict(bad, found, eager, "allowed: no difference")
+    classes = _class_of(found) != _class_of(eager)
+    if (bad := asked & classes).any():
+        return _verdict(bad, found, eager, "only one of the two is finite")
+    finite = asked & np.isfinite(eager)
+    unit = np.finfo(eager.dtype)
+    trusted = np.isfinite(exact)
+    exact = np.where(trusted, exact, eager)
+    noise = np.where(np.isnan(noise), np.inf, noise)
+    with np.errstate(all="ignore"):
+        error, eager_error = np.abs(found - exact), np.abs(eager - exact)
+        bound = SAFETY * slack * noise + 2 * unit.eps * np.abs(exact) + float(unit.tiny) + error_bar
+        bound = np.maximum(bound, TWICE * eager_error)
+        bad = finite & (error > bound)
+        if bad.any():
+            worst = np.unravel_index(np.argmax(np.where(bad, error / bound, 0)), bad.shape)
+            return _verdict(bad, found, eager, f"allowed error {bound[worst]:.3g}, found {error[worst]:.3g}", worst)
+        rmse, eager_rmse = _rms(error[finite]), _rms(eager_error[finite])
+        allowed = TWICE * eager_rmse + SAFETY / 4 * slack * _rms(noise[finite]) + _rms(np.broadcast_to(bound, bad.shape)[finite] / 8)
+    if rmse > allowed:
+        return Judgement(Verdict.BUG, f"RMSE against float64 is {rmse:.3g}, eager's {eager_rmse:.3g}", finite)
+    return Judgement(Verdict.WITHIN_ROUNDING, f"RMSE against float64 {rmse:.2g}, eager's {eager_rmse:.2g}")
+
+
+def _class_of(a: np.ndarray) -> np.ndarray:
+    """0 for finite, 1 for nan, 2 and 3 for the infinities; parts of a complex number count together."""
+    if a.dtype.kind == "c":
+        return _class_of(a.real) * 4 + _class_of(a.imag)
+    return np.select([np.isnan(a), np.isposinf(a), np.isneginf(a)], [1, 2, 3], 0)
+
+
+def _rms(a: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(np.abs(a))))) if a.size else 0.0
+
+
+def _verdict(
+    bad: np.ndarray, found: np.ndarray, eager: np.ndarray, why: str, worst: tuple[np.intp, ...] | None = None
+) -> Judgement:
+    if not bad.any():
+        return Judgement(Verdict.WITHIN_ROUNDING, "elements that rounding decides")
+    at = np.unravel_index(int(np.argmax(bad)), bad.shape) if worst is None else worst
+    element = f"element {tuple(map(int, at))}: " if bad.shape else ""
+    count = f", {int(bad.sum())} of {bad.size} elements" if bad.size > 1 else ""
+    return Judgement(Verdict.BUG, f"{element}{found[at]!s}, expected {eager[at]!s} ({why}{count})", bad)

@@ -1,0 +1,64 @@
+"""The yardstick of a graph: its float64 run, and the spread of runs with simulated rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from compare.float64 import widen, widen_array
+from compare.numeric import Rounding, evaluate
+from compare.tolerance import RUNS
+from graphc.ir import Graph
+
+
+@final
+class Yardstick:
+    """For each node of `graph`, run on `arrays`: `exact[id]`, and `noise[id]` (see `tolerance.judge`).
+
+    Empty if the graph cannot be run in float64: an op's rule contradicts its kernel, or a run-time check fails.
+    """
+
+    def __init__(self, graph: Graph, arrays: Sequence[np.ndarray], seed: int):
+        self._graph = graph
+        self._arrays = [widen_array(a) for a in arrays]
+        self._seed = seed
+
+    @cached_property
+    def _wide(self) -> Graph:
+        return widen(self._graph)
+
+    @cached_property
+    def exact(self) -> dict[int, np.ndarray]:
+        """The value of every node in float64."""
+        try:
+            return evaluate(self._wide, self._arrays)
+        except Exception:  # whatever a wrong declaration raises: the judge then has only eager's values to go by
+            return {}
+
+    @cached_property
+    def noise(self) -> dict[int, np.ndarray]:
+        """The spread of every node: root mean square deviation, or for integers and bools whether any run differs."""
+        exact = self.exact
+        total: dict[int, np.ndarray] = {}
+        for run in range(RUNS if exact else 0):
+            rounding = Rounding(self._graph, self._seed * RUNS + run)
+            for id, value in evaluate(self._wide, self._arrays, rounding=rounding).items():
+                other = exact[id]
+                if value.dtype.kind in "fc":
+                    share = np.square(np.abs(np.where(value == other, 0, value - other))) / RUNS
+                    total[id] = np.asarray(share if id not in total else total[id] + share)
+                else:
+                    total[id] = (value != other) | total.get(id, np.False_)
+        return {id: np.sqrt(t) if t.dtype != bool else t for id, t in total.items()}
+
+    def of(self, id: int, eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(exact, noise) of node `id`, or what stands in for them: `eager` itself, and one ULP."""
+        exact = self.exact.get(id)
+        if exact is not None and exact.shape == eager.shape:
+            return exact, self.noise[id]
+        if eager.dtype.kind in "fc":
+            return eager, np.abs(eager) * np.finfo(eager.dtype).eps
+        return eager, np.zeros(eager.shape, bool)

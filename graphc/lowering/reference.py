@@ -1,0 +1,93 @@
+"""JAX's own reverse mode of a lowered graph: an opinion on gradients that shares no rule with the op registry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, final
+
+import jax
+import numpy as np
+from jax import lax
+
+from graphc.ir.graph import Graph
+from graphc.lowering.source import jax_kernel
+
+_WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
+
+
+@final
+class ReverseMode:
+    """One `jax.jit` program that returns a graph's outputs and, by `jax.vjp`, the gradients of some of its inputs.
+
+    graph     the forward program
+    wrt       positions of the inputs that the gradients are for
+    seeded    positions of the outputs that get a cotangent; the others have cotangent zero
+    recorded  ids of the nodes that gradients flow through (None: all)
+    """
+
+    def __init__(self, graph: Graph, wrt: Sequence[int], seeded: Sequence[int], recorded: Collection[int] | None = None):
+        self.graph = graph
+        self._wrt, self._seeded, self._recorded = tuple(wrt), tuple(seeded), recorded
+        self._wide = any(node.dtype in _WIDE for node in graph.nodes.values())
+        self._jitted = jax.jit(self._outputs_and_gradients, keep_unused=True)
+
+    def _forward(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        values: dict[int, Any] = dict(zip(self.graph.inputs, arrays, strict=True))
+        for node in self.graph.operations():
+            _, kernel = jax_kernel(node.op)
+            value = kernel(*(values[i] for i in node.inputs), **node.params)
+            frozen = self._recorded is not None and node.id not in self._recorded
+            values[node.id] = lax.stop_gradient(value) if frozen else value
+        return tuple(values[id] for id in self.graph.outputs)
+
+    def _outputs_and_gradients(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, Any]:
+        def seeded(*moved: Any) -> tuple[Any, Any]:
+            given: list[Any] = list(arrays)
+            for position, array in zip(self._wrt, moved, strict=True):
+                given[position] = array
+            outputs = self._forward(given)
+            return tuple(outputs[k] for k in self._seeded), outputs
+
+        _, back, outputs = jax.vjp(seeded, *(arrays[k] for k in self._wrt), has_aux=True)
+        return outputs, back(tuple(cotangents))
+
+    def _context(self) -> ExitStack:
+        stack = ExitStack()
+        if self._wide:
+            stack.enter_context(jax.enable_x64(True))
+        return stack
+
+    def __call__(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """(outputs, gradients) as jax.Arrays, not awaited. Run-time checks are not carried out."""
+        with self._context():
+            return self._jitted(tuple(arrays), tuple(cotangents))
+
+    def compile(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> Mapping[str, float]:
+        """Compile for these arguments. Returns seconds: {"trace": ..., "lower": ..., "xla": ...}."""
+        with self._context():
+            times = [time.perf_counter()]
+            traced = self._jitted.trace(tuple(arrays), tuple(cotangents))
+            times.append(time.perf_counter())
+            lowered = traced.lower()
+            times.append(time.perf_counter())
+            lowered.compile()
+            times.append(time.perf_counter())
+        return {name: b - a for name, a, b in zip(("trace", "lower", "xla"), times, times[1:], strict=False)}
+
+
+def vjp(
+    graph: Graph,
+    arrays: Sequence[Any],
+    cotangents: Mapping[int, Any],
+    wrt: Sequence[int],
+    recorded: Collection[int] | None = None,
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Run `graph` on `arrays` under JAX and pull `cotangents` (by output position) back to the inputs number `wrt`.
+
+    Returns (outputs, gradients) as ndarrays. Raises JAX's error where JAX has no derivative.
+    """
+    program = ReverseMode(graph, wrt, list(cotangents), recorded)
+    outputs, gradients = program(arrays, list(cotangents.values()))
+    return [np.asarray(a) for a in outputs], [np.asarray(g) for g in gradients]

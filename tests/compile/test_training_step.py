@@ -1,0 +1,192 @@
+"""A whole training step as one program: forward, backward(), optimizer.step(), state written back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from eager.nn import functional as F
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
+    "nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "dampening": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.5),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True, weight_decay=0.01),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
+}
+
+
+def make(optimizer: str):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    opt = OPTIMIZERS[optimizer](model.parameters())
+
+    def step(x, y):
+        opt.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+        return loss
+
+    return model, opt, step
+
+
+def batches(n: int):
+    torch.manual_seed(1)
+    return [(torch.randn(12, 6), torch.randint(0, 3, (12,))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_loss_curve_parameters_and_state_are_eagers(optimizer):
+    data = batches(20)
+    model, opt, step = make(optimizer)
+    expected = [step(x, y).item() for x, y in data]
+    other, other_opt, other_step = make(optimizer)
+    fast = graphc.compile(other_step)
+    got = [fast(x, y).item() for x, y in data]
+    np.testing.assert_allclose(got, expected, rtol=1e-4)
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-2, atol=1e-5)
+    for a, b in zip(opt.state.values(), other_opt.state.values(), strict=True):
+        assert a.keys() == b.keys()
+        for name in a:
+            if isinstance(a[name], torch.Tensor):
+                np.testing.assert_allclose(b[name].numpy(), a[name].numpy(), rtol=1e-2, atol=1e-6)
+
+
+def test_one_program_serves_all_steps_but_the_first():
+    *_, step = make("adam")
+    fast = graphc.compile(step)
+    for x, y in batches(6):
+        fast(x, y)
+    assert sum(map(len, fast._entries.values())) <= 2  # the first step meets `.grad is None` and empty state
+
+
+def test_a_changed_learning_rate_is_noticed():
+    data = batches(6)
+    losses = []
+    for compiled in (False, True):
+        _, opt, step = make("sgd")
+        run = graphc.compile(step) if compiled else step
+        curve = []
+        for k, (x, y) in enumerate(data):
+            opt.param_groups[0]["lr"] = 0.1 / (k // 2 + 1)
+            curve.append(run(x, y).item())
+        losses.append(curve)
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
+
+
+def test_gradient_accumulation_over_calls():
+    results = []
+    for compiled in (False, True):
+        model, opt, _ = make("sgd")
+
+        def accumulate(x, y, model=model):
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        run = graphc.compile(accumulate) if compiled else accumulate
+        for x, y in batches(3):
+            run(x, y)
+        opt.step()
+        results.append([p.detach().numpy().copy() for p in model.parameters()])
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_steps_alternate_between_the_modes():
+    data = batches(6)
+    _, _, step = make("adam")
+    expected = [step(x, y).item() for x, y in data]
+    _, _, other = make("adam")
+    fast = graphc.compile(other)
+    got = [(fast if k % 2 else other)(x, y).item() for k, (x, y) in enumerate(data)]
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_aliases_of_parameters_see_the_update():
+    model, _, step = make("sgd")
+    weight = next(model.parameters())
+    alias, memory = weight.detach(), weight.detach().numpy()
+    fast = graphc.compile(step)
+    for x, y in batches(3):
+        fast(x, y)
+        np.testing.assert_array_equal(alias.numpy(), weight.detach().numpy())
+        np.testing.assert_array_equal(memory, weight.detach().numpy())
+
+
+def test_values_read_between_steps_stay_what_they_were():
+    model, _, step = make("sgd")
+    weight = next(model.parameters())
+    fast = graphc.compile(step)
+    kept = []
+    for x, y in batches(4):
+        fast(x, y)
+        kept.append((weight.detach().clone(), weight.sum().item()))
+    for copy, total in kept:
+        assert copy.sum().item() == pytest.approx(total, rel=1e-5)
+    assert len({total for _, total in kept}) == 4
+
+
+def test_a_bad_label_raises_and_changes_nothing():
+    model, opt, step = make("adam")
+    fast = graphc.compile(step)
+    (x, y), (x2, y2) = batches(2)
+    fast(x, y)
+    fast(x, y)
+    before = [p.detach().numpy().copy() for p in model.parameters()]
+    bad = y.clone()
+    bad[0] = 7
+    with pytest.raises((IndexError, RuntimeError), match=r"out of (range|bounds)"):
+        fast(x, bad)
+    for p, old in zip(model.parameters(), before, strict=True):
+        np.testing.assert_array_equal(p.detach().numpy(), old)
+    assert np.isfinite(fast(x2, y2).item())
+
+
+def test_backward_on_the_returned_loss_says_that_the_graph_is_freed():
+    *_, step = make("sgd")
+    loss = graphc.compile(step)(*batches(1)[0])
+    assert loss.requires_grad
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        loss.backward()
+
+
+def test_dropout_draws_the_masks_that_eager_draws():
+    curves = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(6, 32), torch.nn.Dropout(0.5), torch.nn.Linear(32, 3))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x, y, model=model, opt=opt):
+            opt.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            opt.step()
+            return loss
+
+        run = graphc.compile(step) if compiled else step
+        data = batches(5)
+        torch.manual_seed(5)
+        curves.append([run(x, y).item() for x, y in data])
+        model.eval()
+        curves[-1].append(run(*data[0]).item())
+    np.testing.assert_allclose(curves[1], curves[0], rtol=1e-5)
+
+
+def test_state_is_donated():
+    _, _, step = make("adam")
+    fast = graphc.compile(step)
+    for x, y in batches(3):
+        fast(x, y)
+    donated = fast._latest.runner.forward.donated
+    names = [fast._latest.runner.forward.graph.input_names[i] for i in donated]
+    assert sum("weight" in n or "bias" in n for n in names) >= 4
+    assert len(donated) >= 12  # four parameters, two moments each
