@@ -123,6 +123,8 @@ class Tracer:
         self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
         self._initial_grads: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
         self._views: dict[int, list[_Base]] = {}  # node of a view -> the tensors that it looks at, nearest first
+        self._viewers: dict[int, set[int]] = {}  # node -> the nodes that are views of it
+        self._stale: set[int] = set()  # views of what has been written in place since
 
     # --- tensors and symbols
 
@@ -141,8 +143,9 @@ class Tracer:
         data = tensor._d
         if data.__class__ is Symbol:
             data.check_open(self.builder)
-            if data.id in self._views:
-                self._check_view(data.id)
+            if data.id in self._stale:
+                made = self.builder.nodes[data.id].where or "an unknown line"
+                raise errors.CaptureError(errors.STALE_VIEW.format(made=made, used=user_line()))
             return data
         held = self._held.get(id(tensor))
         if held is None:
@@ -185,13 +188,11 @@ class Tracer:
         t._n = symbol if requires_grad else None
         return t
 
-    def _check_view(self, id_: int) -> None:
-        """Raise CaptureError if a tensor that the view `id_` looks at has been written since."""
-        for base in self._views[id_]:
-            tensor = base.tensor()
-            if tensor is not None and self._present(tensor) != base.id:
-                made = self.builder.nodes[id_].where or "an unknown line"
-                raise errors.CaptureError(errors.STALE_VIEW.format(made=made, used=user_line()))
+    def _is_shared(self, id_: int) -> bool:
+        """Whether `id_` is a view of memory that another tensor may look at too."""
+        bases = self._views.get(id_, ())
+        chain = {id_, *(base.id for base in bases)}
+        return any(base.tensor() is not None or self._viewers[base.id] - chain for base in bases)
 
     def _present(self, tensor: Tensor) -> int | None:
         if tensor._d.__class__ is Symbol:
@@ -222,7 +223,9 @@ class Tracer:
             self._recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
         if op.view:
             nearest = _Base(weakref.ref(operands[0]), symbols[0].id)
-            self._views[result.id] = [nearest, *self._views.get(symbols[0].id, ())]
+            self._views[result.id] = bases = [nearest, *self._views.get(symbols[0].id, ())]
+            for base in bases:
+                self._viewers.setdefault(base.id, set()).add(result.id)
         return self._wrap(result, requires)
 
     def created(self, tensor: Tensor) -> None:
@@ -231,7 +234,7 @@ class Tracer:
     def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
         self.builder.where = where = user_line()
         symbol, before = self.read(value), self.read(target)
-        if any(base.tensor() is not None for base in self._views.get(before.id, ())):
+        if self._is_shared(before.id):
             raise errors.CaptureError(errors.INPLACE_ON_VIEW.format(op=f"{name}_", used=where))
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
         if symbol.aval.dtype != before.aval.dtype:
@@ -245,6 +248,7 @@ class Tracer:
                     "be captured yet. Remedy: write under torch.no_grad(), or return the new value."
                 )
             self._changed[id(target)] = target
+        self._stale |= self._viewers.get(before.id, set())
         if target._d.__class__ is Symbol:
             target._d = symbol
             if recorded:
