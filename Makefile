@@ -20,7 +20,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m pytest benchmarks --benchmark-only
+	$(BIN)/python benchmarks/overhead.py
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py

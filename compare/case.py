@@ -18,6 +18,7 @@ from eager.tensor import Tensor
 from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, Draw, GradOf, History, Program, Source, capture
 from graphc.capture.tree import map_tensors, tensors_of
+from graphc.compiled import compile
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval, aval_of
 from graphc.passes import optimize
@@ -278,6 +279,11 @@ class Case:
 
         optimize(self.joint.graph, passes=list(passes.values()), after_each=record)
         return found
+
+    @cached_property
+    def compiled(self) -> Callable[..., Any]:
+        """The function under `graphc.compile`; one object, so that a second run takes the cached program."""
+        return compile(self.fn)
 
     @cached_property
     def yardstick(self) -> Yardstick:

@@ -28,7 +28,7 @@ class Rounding:
         return [self._shake(a, ulps * self._unit(node)) for a in operands] if ulps else operands
 
     def result(self, node: Node, value: np.ndarray) -> np.ndarray:
-        ulps = result_ulps(node)
+        ulps = result_ulps(node, self._graph)
         return self._shake(value, ulps * self._unit(node)) if ulps else value
 
     def _unit(self, node: Node) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -13,11 +13,20 @@ from eager.dispatch import apply
 from eager.language import E
 from eager.state import note_write, sequence
 from eager.tensor import Deferred, Tensor
-from graphc.capture import Argument, Captured, Draw, Effect, GradOf, History, Program
+from graphc.capture import Argument, Captured, Draw, GradOf, History, Program
 from graphc.ir import Graph, Ref, fill, refs_of
 from graphc.lowering import block, lower
 from graphc.partition import split, with_effects
 from graphc.passes import optimize
+
+
+class _Target(NamedTuple):
+    """Where an effect goes: to `tensor` (or argument number `position`), or to its `.grad`, which may be made anew."""
+
+    tensor: Tensor | None
+    position: int
+    of_grad: bool
+    fresh_grad: bool
 
 
 @final
@@ -52,6 +61,7 @@ class Runner:
         graph = self.forward.graph
         self._result = graph.result[0]
         self._numbered = _number_refs(self._result, itertools.count())
+        self._targets = [self._plan(e.target) for e in self._effects]
         self._single = isinstance(self._result, Ref)
         self._out = [(graph.nodes[id].shape, graph.nodes[id].dtype) for id in graph.outputs]
         self._results = len(refs_of(self._result))
@@ -61,13 +71,14 @@ class Runner:
     def __call__(self, tensors: list[Tensor]) -> Any:
         on_host = False
         arrays = []
-        for t in tensors if self._positional else [self._fetch(s, tensors) for s in self._sources]:
+        for t in tensors if self._positional else self._inputs(tensors):
             d = t._d
             if d.__class__ is Deferred:
                 arrays.append(d.array)
             else:
                 arrays.append(d)
                 on_host = True
+        d = t = None  # or the last input would look shared
         call = self.forward.call
         if self._simple:
             (out,) = call(*arrays)
@@ -103,6 +114,13 @@ class Runner:
         self._write_back(outputs[self._results :], tensors, only_donated=False)
         return wrapped[0] if self._single else fill(self._numbered, dict(enumerate(wrapped)))
 
+    def _inputs(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The tensors behind the program's inputs, in order. Random numbers are drawn here."""
+        return [
+            s.tensor if s.__class__ is Captured else tensors[s.position] if s.__class__ is Argument else self._fetch(s, tensors)
+            for s in self._sources
+        ]
+
     def _fetch(self, source: Any, tensors: list[Tensor]) -> Tensor:
         match source:
             case Argument(position):
@@ -122,27 +140,32 @@ class Runner:
 
     # --- effects
 
+    def _plan(self, target: Argument | Captured | GradOf) -> _Target:
+        """How to reach what an effect writes: worked out once, so that a call only follows it."""
+        owner = target.of if isinstance(target, GradOf) else target
+        tensor = owner.tensor if isinstance(owner, Captured) else None
+        position = owner.position if isinstance(owner, Argument) else -1
+        # a gradient that the program reads is accumulated into the same .grad object, as eager does
+        fresh_grad = isinstance(target, GradOf) and target not in self._sources
+        return _Target(tensor, position, isinstance(target, GradOf), fresh_grad)
+
     def _write_back(self, values: Any, tensors: list[Tensor], only_donated: bool) -> None:
-        for k, effect in enumerate(self._effects):
-            donated = isinstance(effect.target, Captured)
-            if donated or not only_donated:
-                self._write(effect, Deferred(values[k], *self._out[self._results + k]), tensors)
+        for (tensor, position, of_grad, fresh_grad), array, (shape, dtype) in zip(
+            self._targets, values, self._out[self._results :], strict=False
+        ):
+            if only_donated and (tensor is None or of_grad):
+                continue
+            owner = tensors[position] if tensor is None else tensor
+            value = Deferred(array, shape, dtype)
+            if fresh_grad:
+                owner._g = Tensor._wrap(value)
+            else:
+                _overwrite(owner._g if of_grad else owner, value)
         if only_donated:
             return
         for target in self._cleared:
             assert isinstance(target, GradOf)
             self._fetch(target.of, tensors)._g = None
-
-    def _write(self, effect: Effect, value: Deferred, tensors: list[Tensor]) -> None:
-        target = effect.target
-        if isinstance(target, GradOf):
-            owner = self._fetch(target.of, tensors)
-            if any(s == target for s in self._sources):  # accumulated into the same .grad object, as eager does
-                _overwrite(owner._g, value)
-            else:
-                owner._g = Tensor._wrap(value)
-        else:
-            _overwrite(self._fetch(target, tensors), value)
 
     # --- gradients through the program
 

@@ -384,6 +384,10 @@ class Tracer:
             if origin is not None and (key not in self._initial_grads or final != self._initial_grads[key]):
                 effects.append(Effect(GradOf(origin), final))
         self.builder.closed = True
+        # in the order of the inputs: JAX pairs donated inputs with results of the same type in order, and a program
+        # that writes each state over itself needs no copies
+        place = {source: k for k, source in enumerate(self.sources)}
+        effects.sort(key=lambda effect: place.get(effect.target, len(place)))
         return refs, effects
 
     @property

@@ -1,0 +1,47 @@
+"""Timing that holds on a shared machine: one core, interleaved rounds, medians, ratios within a round."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+def one_core() -> None:
+    """Use one core and one thread. Call this before NumPy, JAX or PyTorch is imported."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+class Timing(NamedTuple):
+    """Seconds a call, by name, and the ratio of each to the first: medians over rounds."""
+
+    seconds: dict[str, float]
+    ratio: dict[str, float]
+
+
+def interleaved(calls: dict[str, Callable[[], object]], rounds: int = 25, block: float = 0.02) -> Timing:
+    """Time `calls` in turn, round after round; each block repeats a call for about `block` seconds."""
+    repeats = {}
+    for name, call in calls.items():
+        call()
+        start = time.perf_counter()
+        call()
+        repeats[name] = max(1, int(block / (time.perf_counter() - start)))
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(repeats[name]):
+                call()
+            samples[name].append((time.perf_counter() - start) / repeats[name])
+    first = samples[next(iter(samples))]
+    return Timing(
+        {name: statistics.median(s) for name, s in samples.items()},
+        {name: statistics.median(a / b for a, b in zip(s, first, strict=True)) for name, s in samples.items()},
+    )

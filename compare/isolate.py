@@ -1,0 +1,118 @@
+"""One node alone: its op on the operands it has in the program, in each of the forms that the op takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from compare.float64 import widen, widen_array
+from compare.numeric import evaluate
+from compare.opinions import Differentiation
+from compare.tolerance import INDEPENDENT, Judgement, Verdict, judge
+from compare.yardstick import Yardstick
+from eager import autograd
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.autodiff import gradients
+from graphc.ir import Builder, Graph, Node, Ref
+from graphc.lowering import lower
+from graphc.ops.aval import aval_of
+from graphc.ops.dtypes import is_inexact
+
+
+class Objection(NamedTuple):
+    """Somebody who gets another gradient for an argument. `kink`: only where the op has no derivative."""
+
+    argument: str
+    evidence: str
+    kink: bool = False
+
+
+def alone(node: Node, operands: Sequence[np.ndarray]) -> Graph:
+    """A graph that is this node only, with an input for each operand (repeated operands apart)."""
+    builder = Builder()
+    inputs = tuple(builder.input(f"x{k}", aval_of(a)).id for k, a in enumerate(operands))
+    id = builder.next_id
+    nodes = {**builder.nodes, id: Node(id, node.op, inputs, node.params, node.aval, node.where)}
+    return Graph("alone", nodes, inputs, Ref(id))
+
+
+def eager_result(node: Node, operands: Sequence[np.ndarray]) -> np.ndarray:
+    """The result of eager's form of the op. Raises what it raises."""
+    with autograd.no_grad():
+        return getattr(E, node.op.name)(*(Tensor._wrap(a) for a in operands), **node.params)._array()
+
+
+def lowered_result(node: Node, operands: Sequence[np.ndarray]) -> np.ndarray:
+    """The result of the op as its own XLA program. Raises what lowering or JAX raises."""
+    return np.asarray(lower(alone(node, operands))(*operands))
+
+
+def judge_alone(found: np.ndarray, value: np.ndarray, node: Node, operands: Sequence[np.ndarray]) -> Judgement:
+    """Whether `found` is as good as `value`, the NumPy result of the node on these operands."""
+    graph = alone(node, operands)
+    return judge(found, value, *Yardstick(graph, operands, 0).of(graph.outputs[0], value))
+
+
+def objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterator[Objection]:
+    """Who disagrees with the gradient rules of the node's op: eager's tape, finite differences, JAX."""
+    op, graph = node.op, alone(node, operands)
+    wrt = [k for k, a in enumerate(operands) if is_inexact(a.dtype) and op.arg_of(k) in op.vjp]
+    rng = np.random.default_rng(seed)
+    cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape)).astype(node.dtype)
+    narrow = _Rules(graph, [*operands, cotangent], wrt)
+    for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangent), strict=True):
+        judgement = narrow.judge(k, g)
+        if judgement.verdict is Verdict.BUG:
+            yield Objection(op.arg_of(k), f"eager's gradient against the graph's: {judgement.detail}")
+    wide = widen(graph)
+    rules = _Rules(wide, [widen_array(a) for a in (*operands, cotangent)], wrt)
+    problem = Differentiation(wide, rules.arrays[:-1], {0: rules.arrays[-1]}, {node.id, wide.outputs[0]})
+    for k in wrt:
+        yield from _independent(problem, rules, k, op.arg_of(k))
+
+
+class _Rules:
+    """The gradients of a one-node graph by its op's own rules."""
+
+    def __init__(self, graph: Graph, arrays: list[np.ndarray], wrt: Sequence[int]):
+        self.arrays = arrays
+        differentiated = gradients(graph, [f"x{k}" for k in wrt], cotangents=True)
+        self._ids = dict(zip(wrt, differentiated.outputs, strict=True))
+        self._yardstick = Yardstick(differentiated, arrays, 0)
+        self.values = evaluate(differentiated, arrays)
+
+    def judge(self, k: int, found: np.ndarray, slack: float = 1.0, bar: np.ndarray | float = 0.0) -> Judgement:
+        value = self.values[self._ids[k]]
+        if aval_of(value) != aval_of(found):
+            return Judgement(Verdict.BUG, f"{aval_of(found)}, expected {aval_of(value)}")
+        return judge(found, value, *self._yardstick.of(self._ids[k], value), slack=slack, error_bar=bar)
+
+
+def _tape_gradients(
+    node: Node, operands: Sequence[np.ndarray], wrt: Sequence[int], cotangent: np.ndarray
+) -> list[np.ndarray]:
+    tensors = [Tensor._wrap(a) for a in operands]
+    leaves = [tensors[k].requires_grad_() for k in wrt]
+    result = getattr(E, node.op.name)(*tensors, **node.params)
+    return [g._array() for g in autograd.grad(result, leaves, Tensor._wrap(cotangent), materialize_grads=True)]
+
+
+def _independent(problem: Differentiation, rules: _Rules, k: int, argument: str) -> Iterator[Objection]:
+    if rules.arrays[k].dtype.kind == "f":
+        found, bar = problem.by_differences(k)
+        judgement = rules.judge(k, found, INDEPENDENT, 10 * bar + 1e-9)
+        if judgement.verdict is Verdict.BUG:
+            yield Objection(argument, f"finite differences against the rule: {judgement.detail}")
+            return
+    try:
+        (found,) = problem.by_jax([k])
+    except Exception:  # JAX has no derivative for everything that it can lower, and then has no objection
+        return
+    judgement = rules.judge(k, found, INDEPENDENT)
+    if judgement.verdict is Verdict.BUG and judgement.bad is not None:
+        places = [tuple(map(int, at)) for at in np.argwhere(judgement.bad)[:16]]
+        kink = not any(problem.is_smooth(k, at) for at in places)
+        yield Objection(argument, f"jax.grad against the rule: {judgement.detail}", kink)

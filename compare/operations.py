@@ -1,0 +1,109 @@
+"""Every op of the registry, in every mode, on the samples that it declares for itself."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from compare.equivalence import check
+from compare.report import Report
+from compare.tolerance import Verdict
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.ops import OPS, Op
+from graphc.ops.dtypes import FLOAT32
+from graphc.ops.rules import integral
+from graphc.ops.samples import Bools, Floats, Ints, Sample
+
+_SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((3, 4), (3, 4), (3, 4)), ((2, 1, 3), (4, 1), (3,)), ((), (2,), ()))
+_INTEGERS = (-8, 8)
+
+
+@final
+@dataclass(frozen=True)
+class OpsReport:
+    """One `Report` for each sample of each op, named "op[sample]"."""
+
+    reports: tuple[tuple[str, Report], ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every report is."""
+        return all(report.ok for _, report in self.reports)
+
+    def rows(self) -> dict[str, dict[str, Verdict]]:
+        """op -> mode -> the worst verdict over the samples."""
+        rows: dict[str, dict[str, Verdict]] = {}
+        for name, report in self.reports:
+            row = rows.setdefault(name, {})
+            for mode in report.modes:
+                column = "passes" if mode.startswith("pass ") else mode
+                row[column] = max(row.get(column, Verdict.NO_OPINION), report.verdict_of(mode))
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        columns = list(dict.fromkeys(mode for row in rows.values() for mode in row))
+        table = [("op", *columns), *((name, *(str(row[c]) for c in columns)) for name, row in rows.items())]
+        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table]
+        lines += [str(report) for _, report in self.reports if not report.ok]
+        good = sum(report.ok for _, report in self.reports)
+        return "\n".join([*lines, f"{len(rows)} ops, {len(self.reports)} samples: {good} agree"])
+
+    def to_json(self) -> str:
+        """The reports as JSON text."""
+        return json.dumps({"ok": self.ok, "ops": [{"op": n, **r.as_dict()} for n, r in self.reports]}, indent=2)
+
+
+def check_ops(
+    names: Sequence[str] = (), modes: Sequence[str] | None = None, seed: int = 0, dtype: np.dtype = FLOAT32
+) -> OpsReport:
+    """`check` each op (all of them, or those named) on its samples, with floats of `dtype`.
+
+    Raises ValueError for an op that is not registered.
+    """
+    if unknown := [name for name in names if name not in OPS]:
+        raise ValueError(f"no op named '{unknown[0]}'")
+    found: list[tuple[str, Report]] = []
+    for op in [OPS[name] for name in names] if names else list(OPS.values()):
+        for sample in samples_of(op):
+            found.append((op.name, check_op(op, sample, modes, seed, dtype)))
+    return OpsReport(tuple(found))
+
+
+def check_op(op: Op, sample: Sample, modes: Sequence[str] | None, seed: int, dtype: np.dtype) -> Report:
+    """`check` one op on one of its samples."""
+    rng = np.random.default_rng((seed, zlib.crc32(f"{op.name}{sample!r}".encode())))
+    tensors = [Tensor._wrap(np.asarray(a)) for a in sample.arrays(rng, op.domain, dtype)]
+    for k, tensor in enumerate(tensors):
+        if op.arg_of(k) in op.vjp and tensor._dtype().kind in "fc":
+            tensor.requires_grad_()
+
+    def call(*operands: Tensor) -> Any:
+        return getattr(E, op.name)(*operands, **sample.params)
+
+    call.__name__ = f"{op.name}[{sample!r}]"
+    return check(call, *tensors, modes=modes, seed=seed)
+
+
+def samples_of(op: Op) -> Iterator[Sample]:
+    """The op's own samples, or, for an op without parameters, equal shapes, broadcast shapes and scalars."""
+    if op.samples:
+        yield from op.samples
+        return
+    params = {name: np.dtype(np.float64) for name in op.params if name == "dtype"}
+    for shapes in _SHAPES:
+        yield Sample(*(_operand(op, k, shape) for k, shape in enumerate(shapes[: len(op.args)])), **params)
+
+
+def _operand(op: Op, k: int, shape: tuple[int, ...]) -> Any:
+    if op.rule is integral:
+        low, high = op.domain or _INTEGERS
+        return Ints(shape, high, low)
+    return Bools(shape) if k < op.rule.first else Floats(shape)

@@ -1,0 +1,127 @@
+"""The judge: what rounding may do passes, what it cannot do fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compare.float64 import widen
+from compare.tolerance import Judgement, Verdict, judge, same_bits
+from compare.yardstick import Yardstick
+from graphc.ir import Builder, Graph, Ref
+from graphc.ops.aval import aval_of
+
+MILLION = 1_000_000
+
+
+def program(op: str, *arrays: np.ndarray, **params: object) -> Graph:
+    builder = Builder()
+    inputs = [builder.input(f"x{k}", aval_of(a)) for k, a in enumerate(arrays)]
+    return builder.graph("program", Ref(getattr(builder.language, op)(*inputs, **params).id))
+
+
+def judged(found: np.ndarray, op: str, *arrays: np.ndarray, **params: object) -> Judgement:
+    graph = program(op, *arrays, **params)
+    eager = graph(*arrays)
+    return judge(found, eager, *Yardstick(graph, arrays, 0).of(graph.outputs[0], eager))
+
+
+def test_one_wrong_element_in_a_million_is_a_bug(rng: np.random.Generator):
+    x = rng.standard_normal(MILLION).astype(np.float32)
+    found = np.exp(x)
+    found[123_456] *= 1.001
+    judgement = judged(found, "exp", x)
+    assert judgement.verdict is Verdict.BUG
+    assert "element (123456,)" in judgement.detail
+    assert "1 of 1000000" in judgement.detail
+
+
+def test_another_exponential_is_within_rounding(rng: np.random.Generator):
+    x = rng.standard_normal(MILLION).astype(np.float32)
+    found = np.exp(x.astype(np.float64)).astype(np.float32)
+    assert judged(found, "exp", x).verdict is Verdict.WITHIN_ROUNDING
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.5])
+def test_a_reassociated_sum_is_within_rounding(rng: np.random.Generator, offset: float):
+    x = (rng.standard_normal(MILLION) + offset).astype(np.float32)
+    found = np.add.accumulate(x)[-1]  # in sequence, which is the worst order
+    other = x.reshape(1000, 1000).sum(0).sum()
+    assert judged(np.asarray(other), "sum", x, axis=(0,), keepdims=False).verdict <= Verdict.WITHIN_ROUNDING
+    assert judged(np.asarray(found), "sum", x, axis=(0,), keepdims=False).verdict <= Verdict.WITHIN_ROUNDING
+
+
+def test_a_sum_that_misses_an_element_is_a_bug(rng: np.random.Generator):
+    x = rng.uniform(0.5, 1.5, 10_000).astype(np.float32)
+    found = np.asarray(x[1:].sum())
+    assert judged(found, "sum", x, axis=(0,), keepdims=False).verdict is Verdict.BUG
+
+
+def test_a_small_error_everywhere_is_a_bug(rng: np.random.Generator):
+    x = rng.standard_normal(1000).astype(np.float32)
+    assert judged(np.exp(x) * np.float32(1.00001), "exp", x).verdict is Verdict.BUG
+
+
+def test_single_precision_where_double_was_asked_for_is_a_bug(rng: np.random.Generator):
+    x = rng.standard_normal(100)
+    found = np.exp(x.astype(np.float32)).astype(np.float64)
+    assert judged(found, "exp", x).verdict is Verdict.BUG
+
+
+def test_nan_in_one_mode_only_is_a_bug():
+    x = np.array([1.0, 2.0], np.float32)
+    assert judged(np.array([np.nan, np.exp(2.0)], np.float32), "exp", x).verdict is Verdict.BUG
+
+
+def test_nan_in_both_modes_is_not():
+    x = np.array([-1.0, 2.0], np.float32)
+    assert judged(np.log(x), "log", x).verdict is Verdict.IDENTICAL
+
+
+def test_an_infinity_of_the_other_sign_is_a_bug():
+    x = np.array([0.0], np.float32)
+    assert judged(np.array([np.inf], np.float32), "log", x).verdict is Verdict.BUG
+
+
+def test_a_comparison_that_rounding_decides_is_not_a_bug():
+    x = np.array([0.1, 0.7], np.float32)
+    graph = _tanh_against_itself(x)
+    noise = Yardstick(graph, [x], 0).noise[graph.outputs[0]]
+    flipped = ~graph(x)
+    assert judge(flipped, graph(x), graph(x), noise).verdict is Verdict.WITHIN_ROUNDING
+
+
+def _tanh_against_itself(x: np.ndarray) -> Graph:
+    builder = Builder()
+    F, symbol = builder.language, builder.input("x", aval_of(x))
+    other = 1 - 2 / (F.exp(2 * symbol) + 1)
+    return builder.graph("program", Ref(F.gt(F.tanh(symbol), other).id))
+
+
+def test_a_comparison_with_a_margin_is_a_bug():
+    x = np.array([0.1, 0.7], np.float32)
+    found = np.array([True, False])
+    assert judged(found, "gt", x, np.zeros(2, np.float32)).verdict is Verdict.BUG
+
+
+def test_ties_survive_the_simulated_rounding():
+    x = np.array([1.0, 3.0, 3.0], np.float32)
+    graph = program("amax", x, axis=(0,), keepdims=False)
+    assert Yardstick(graph, [x], 0).noise[graph.outputs[0]] == 0
+
+
+def test_same_bits_tells_zeros_apart_and_not_nans():
+    assert not same_bits(np.array([0.0]), np.array([-0.0]))
+    assert not same_bits(np.array([1.0]), np.array([1.0], np.float32))
+    assert same_bits(np.array([np.nan, 1.0]), np.array([-np.nan, 1.0]))
+
+
+def test_widened_graph_computes_on_the_same_numbers():
+    builder = Builder()
+    x = builder.input("x", aval_of(np.zeros(2, np.float32)))
+    graph = builder.graph("program", Ref((x * 0.1 + builder.language.full(shape=(2,), value=0.1, dtype=x.dtype)).id))
+    wide = widen(graph).check()
+    assert {n.dtype for n in wide.nodes.values()} == {np.dtype(np.float64)}
+    ones = np.ones(2)
+    assert wide(ones).tolist() == [2 * float(np.float32(0.1))] * 2
+    assert set(wide.nodes) == set(graph.nodes)
