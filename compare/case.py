@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.float64 import widen
+from compare.float64 import wide_dtype, widen
 from compare.outcome import Outcome, flatten
 from compare.yardstick import Yardstick
 from eager import autograd
@@ -213,9 +215,16 @@ class Case:
     @cached_property
     def joint(self) -> Joint:
         """The program with its gradients. Needs `program`."""
-        program = self.program
-        assert program is not None
-        graph = program.graph
+        assert self.program is not None
+        return self._differentiated(self.program.graph, self.program)
+
+    @cached_property
+    def wide_joint(self) -> Joint:
+        """The program in float64, and its gradients: rules hold their own numbers in float64 too."""
+        assert self.program is not None
+        return self._differentiated(widen(self.program.graph), self.program)
+
+    def _differentiated(self, graph: Graph, program: Program) -> Joint:
         structure, refs = flatten(graph.result, lambda x: isinstance(x, Ref))
         ids = [ref.id for ref in refs.values()]
         builder = Builder(graph.nodes)
@@ -230,16 +239,13 @@ class Case:
         labels += [self._effect_label(e.target) for e in effects]
         result = [*ids, *(e.id for e in effects)]
         if live:
-            targets = {id: graph.nodes[id].aval for i in self.wrt for id in self.input_ids(i)}
-            found = pullback(builder, seeds, list(targets), program.recorded)
+            targets = [id for i in self.wrt for id in self.input_ids(i)]
+            found = pullback(builder, seeds, targets, program.recorded)
             for i in self.wrt:
                 parts = [found[id] for id in self.input_ids(i) if id in found]
-                aval = Aval(tuple(i.tensor._d.shape), i.tensor._dtype())
-                total = builder.language.full(shape=aval.shape, value=0, dtype=aval.dtype)
-                for part in parts[:1]:
-                    total = part
-                for part in parts[1:]:
-                    total = total + part
+                dtype = wide_dtype(i.tensor._dtype()) if graph is not program.graph else i.tensor._dtype()
+                zero = builder.language.full(shape=tuple(i.tensor._d.shape), value=0, dtype=dtype)
+                total = functools.reduce(operator.add, parts) if parts else zero
                 labels.append(gradient_label(i))
                 result.append(total.id)
         joint = builder.graph(graph.name, tuple(Ref(id) for id in result))
@@ -293,7 +299,7 @@ class Case:
     @cached_property
     def wide_yardstick(self) -> Yardstick:
         """The same with rounding in float64: for modes that compute in float64."""
-        return Yardstick(widen(self.joint.graph), self.operands, self.seed)
+        return Yardstick(self.wide_joint.graph, self.operands, self.seed)
 
 
 def gradient_label(i: Input) -> str:

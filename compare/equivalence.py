@@ -124,7 +124,7 @@ def _opinions(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> I
     if reference.error is not None:
         yield Finding(mode.name, "gradients", Verdict.NO_OPINION, "eager raises")
         return
-    joint, yardstick = case.joint, case.wide_yardstick
+    joint, yardstick = case.wide_joint, case.wide_yardstick
     for label, found in outcome.gradients.items():
         id = joint.graph.outputs[joint.labels.index(label)]
         exact = yardstick.exact.get(id)

@@ -144,18 +144,21 @@ def judge(
     with np.errstate(all="ignore"):
         error, eager_error = np.abs(found - exact), np.abs(eager - exact)
         bound = SAFETY * slack * noise + 2 * unit.eps * np.abs(exact) + float(unit.tiny) + error_bar
-        bound = np.maximum(bound, TWICE * eager_error)
-        bad = finite & (error > bound)
+        # whoever is further off must be no more than twice as far off as the other, beyond what rounding explains
+        excess = np.maximum(error / np.maximum(bound, TWICE * eager_error), eager_error / np.maximum(bound, TWICE * error))
+        bad = finite & (excess > 1)
         if bad.any():
-            worst = np.unravel_index(np.argmax(np.where(bad, error / bound, 0)), bad.shape)
-            return _verdict(bad, found, eager, f"allowed error {bound[worst]:.3g}, found {error[worst]:.3g}", worst)
+            worst = np.unravel_index(np.argmax(np.where(bad, excess, 0)), bad.shape)
+            why = f"error {error[worst]:.3g}, eager's {eager_error[worst]:.3g}, rounding explains {bound[worst]:.3g}"
+            return _verdict(bad, found, eager, why, worst)
         rmse, eager_rmse = _rms(error[finite]), _rms(eager_error[finite])
         # a root mean square over few elements says no more than the largest of them
         spread = SAFETY * slack * _rms(noise[finite]) * max(0.25, min(1.0, 2.0 / max(1, finite.sum()) ** 0.5))
-        allowed = TWICE * eager_rmse + spread + _rms((bound + 0 * error)[finite]) / 8
-    if rmse > allowed:
-        return Judgement(Verdict.BUG, f"RMSE against float64 is {rmse:.3g}, eager's {eager_rmse:.3g}", finite)
-    return Judgement(Verdict.WITHIN_ROUNDING, f"RMSE against float64 {rmse:.2g}, eager's {eager_rmse:.2g}")
+        spread += _rms(bound[finite]) / 8
+    detail = f"RMSE against float64 {rmse:.3g}, eager's {eager_rmse:.3g}"
+    if max(rmse, eager_rmse) > TWICE * min(rmse, eager_rmse) + spread:
+        return Judgement(Verdict.BUG, f"{detail}, rounding explains {spread:.3g}", finite)
+    return Judgement(Verdict.WITHIN_ROUNDING, detail)
 
 
 def _class_of(a: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the runs show: claims that hold or not, tables of figures, and sentences. The console and the report share them."""
+"""What the runs show: claims that hold or not, tables of figures, a headline. Console and report share them."""
 
 from __future__ import annotations
 
@@ -132,9 +132,8 @@ def _gradients(comparisons: list[Comparison]) -> Table:
         for (step, mode), d in c.differences.items()
     )
     columns = ("model", "step", "mode", "difference", "parameter")
-    return Table(
-        "Gradients, step by step", columns, rows, "max |a - b| / max |a| of the parameter where it is largest."
-    )
+    note = "max |a - b| / max |a| of the parameter where it is largest."
+    return Table("Gradients, step by step", columns, rows, note)
 
 
 def _times(comparisons: list[Comparison]) -> Table:
@@ -147,8 +146,8 @@ def _times(comparisons: list[Comparison]) -> Table:
             rows.append(tuple(cell.replace(" ", NO_BREAK) if k > 1 else cell for k, cell in enumerate(row)))
     steps = len(comparisons[0].losses[EAGER])
     note = (
-        f"The modes take turns, batch by batch. Step: median after {WARM_UP} calls. Total: {steps:,} steps. Break-even: "
-        "the number of steps from which the total is below eager's."
+        f"The modes take turns, batch by batch. Step: median after {WARM_UP} calls. Total: {steps:,} steps. "
+        "Break-even: the number of steps from which the total is below eager's."
     )
     return Table("Time", ("model", "mode", "first call", "step", "total", "break-even"), tuple(rows), note)
 

@@ -47,8 +47,8 @@ li { padding: 3px 0 }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 28px }
 .pair > div { min-width: 0 }
 .graph { overflow: auto; max-height: 760px; border: 1px solid #e4e4e0; border-radius: 6px; padding: 8px }
-pre { overflow-x: auto; font: 13px/1.5 ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; background: #f7f7f5;
-      padding: 14px 16px; border-radius: 6px; max-height: 480px }
+pre { overflow-x: auto; font: 13px/1.5 ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+      background: #f7f7f5; padding: 14px 16px; border-radius: 6px; max-height: 480px }
 details { margin: 14px 0 }
 summary { cursor: pointer; font-weight: 600 }
 @media (max-width: 560px) {
@@ -80,10 +80,11 @@ def page(
         "<h1>Handwritten digits, eagerly and compiled</h1>",
         f'<p class="finding">{_text(sentence)}</p>',
         "<ul>" + "".join(map(_claim, claims)) + "</ul>",
-        "<p>The data are scikit-learn's 1,797 digits of 8 by 8 pixels, 1,437 of them to train on. Both models are trained "
-        f"with Adam on batches of {BATCH}, from the same seed and in the same order, in three modes: <b>eager</b> on "
-        "NumPy; <b>compiled loss</b>, where graphc compiles loss and gradients, and eager's tape and optimizer do the rest; "
-        "and <b>compiled step</b>, where zero_grad, loss, backward() and the update of Adam are one XLA program.</p>",
+        "<p>The data are scikit-learn's 1,797 digits of 8 by 8 pixels, 1,437 of them to train on. Both models are "
+        f"trained with Adam on batches of {BATCH}, from the same seed and in the same order, in three modes: "
+        "<b>eager</b> on NumPy; <b>compiled loss</b>, where graphc compiles loss and gradients, and eager's tape and "
+        "optimizer do the rest; and <b>compiled step</b>, where zero_grad, loss, backward() and the update of Adam "
+        "are one XLA program.</p>",
         _section("Accuracy", _table(accuracy)),
         _section("Agreement", _table(agreement) + _details(gradients.title, _table(gradients))),
         _section("Time", _table(times)),
@@ -150,9 +151,9 @@ def _graphs() -> str:
     before = graphc.gradients(traced, wrt=names, values=True)
     after = graphc.optimize(before)
     return (
-        "<p>The loss of the MLP with its gradients: what <code>graphc.trace</code> and <code>graphc.gradients</code> give, "
-        "and what <code>graphc.optimize</code> makes of it. Point at a node for its operands and the line it comes from; "
-        "thick frames are results.</p>"
+        "<p>The loss of the MLP with its gradients: what <code>graphc.trace</code> and <code>graphc.gradients</code> "
+        "give, and what <code>graphc.optimize</code> makes of it. Point at a node for its operands and the line it "
+        "comes from; thick frames are results.</p>"
         f"{_drawing(before, 'Before')}{_drawing(after, 'After')}"
         f"<h3>graphc.explain</h3><pre>{_text(graphc.explain(after))}</pre>"
         + _details("The optimized graph as text", f"<pre>{_text(str(after))}</pre>")

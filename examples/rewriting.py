@@ -36,7 +36,9 @@ def rewriting(quick: bool) -> Rewriting:
     before = graphc.trace(chain, a, x)
     after = graphc.optimize(before)
     timed = compare.bench(chain, a, x, modes=tuple(NAMES), min_time=0.02 if quick else 0.5)
-    rows = tuple((NAMES[t.mode], f"{t.first_call * 1e3:.0f} ms", f"{t.median * 1e6:,.0f} µs") for t in timed.timings)
+    rows = tuple(
+        (NAMES[t.mode], f"{t.first_call * 1e3:.0f}\u00a0ms", f"{t.median * 1e6:,.0f}\u00a0µs") for t in timed.timings
+    )
     note = (
         f"log(1 + exp(a.T @ a @ x)).mean() with a of {size} by {size}, timed by compare.bench after compare.check "
         "had found that the modes agree. jax.jit runs the same graph without graphc's rules."

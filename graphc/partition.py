@@ -9,7 +9,6 @@ from graphc.capture import History, Program
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.passes import optimize
 
-
 LIVE = History.LIVE
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.errors import GraphError
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
+from graphc.ir.memory import without_collector
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.gradient import rule_values, share
 
@@ -61,6 +62,7 @@ def _shares(builder: Builder, node: Node, g: Symbol, reaches: Collection[int]) -
     return [(i, share(builder.language, op, k, g, values, nodes[i].aval.shape)) for k, i in live]
 
 
+@without_collector
 def gradients(
     graph: Graph, wrt: Collection[str] | None = None, *, values: bool = False, cotangents: bool = False
 ) -> Graph:

@@ -13,6 +13,7 @@ from graphc import errors
 from graphc.capture.tracer import Effect, Guard, History, Source, Tracer
 from graphc.capture.tree import map_tensors
 from graphc.ir import Graph
+from graphc.ir.memory import without_collector
 
 
 class Program(NamedTuple):
@@ -61,6 +62,7 @@ def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     return program.graph
 
 
+@without_collector
 def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
     """Run `fn` under a tracer; everything there is to know about it, as a Program."""
     tracer = Tracer(_Names(fn))

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-
 from eager import tape
 from eager.state import grad_enabled
 from eager.tensor import Tensor

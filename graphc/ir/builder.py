@@ -143,8 +143,14 @@ class Builder:
         if not rule.promote:
             return [self._lift(x) for x in operands]
         first = rule.first
-        if len(operands) - first == 1 and isinstance(operands[first], Symbol) and operands[first].aval.dtype.kind == "f":
-            return operands
+        lead = operands[first]
+        if lead.__class__ is Symbol and lead.aval.dtype.kind == "f":  # the common case: floats of one dtype
+            dtype = lead.aval.dtype
+            for x in operands[first + 1 :]:
+                if x.__class__ is not Symbol or x.aval.dtype is not dtype:
+                    break
+            else:
+                return operands
         dtype = operand_dtype(op, [_rank(x) for x in operands])
         assert dtype is not None
         return [x if i < first else self._convert(x, dtype) for i, x in enumerate(operands)]

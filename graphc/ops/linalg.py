@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, size_of
-from graphc.ops.rules import C_NAMES, broadcast_shapes
 from graphc.ops.dtypes import SHORT_NAMES
+from graphc.ops.rules import C_NAMES, broadcast_shapes
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 

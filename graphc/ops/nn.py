@@ -12,8 +12,8 @@ import numpy as np
 
 from graphc.ops import kernels
 from graphc.ops.aval import Aval
-from graphc.ops.rules import C_NAMES
 from graphc.ops.dtypes import SHORT_NAMES
+from graphc.ops.rules import C_NAMES
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 

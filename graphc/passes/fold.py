@@ -6,12 +6,12 @@ import numpy as np
 
 from graphc.ir import Graph, Node
 from graphc.ops import OPS, Literal
-from graphc.ops.aval import Aval
 from graphc.ops.interpret import run_kernel
 
 LARGEST = 1024  # elements; larger results stay computations, so that graphs stay small
 
 _CONSTANT = OPS["constant"]
+_FULL = OPS["full"]
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -38,15 +38,16 @@ def fold_constants(graph: Graph) -> Graph:
 def _constant(node: Node, value: np.ndarray) -> Node:
     """`node` replaced by its value; an array with one number in every place stays a single number."""
     if value.ndim and value.size and value.tobytes() == value.flat[0].tobytes() * value.size:
-        op, params = OPS["full"], {"shape": value.shape, "value": value.flat[0].item(), "dtype": value.dtype}
+        op, params = _FULL, {"shape": value.shape, "value": value.flat[0].item(), "dtype": value.dtype}
     else:
         op, params = _CONSTANT, {"value": Literal(value)}
     return Node(node.id, op, (), params, node.aval, node.where, node.scope)
 
 
 def _foldable(node: Node, known: dict[int, np.ndarray]) -> bool:
-    if node.aval.size > LARGEST or node.op.impure:
+    for i in node.inputs:
+        if i not in known:
+            return False
+    if not node.inputs and (node.op is not _FULL or node.shape):
         return False
-    if not node.inputs:
-        return isinstance(node.aval, Aval) and node.op is OPS["full"] and not node.shape
-    return all(i in known for i in node.inputs)
+    return not node.op.impure and node.aval.size <= LARGEST

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphc.ir import Graph
+from graphc.ir.memory import without_collector
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
 from graphc.passes.rules import ALL
-from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, rewrite
+from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
 SWEEPS = 8  # simplification stops by itself long before
@@ -31,18 +32,14 @@ def simplify(rules: Sequence[RewriteRule]) -> Pass:
     index = RuleIndex(rules)
 
     def run(graph: Graph) -> Graph:
+        where = None
         for _ in range(SWEEPS):
-            before = len(graph)
-            graph, firings = rewrite(graph, index)
+            rewritten, firings = rewrite(graph, index, where)
             if not firings:
                 break
-            rewritten = graph
-            folded = fold_constants(rewritten)
-            merged = eliminate_common_subexpressions(folded)
-            graph = eliminate_dead_code(merged)
-            graph = _recorded(graph, Record("simplify", before, len(graph), tuple(firings)))
-            if merged is rewritten:
-                break  # a sweep sees what it rewrites; only merged or folded nodes can give the next one more to do
+            clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(eliminate_dead_code(rewritten))))
+            where = changed(rewritten, clean)
+            graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(firings)))
         return graph
 
     return run
@@ -68,6 +65,7 @@ def _recorded(graph: Graph, record: Record) -> Graph:
     return Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record))
 
 
+@without_collector
 def optimize(
     graph: Graph, *, strict: bool = False, passes: Sequence[tuple[str, Pass]] | None = None,
     after_each: Callable[[str, Graph], Any] | None = None,

@@ -1,8 +1,8 @@
 """Rewriting graphs by tables of equations."""
 
-from graphc.rewrite.driver import Firing, RuleIndex, rewrite
+from graphc.rewrite.driver import Firing, RuleIndex, changed, rewrite
 from graphc.rewrite.rule import ASSUMES, EXACT, REASSOCIATES, Licence, RewriteRule, scalar_value
 
 __all__ = [
-    "ASSUMES", "EXACT", "REASSOCIATES", "Firing", "Licence", "RewriteRule", "RuleIndex", "rewrite", "scalar_value",
+    "ASSUMES", "EXACT", "REASSOCIATES", "Firing", "Licence", "RewriteRule", "RuleIndex", "changed", "rewrite", "scalar_value",
 ]  # fmt: skip

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple, final
 
-from graphc.ir import INPUT, Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops import OPS, Op
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.match import Bindings, match
 from graphc.rewrite.rule import Pattern, RewriteRule, Var
 
 CHAIN = 16  # how often one place may be rewritten in a row
+DEPTH = 3  # how many operations deep a rule looks below its root
 
 
 class Firing(NamedTuple):
@@ -38,16 +40,22 @@ class RuleIndex:
         below = self._table.get(node.op)
         if below is None:
             return []
-        inputs = set(node.inputs)
-        found = list(below.get(ANY, ()))
-        if len(inputs) < len(node.inputs):
-            found += below.get(REPEATED, ())
-        for op in {nodes[i].op for i in inputs}:
-            found += below.get(op, ())
-        found.sort(key=lambda entry: entry[0])
+        inputs = node.inputs
+        found = below.get(ANY, _NONE)
+        for k, i in enumerate(inputs):
+            if i in inputs[:k]:
+                found = found + below.get(REPEATED, _NONE)
+            else:
+                more = below.get(nodes[i].op)
+                if more is not None:
+                    found = found + more
+        if len(found) > 1:
+            found = sorted(set(found), key=_priority)
         return [rule for _, rule in found]
 
 
+_NONE: list[Any] = []
+_priority = itemgetter(0)
 ANY, REPEATED = object(), object()
 _NUMBERS = (OPS["constant"], OPS["full"])
 
@@ -63,34 +71,48 @@ def _keys(left: Pattern) -> tuple[Any, ...]:
     return (REPEATED,) if len(set(names)) < len(names) else (ANY,)
 
 
-def rewrite(graph: Graph, rules: RuleIndex) -> tuple[Graph, list[Firing]]:
-    """One sweep over `graph` in order, rewriting what matches. Dead nodes are left for the next pass."""
+def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None) -> tuple[Graph, list[Firing]]:
+    """One sweep over `graph` in order, rewriting what matches; only at the nodes `where`, if given.
+
+    A sweep sees its own rewrites below a node, so another one is needed only after other passes have merged or folded
+    nodes. Dead nodes are left for the next pass.
+    """
     builder = Builder()
     builder.next_id = max(graph.nodes, default=-1) + 1
-    users = graph.users()
-    for id in graph.outputs:
-        users[id].append(-1)
-    uses: dict[int, int] = defaultdict(lambda: 1)  # of new nodes; what a rewrite has just made has one user
-    new: dict[int, int] = {}
+    nodes = builder.nodes
+    uses = Counter(graph.outputs)
+    for node in graph.nodes.values():
+        uses.update(node.inputs)
+    new: dict[int, int] = {}  # of nodes that were rewritten
     firings: list[Firing] = []
     for id, node in graph.nodes.items():
-        if node.op is INPUT:
-            new[id] = builder.copy(node, ())
+        if new and not new.keys().isdisjoint(node.inputs):
+            node = node.on(tuple([new.get(i, i) for i in node.inputs]))
+        nodes[id] = node
+        if where is not None and id not in where:
             continue
-        at = builder.copy(node, tuple([new[i] for i in node.inputs]))
-        uses[at] = len(users[id])
+        at = id
         for _ in range(CHAIN):
-            candidates = rules.candidates(builder.nodes[at], builder.nodes)
+            candidates = rules.candidates(nodes[at], nodes)
             replaced = _apply_first(builder, at, candidates, uses, firings) if candidates else None
             if replaced is None:
                 break
             at = replaced
         if at != id:
-            uses[at] = uses[at] + len(users[id]) - 1 if at in uses else len(users[id])
-        new[id] = at
+            new[id] = at
+            uses[at] += uses[id]
     if not firings:
         return graph, firings
-    return graph.replace(builder.nodes, rename(graph.result, new)), firings
+    return graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs})), firings
+
+
+def changed(before: Graph, after: Graph) -> set[int]:
+    """The nodes of `after` at which a rule may match that did not match in `before`: new ones, and users near them."""
+    fresh = {id for id, node in after.nodes.items() if before.nodes.get(id) is not node}
+    users = after.users()
+    for _ in range(DEPTH):
+        fresh.update([user for id in tuple(fresh) for user in users[id]])
+    return fresh
 
 
 def _apply_first(
@@ -126,6 +148,6 @@ def _freed(builder: Builder, covered: list[int], uses: Mapping[int, int]) -> flo
     root, *inner = covered
     freed = node_cost(builder.nodes[root], builder.nodes)
     for id in inner:
-        if uses.get(id, 1) <= 1:
+        if uses.get(id, 0) <= 1:
             freed += node_cost(builder.nodes[id], builder.nodes)
     return freed

@@ -190,3 +190,19 @@ def test_state_is_donated():
     names = [fast._latest.runner.forward.graph.input_names[i] for i in donated]
     assert sum("weight" in n or "bias" in n for n in names) >= 4
     assert len(donated) >= 12  # four parameters, two moments each
+
+
+def test_state_is_not_copied_after_the_first_step(monkeypatch):
+    from graphc.lowering import Executable
+
+    *_, step = make("adam")
+    fast = graphc.compile(step)
+    first, *rest = batches(6)
+    fast(*first)
+    fast(*rest[0])  # may be another program: the first met `.grad is None`
+    copies = []
+    own = Executable.own
+    monkeypatch.setattr(Executable, "own", lambda self, array: copies.append(array) or own(self, array))
+    for x, y in rest[1:]:
+        fast(x, y)
+    assert not copies
