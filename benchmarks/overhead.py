@@ -128,7 +128,12 @@ def compiled_step() -> None:
         return loss
 
     params = [jnp.array(p.detach().clone().numpy(), copy=True) for p in model.parameters()]
-    state = {"p": params, "m": [jnp.zeros_like(p) for p in params], "v": [jnp.zeros_like(p) for p in params], "t": jnp.zeros(())}
+    state = {
+        "p": params,
+        "m": [jnp.zeros_like(p) for p in params],
+        "v": [jnp.zeros_like(p) for p in params],
+        "t": jnp.zeros(()),
+    }
 
     def jax_loss(params, x, target):
         for k in range(0, 6, 2):
@@ -163,7 +168,11 @@ def compiled_step() -> None:
     ours()
     np.testing.assert_allclose(losses["graphc"], losses["jax"], rtol=1e-4)
     t = interleaved({"jax": by_hand, "graphc": ours}, rounds=41, block=0.05)
-    row(f"MLP {'-'.join(map(str, SIZES))} Adam step, batch 128, donated", f"{t.ratio['graphc']:.2f} x hand-written JAX", "<= 1.05")
+    row(
+        f"MLP {'-'.join(map(str, SIZES))} Adam step, batch 128, donated",
+        f"{t.ratio['graphc']:.2f} x hand-written JAX",
+        "<= 1.05",
+    )
 
 
 def compiler_speed() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -95,7 +94,7 @@ class Case:
         else:
             graph = self.program.graph
             sources = zip(graph.input_names, self.program.sources, strict=True)
-            named = [
+            named: list[tuple[str, Tensor, tuple[int, ...]]] = [
                 (name, self._tensor(source), (k,))
                 for k, (name, source) in enumerate(sources)
                 if isinstance(source, (Argument, Captured))
@@ -135,7 +134,7 @@ class Case:
         return [np.array(self._tensor(source)._array()) for source in self.program.sources]
 
     def preserved(self) -> contextlib.AbstractContextManager[None]:
-        """Context: the state from which every run starts; afterwards tensors, `.grad` and the generator are put back."""
+        """Context: the state from which every run starts; at its end tensors and the generator are put back."""
         return self._restored([i.tensor for i in self.inputs])
 
     @contextlib.contextmanager
@@ -245,7 +244,7 @@ class Case:
                 parts = [found[id] for id in self.input_ids(i) if id in found]
                 dtype = wide_dtype(i.tensor._dtype()) if graph is not program.graph else i.tensor._dtype()
                 zero = builder.language.full(shape=tuple(i.tensor._d.shape), value=0, dtype=dtype)
-                total = functools.reduce(operator.add, parts) if parts else zero
+                total = functools.reduce(builder.language.add, parts) if parts else zero
                 labels.append(gradient_label(i))
                 result.append(total.id)
         joint = builder.graph(graph.name, tuple(Ref(id) for id in result))
@@ -308,7 +307,7 @@ def gradient_label(i: Input) -> str:
 
 
 def _cut(tensor: Tensor) -> Tensor:
-    return tensor.detach().requires_grad_(tensor.requires_grad)
+    return tensor.data.requires_grad_(tensor.requires_grad)
 
 
 def _gradient_of(tensor: Tensor) -> tuple[Tensor | None, np.ndarray | None]:

@@ -65,7 +65,9 @@ def _common(command: argparse.ArgumentParser) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     fn, args, kwargs = _call(arguments.target, arguments.args)
-    report = check(functools.partial(fn, **kwargs) if kwargs else fn, *args, modes=_modes(arguments), seed=arguments.seed)
+    report = check(
+        functools.partial(fn, **kwargs) if kwargs else fn, *args, modes=_modes(arguments), seed=arguments.seed
+    )
     print(report.to_json() if arguments.json else report)
     if report.ok:
         return AGREE
@@ -78,7 +80,7 @@ def _bench(arguments: argparse.Namespace) -> int:
     if arguments.modes:
         options["modes"] = _modes(arguments)
     try:
-        report = bench(functools.partial(fn, **kwargs) if kwargs else fn, *args, **options)
+        report = bench(_bound(fn, kwargs), *args, **options)
     except DisagreementError as error:
         print(error, file=sys.stderr)
         return UNKNOWN if error.report.verdict is Verdict.UNSUPPORTED else DISAGREE
@@ -90,6 +92,11 @@ def _ops(arguments: argparse.Namespace) -> int:
     report = check_ops(arguments.names, _modes(arguments), arguments.seed)
     print(report.to_json() if arguments.json else report)
     return AGREE if report.ok else DISAGREE
+
+
+def _bound(fn: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
+    """`fn` with keywords that may have the names of `check`'s own."""
+    return functools.update_wrapper(functools.partial(fn, **keywords), fn) if keywords else fn
 
 
 def _modes(arguments: argparse.Namespace) -> list[str] | None:

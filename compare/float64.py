@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,8 +49,3 @@ def _widen_parameter(value: Any, dtype: np.dtype) -> Any:
     if isinstance(value, float) and dtype.kind in "fc":
         return np.asarray(value, dtype).item()
     return value
-
-
-def widen_all(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """`widen_array` of each."""
-    return {name: widen_array(array) for name, array in arrays.items()}

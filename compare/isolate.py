@@ -97,7 +97,8 @@ def _tape_gradients(
     tensors = [Tensor._wrap(a) for a in operands]
     leaves = [tensors[k].requires_grad_() for k in wrt]
     result = getattr(E, node.op.name)(*tensors, **node.params)
-    return [g._array() for g in autograd.grad(result, leaves, Tensor._wrap(cotangent), materialize_grads=True)]
+    found = autograd.grad(result, leaves, Tensor._wrap(cotangent), materialize_grads=True)
+    return [g._array() for g in found if g is not None]
 
 
 def _independent(problem: Differentiation, rules: _Rules, k: int, argument: str) -> Iterator[Objection]:

@@ -72,11 +72,14 @@ def _blame(part: str, node: Node, evidence: str, **more: str) -> Culprit:
 
 
 def in_graph(case: Case, label: str, outcome: Outcome) -> Culprit | None:
-    """Why the captured graph differs from eager: a raised error, a false declaration, an eager fast path, a gradient rule."""
+    """Why the captured graph differs from eager: an error, a false declaration, eager's code, or a gradient rule."""
     if outcome.error is not None or case.program is None:
         return in_traceback(outcome.error)
     graph = case.joint.graph
-    values = evaluate(graph, case.operands)
+    try:
+        values = evaluate(graph, case.operands)
+    except Exception as error:  # any op may raise anything; where it did is all there is to say
+        return in_traceback(error)
     found = _misdeclared(graph, values) or _eager_differs(case, graph, values)
     if found is None and label.startswith("gradient of "):
         found = in_gradient_rules(case)
@@ -109,7 +112,9 @@ def in_traceback(error: Exception | None) -> Culprit | None:
     if error is None:
         return None
     frames = traceback.extract_tb(error.__traceback__)
-    users = [f for f in frames if not os.path.abspath(f.filename).startswith(_OURS) and not f.filename.startswith("<gen")]
+    users = [
+        f for f in frames if not os.path.abspath(f.filename).startswith(_OURS) and not f.filename.startswith("<gen")
+    ]
     if not users:
         return None
     place = os.path.relpath(users[-1].filename)
@@ -120,7 +125,7 @@ def in_traceback(error: Exception | None) -> Culprit | None:
 
 
 def in_pass(case: Case, stage: Stage, label: str) -> Culprit:
-    """What in a pass breaks output `label`: a rewrite rule if leaving it out mends the result, and the first changed node."""
+    """What in a pass breaks output `label`: the rewrite rule that it is well without, or the first changed node."""
     before = evaluate(stage.before, case.operands)
     if _agrees(case, stage.before, before, stage.after, label):
         return Culprit("graph that it was given", pass_name=stage.name)
@@ -139,7 +144,7 @@ def in_pass(case: Case, stage: Stage, label: str) -> Culprit:
 def _fired(stage: Stage) -> Iterator[tuple[str, str]]:
     """(name, user's line) of each rule that fired in the stage, once."""
     records: Sequence[Record] = stage.after.history[len(stage.before.history) :]
-    yield from dict((f.rule, f.where) for r in records for f in r.firings).items()
+    yield from {f.rule: f.where for r in records for f in r.firings}.items()
 
 
 def _agrees(case: Case, before: Graph, values: Mapping[int, np.ndarray], after: Graph, label: str) -> bool:

@@ -66,7 +66,7 @@ class Compiled:
         return case.observe(case.compiled)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return localize.in_lowering(case, outcome)
+        return localize.in_lowering(case, outcome) or localize.in_graph(case, label, outcome)
 
 
 @final
@@ -91,6 +91,7 @@ class GraphMode:
             return Outcome(error=error)
         outputs = dict(zip(joint.labels, outputs_of(graph, values), strict=True))
         ids = dict(zip(joint.labels, graph.outputs, strict=True))
+        changes = {label: a for label, a in outputs.items() if label.endswith(" after the call")}
         results = [label for label in joint.labels if label.startswith("result")]
         return Outcome(
             joint.structure,
@@ -98,7 +99,7 @@ class GraphMode:
             {label: Aval(*graph.nodes[ids[label]].aval) for label in results},
             dict(zip(results, (h is not History.NONE for h in program.histories), strict=True)),
             {label: a for label, a in outputs.items() if label.startswith("gradient of ")},
-            {label: a for label, a in outputs.items() if label.endswith(" after the call") and _changed(case, label, a)},
+            {label: a for label, a in changes.items() if _changed(case, label, a)},
         )
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
@@ -176,7 +177,7 @@ class FiniteDifferences(_Opinion):
             label = gradient_label(i)
             gradients[label] = _total([g for g, _ in found], i.tensor._d.shape)
             # 10: the estimate is of the coarser quotient's error, but only if the next term is small
-            bars[label] = 10 * sum(bar for _, bar in found) + 1e-9
+            bars[label] = 10 * np.sum([bar for _, bar in found], axis=0) + 1e-9
         return gradients, bars
 
 

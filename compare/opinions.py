@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -69,7 +69,11 @@ class Differentiation(NamedTuple):
         return float(sum(np.sum(t) for t in terms)), float(sum(np.sum(np.abs(t)) for t in terms))
 
     def _quotient(
-        self, position: int, at: Sequence[int] | tuple[np.intp, ...], held: Mapping[int, np.ndarray], base: tuple[float, float]
+        self,
+        position: int,
+        at: Sequence[Any],
+        held: Mapping[int, np.ndarray],
+        base: tuple[float, float],
     ) -> tuple[float, float] | None:
         x = self.arrays[position]
         index = tuple(at)

@@ -80,7 +80,9 @@ class Report:
             notes = sorted({f.detail for f in ours if f.verdict is worst and worst is Verdict.NO_OPINION})
             compared = f"{len(ours)} compared" if ours and worst is not Verdict.NO_OPINION else "; ".join(notes)
             lines.append(f"  {mode:<{width}}  {worst!s:<16} {compared}".rstrip())
-        lines += [f"  {f}" for f in self.findings if f.verdict in (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)]
+        lines += [
+            f"  {f}" for f in self.findings if f.verdict in (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)
+        ]
         return "\n".join(lines)
 
     def to_json(self) -> str:

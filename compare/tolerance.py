@@ -32,7 +32,7 @@ _ARITHMETIC = frozenset(("add", "sub", "mul", "div", "square", "sqrt", "reciproc
 # A sum of n terms in sequence is off by sqrt(n) units of its partial sums; NumPy's blocks and XLA's lanes cut that by
 # 8 and more. Matrix products: the distance measured stays below 4.2e-6 sqrt(k) on standard normals in float32.
 TERM, PER_ROOT_TERM = 2.0, 0.125
-# Terms of one sign: 10^6 numbers of mean 0.5 added in sequence in float32 end 12 ULP off, 0.012 for each root of a term.
+# Terms of one sign: 10^6 numbers of mean 0.5 added in sequence in float32 end 12 ULP off, 0.012 per root of a term.
 SUM_PER_ROOT_TERM = 0.012
 
 RUNS = 8  # simulated runs: of 8, the root mean square is within a factor 3 of the truth in all but 1 case of 10^4
@@ -101,7 +101,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
         return True
     if a.dtype.kind not in "fc":
         return False
-    parts = ((a.real, b.real), (a.imag, b.imag)) if a.dtype.kind == "c" else ((a, b),)
+    parts = ((np.real(a), np.real(b)), (np.imag(a), np.imag(b))) if a.dtype.kind == "c" else ((a, b),)
     return all(np.array_equal(x, y, equal_nan=True) and _same_signs(x, y) for x, y in parts)
 
 
@@ -145,7 +145,9 @@ def judge(
         error, eager_error = np.abs(found - exact), np.abs(eager - exact)
         bound = SAFETY * slack * noise + 2 * unit.eps * np.abs(exact) + float(unit.tiny) + error_bar
         # whoever is further off must be no more than twice as far off as the other, beyond what rounding explains
-        excess = np.maximum(error / np.maximum(bound, TWICE * eager_error), eager_error / np.maximum(bound, TWICE * error))
+        excess = np.maximum(
+            error / np.maximum(bound, TWICE * eager_error), eager_error / np.maximum(bound, TWICE * error)
+        )
         bad = finite & (excess > 1)
         if bad.any():
             worst = np.unravel_index(np.argmax(np.where(bad, excess, 0)), bad.shape)
@@ -164,7 +166,7 @@ def judge(
 def _class_of(a: np.ndarray) -> np.ndarray:
     """0 for finite, 1 for nan, 2 and 3 for the infinities; parts of a complex number count together."""
     if a.dtype.kind == "c":
-        return _class_of(a.real) * 4 + _class_of(a.imag)
+        return _class_of(np.real(a)) * 4 + _class_of(np.imag(a))
     return np.select([np.isnan(a), np.isposinf(a), np.isneginf(a)], [1, 2, 3], 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -38,13 +39,13 @@ def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
         if output._n is None:
             raise RuntimeError(NO_GRAD_FN.format(index=i))
         if g is None:
-            if np.prod(output._d.shape, dtype=int) != 1:
+            if math.prod(output._d.shape) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if output._dtype().kind == "c":
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
                 )
-            g = E.full(shape=output._d.shape, value=1, dtype=output._dtype())
+            g = Tensor._wrap(np.ones(output._d.shape, output._dtype()))
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g._d.shape != output._d.shape:
@@ -132,7 +133,7 @@ def grad(
     result = []
     for i, (tensor, g) in enumerate(zip(inputs, found, strict=True)):
         if g is None and materialize_grads:
-            g = E.full(shape=tensor._d.shape, value=0, dtype=tensor._dtype())
+            g = Tensor._wrap(np.zeros(tensor._d.shape, tensor._dtype()))
         if g is None and not allow_unused:
             raise RuntimeError(UNUSED.format(index=i))
         result.append(g)

@@ -332,7 +332,9 @@ def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]
     w.line(0, "")
 
 
-def _write_call(w: Writer, depth: int, op: Op, args: tuple[str, ...], backwards: Any, variants: tuple[str, ...]) -> None:
+def _write_call(
+    w: Writer, depth: int, op: Op, args: tuple[str, ...], backwards: Any, variants: tuple[str, ...]
+) -> None:
     scalar = SCALAR_OPERAND.get(variants[0]) if variants else None
     tests = []
     for i, a in enumerate(args):

@@ -74,9 +74,7 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     dtype = operand_dtype(op, kinds)
     if dtype is None:
         return list(operands)
-    return [
-        x if i < first else convert(x, dtype) for i, x in enumerate(operands)
-    ]
+    return [x if i < first else convert(x, dtype) for i, x in enumerate(operands)]
 
 
 def convert(x: Any, dtype: np.dtype) -> Tensor:

@@ -1,4 +1,4 @@
-"""`no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: contexts that are decorators too; local to the thread."""
+"""`no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: contexts and decorators, local to the thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives Tensor its operators, and every pointwise op of the registry a function and a method, present and future ops alike."""
+"""Gives Tensor its operators, and every pointwise op of the registry, now or later, a function and a method."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""`E`: the op language on Tensors, `E.sum(x, axis=(0,), keepdims=False)`. Gradient rules run on it, and `eager.functional`
-is written in it. Each name is the op's generated fast path.
+"""`E`: the op language on Tensors, `E.sum(x, axis=(0,), keepdims=False)`.
+
+Gradient rules run on it, and `eager.functional` is written in it. Each name is the op's generated fast path.
 """
 
 from __future__ import annotations
@@ -7,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eager import dispatch
 from eager.codegen import Module
 from eager.dispatch import apply, plain_or_trace
 from eager.tensor import Parameter, Tensor
-from eager import dispatch
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.spec import OPS, Op
 

@@ -25,9 +25,7 @@ NOT_LEAF_GRAD = (
     "use .retain_grad() on the non-leaf Tensor."
 )
 NUMPY_OF_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-CHANGE_FLAG = (
-    "you can only change requires_grad flags of leaf variables.{hint}"
-)
+CHANGE_FLAG = "you can only change requires_grad flags of leaf variables.{hint}"
 USE_DETACH = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
     "var_no_grad = var.detach()."
@@ -125,9 +123,12 @@ class Tensor:
         self.requires_grad_(flag, _message="only Tensors of floating point and complex dtype can require gradients")
 
     def requires_grad_(
-        self, requires_grad: bool = True, *, _message: str = "only Tensors of floating point dtype can require gradients"
+        self,
+        requires_grad: bool = True,
+        *,
+        _message: str = "only Tensors of floating point dtype can require gradients",
     ) -> Tensor:
-        """Change whether operations on this leaf are recorded. Raises RuntimeError for a non-leaf or an integer tensor."""
+        """Change whether operations on this leaf are recorded. RuntimeError for a non-leaf or an integer tensor."""
         if not self.is_leaf:
             if requires_grad:
                 return self
@@ -327,7 +328,6 @@ def _rebuild(kind: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tens
     t._d = array
     t._n = None
     return t.requires_grad_(requires_grad)
-
 
 
 class Parameter(Tensor):

@@ -160,8 +160,8 @@ def headline(comparisons: list[Comparison], found: list[Claim]) -> str:
     worst = float(np.max([gradient_difference(c, mode) for c in comparisons for mode in (LOSS, STEP)]))
     lowest = min(a for c in comparisons for a in c.accuracy.values())
     return (
-        f"One training program, run in three modes, has the same gradients to {worst:.0e} and a test accuracy of at "
-        f"least {lowest:.3f}. " + " ".join(_speed(c) for c in comparisons)
+        f"One training program, run in three modes, has the same gradients to {worst:.1e}, relative, and a test "
+        f"accuracy of {lowest:.4f} in the lowest case. " + " ".join(_speed(c) for c in comparisons)
     )
 
 

@@ -28,6 +28,7 @@ class Compiled:
 
     def __init__(self, fn: Callable[..., Any], device: str | None, strict: bool):
         self._fn = fn
+        self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._strict = strict
         self._entries: dict[Any, list[_Entry]] = {}
@@ -161,9 +162,7 @@ class _Entry:
         return [f"a guarded value changed from {v!r} to {g()!r}" for g, v in self.guards if g() != v]
 
 
-def compile(
-    fn: Callable[..., Any] | None = None, *, device: str | None = None, strict: bool = False
-) -> Any:
+def compile(fn: Callable[..., Any] | None = None, *, device: str | None = None, strict: bool = False) -> Any:
     """A function that does what `fn` does, as one XLA program for each signature of its arguments.
 
     At the first call with new shapes, dtypes or Python values `fn` is traced (see `graphc.trace`), optimized and
@@ -188,5 +187,3 @@ def compile(
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     return Compiled(fn, device, strict)
-
-

@@ -55,7 +55,9 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
     return _partition(joint, result, gradient_refs, len(whole.inputs), tuple(k for k, _ in found))
 
 
-def _partition(joint: Graph, result: Any, gradients: tuple[Ref, ...], forward_inputs: int, wrt: tuple[int, ...]) -> Split:
+def _partition(
+    joint: Graph, result: Any, gradients: tuple[Ref, ...], forward_inputs: int, wrt: tuple[int, ...]
+) -> Split:
     nodes = joint.nodes
     first = _ancestors(nodes, [r.id for r in refs_of(result)])
     needed = _ancestors(nodes, [r.id for r in gradients]) - first
@@ -66,7 +68,7 @@ def _partition(joint: Graph, result: Any, gradients: tuple[Ref, ...], forward_in
     ours = joint.inputs[:forward_inputs]
     saved = [id for id in ours if id in reads]
     residuals = [id for id in crossing if id not in number]
-    # an input that only the backward part reads is not an ancestor of the result, and still an input of the forward part
+    # an input that only the backward part reads is no ancestor of the result, and still an input of the forward part
     forward_nodes = {id: n for id, n in nodes.items() if id in first or id in ours}
     forward = Graph(joint.name, forward_nodes, ours, (*result, tuple(Ref(id) for id in residuals)), joint.history)
     backward_nodes: dict[int, Node] = {}

@@ -66,7 +66,9 @@ class Runner:
         self._out = [(graph.nodes[id].shape, graph.nodes[id].dtype) for id in graph.outputs]
         self._results = len(refs_of(self._result))
         self._positional = all(s == Argument(k) for k, s in enumerate(program.sources))
-        self._simple = self._split is None and not self._effects and not self._cleared and self._single and not self._freed
+        self._simple = (
+            self._split is None and not self._effects and not self._cleared and self._single and not self._freed
+        )
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         on_host = False
@@ -116,10 +118,13 @@ class Runner:
 
     def _inputs(self, tensors: list[Tensor]) -> list[Tensor]:
         """The tensors behind the program's inputs, in order. Random numbers are drawn here."""
-        return [
-            s.tensor if s.__class__ is Captured else tensors[s.position] if s.__class__ is Argument else self._fetch(s, tensors)
-            for s in self._sources
-        ]
+        found = []
+        for s in self._sources:
+            if isinstance(s, Captured):
+                found.append(s.tensor)
+            else:
+                found.append(tensors[s.position] if isinstance(s, Argument) else self._fetch(s, tensors))
+        return found
 
     def _fetch(self, source: Any, tensors: list[Tensor]) -> Tensor:
         match source:
@@ -257,7 +262,7 @@ def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
 
 def _select(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     """One of several results: put its gradient in its place in the owner's list."""
-    k, count = node[tape.SAVED]
+    k, _ = node[tape.SAVED]
     owner = node[tape.PARENTS]
     slot = owner[tape.SLOT]
     if slot is None:
@@ -271,7 +276,9 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
     """Gradients that can be differentiated again: the graph is replayed on Tensors, and its tape walked."""
     runner, _, arrays, count = node[tape.SAVED]
     if count != 1:
-        raise NotImplementedError("create_graph=True through a compiled function with several results is not supported yet")
+        raise NotImplementedError(
+            "create_graph=True through a compiled function with several results is not supported yet"
+        )
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs = []
     for k, array in enumerate(arrays):

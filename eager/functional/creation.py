@@ -150,28 +150,28 @@ def _checked(shape: tuple[int, ...], name: str = "") -> tuple[int, ...]:
     return shape
 
 
-def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Zeros. As `torch.zeros`."""
     shape = _checked(sizes_of(sizes if size is None else (size,)), "zeros")
     return finished(np.zeros(shape, dtype_or(dtype, default_float())), device, requires_grad)
 
 
-def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones. As `torch.ones`."""
     shape = _checked(sizes_of(sizes if size is None else (size,)), "ones")
     return finished(np.ones(shape, dtype_or(dtype, default_float())), device, requires_grad)
 
 
-def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def empty(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """Memory that is not set to anything. As `torch.empty`."""
     shape = _checked(sizes_of(sizes if size is None else (size,)), "empty")
     return finished(np.empty(shape, dtype_or(dtype, default_float())), device, requires_grad)
 
 
-def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` everywhere, in its own dtype if None is given. As `torch.full`."""
     if isinstance(fill_value, Tensor):
@@ -236,7 +236,7 @@ def new_tensor(
 # --- number lines
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None,
            device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """start, start + step, ... below `end`; int64 for integers. As `torch.arange`; RuntimeError for a bad step."""
     if end is None:
@@ -254,7 +254,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, d
     return finished((start + step * np.arange(count)).astype(wanted), device, requires_grad)
 
 
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` values evenly spaced from `start` to `end`, both included. As `torch.linspace`."""
     if steps < 0:
@@ -272,14 +272,14 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
     return finished(values.astype(wanted), device, requires_grad)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None,
              layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`base` to the powers `linspace(start, end, steps)`. As `torch.logspace`."""
     exponents = linspace(start, end, steps, dtype=dtypes.float64)._array()
     return finished(np.power(base, exponents).astype(dtype_or(dtype, default_float())), device, requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones on the diagonal of an (n, m) matrix of zeros. As `torch.eye`."""
     if n < 0:

@@ -84,7 +84,9 @@ def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     finally:
         tracer.builder.closed = True
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), refs)
-    return Program(graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(histories), tracer.recorded)
+    return Program(
+        graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(histories), tracer.recorded
+    )
 
 
 def identifier(name: str) -> str:

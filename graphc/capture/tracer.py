@@ -243,8 +243,8 @@ class Tracer:
         if id(target) in self._origin or id(target) in self._held:
             if recorded:
                 raise errors.CaptureError(
-                    f"{name}_(): an in-place write with history, to a tensor that outlives the call (at {where}), cannot "
-                    "be captured yet. Remedy: write under torch.no_grad(), or return the new value."
+                    f"{name}_(): an in-place write with history, to a tensor that outlives the call (at {where}), "
+                    "cannot be captured yet. Remedy: write under torch.no_grad(), or return the new value."
                 )
             self._changed[id(target)] = target
         self._stale |= self._viewers.get(before.id, set())
@@ -377,7 +377,7 @@ class Tracer:
             origin = self._origin.get(key)
             if origin is not None:
                 effects.append(Effect(origin, self._present(tensor)))
-        for key, (tensor, grad) in self._grads.items():
+        for key, (_, grad) in self._grads.items():
             origin = self._origin.get(key)
             final = None if grad is None else self.read(grad).id
             if origin is not None and (key not in self._initial_grads or final != self._initial_grads[key]):

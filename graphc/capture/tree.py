@@ -14,8 +14,9 @@ def map_tensors(tree: Any, fn: Callable[[Tensor, str], Any], path: str = "") -> 
         return fn(tree, path)
     if isinstance(tree, dict):
         return {key: map_tensors(value, fn, _join(path, key)) for key, value in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(map_tensors(v, fn, _join(path, f)) for f, v in zip(tree._fields, tree, strict=True)))
+    fields = getattr(tree, "_fields", None)
+    if fields is not None and isinstance(tree, tuple):
+        return type(tree)(*(map_tensors(v, fn, _join(path, f)) for f, v in zip(fields, tree, strict=True)))
     if isinstance(tree, (tuple, list)):
         return type(tree)(map_tensors(value, fn, _join(path, i)) for i, value in enumerate(tree))
     return tree

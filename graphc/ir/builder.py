@@ -1,4 +1,4 @@
-"""Making graphs: a Builder appends nodes, a Symbol stands for the value of one, `Language` is the op language on Symbols."""
+"""Making graphs: a Builder appends nodes, a Symbol stands for one's value, Language is the op language on Symbols."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_PARAMS: Mapping[str, Any] = {}
 
 @final
 class Symbol(OperatorMixin):
-    """The value of a node of a graph under construction. It has Python's operators, a shape and a dtype, and no values."""
+    """The value of a node of a graph under construction: operators, a shape and a dtype, and no values."""
 
     __slots__ = ("aval", "builder", "id")
 

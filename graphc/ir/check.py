@@ -66,5 +66,3 @@ def _check_node(graph: Graph, node: Node) -> None:
         raise GraphError(f"{describe(node)}: {error}") from error
     if inferred != node.aval:
         raise GraphError(f"{describe(node)} is recorded as {node.aval}, but its operands give {inferred}")
-
-

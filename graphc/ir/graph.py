@@ -61,7 +61,7 @@ class Node:
         return Node(self.id, self.op, inputs, self.params, self.aval, self.where, self.scope)
 
     def key(self, inputs: tuple[int, ...]) -> tuple[Any, ...]:
-        """What identifies the computation on `inputs`: equal keys, equal values. Parameters keep their types (1 is not True)."""
+        """What identifies the computation on `inputs`: equal keys, equal values. 1 is not True here."""
         params = tuple((name, type(value), value) for name, value in self.params.items())
         return (self.op, inputs, params, self.aval.dtype)
 
@@ -98,7 +98,7 @@ class Graph:
 
     @cached_property
     def nx(self) -> nx.DiGraph:
-        """The graph as a frozen `networkx.DiGraph`: ids as keys, the Node under "node", an edge from operand to user."""
+        """The graph as a frozen `networkx.DiGraph`: ids as keys, Nodes under "node", edges from operand to user."""
         graph = nx.DiGraph(name=self.name)
         graph.add_nodes_from((id, {"node": node}) for id, node in self.nodes.items())
         graph.add_edges_from((operand, id) for id, node in self.nodes.items() for operand in node.inputs)

@@ -237,8 +237,10 @@ def _array(node: ast.expr, aval: Aval) -> np.ndarray:
             raise _error(node, f"not a value of {aval}")
         return np.array(number, aval.dtype)
     # through text, so that the shortest decimal of a float32 gives back its bits; -0.0 keeps its sign
-    negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-    number = _value(node.operand if negative else node, aval)
+    negative = False
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        negative, node = True, node.operand
+    number = _value(node, aval)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise _error(node, f"not a value of {aval}")
     magnitude = aval.dtype.type(repr(number))
@@ -255,7 +257,11 @@ def _parse_result(node: ast.expr | None, ids: dict[str, int]) -> Any:
     if isinstance(node, ast.List):
         return [_parse_result(element, ids) for element in node.elts]
     if isinstance(node, ast.Dict):
-        return {_value(key, _ANY): _parse_result(value, ids) for key, value in zip(node.keys, node.values, strict=True) if key}
+        return {
+            _value(key, _ANY): _parse_result(value, ids)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if key
+        }
     if node is None:
         return None
     return _value(node, _ANY)

@@ -102,7 +102,7 @@ class Executable:
             return jnp.array(array, copy=True, device=self._device)
 
     def compile(self) -> dict[str, float]:
-        """Compile now. Returns seconds spent in JAX's tracing, lowering and XLA: {"trace": ..., "lower": ..., "xla": ...}."""
+        """Compile now. Returns the seconds it took: {"trace": ..., "lower": ..., "xla": ...}."""
         with ExitStack() as stack:
             if self._wide:
                 stack.enter_context(jax.enable_x64(True))

@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:
-    """Float to integer as C does it: what does not fit becomes the smallest integer, then narrows (XLA would saturate)."""
+    """Float to integer as C does it: what does not fit becomes the smallest integer (XLA would saturate)."""
     if x.dtype.kind != "f" or dtype.kind not in "iu":
         return x.astype(dtype)
     wide = np.dtype(np.int64) if dtype.itemsize == 8 else np.dtype(np.int32)
@@ -66,7 +66,7 @@ def _tiled(x: Any, kernel: Pair) -> Any:
 
 
 def _padding(padding: Pair) -> list[Pair]:
-    return [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2]
+    return [(0, 0), (0, 0), (padding[0], padding[0]), (padding[1], padding[1])]
 
 
 def max_pool2d(x: Any, kernel: Pair, stride: Pair, padding: Pair) -> Any:

@@ -27,7 +27,9 @@ class ReverseMode:
     recorded  ids of the nodes that gradients flow through (None: all)
     """
 
-    def __init__(self, graph: Graph, wrt: Sequence[int], seeded: Sequence[int], recorded: Collection[int] | None = None):
+    def __init__(
+        self, graph: Graph, wrt: Sequence[int], seeded: Sequence[int], recorded: Collection[int] | None = None
+    ):
         self.graph = graph
         self._wrt, self._seeded, self._recorded = tuple(wrt), tuple(seeded), recorded
         self._wide = any(node.dtype in _WIDE for node in graph.nodes.values())

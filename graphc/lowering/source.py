@@ -115,7 +115,7 @@ def first_failure(*oks: Any) -> Any:
 def keep_on_failure(
     function: Callable[..., tuple[Any, ...]], restore: Mapping[int, int]
 ) -> Callable[..., tuple[Any, ...]]:
-    """`function`, whose last output is a failure number, with output k replaced by input `restore[k]` when a check fails."""
+    """`function`, whose last output is a failure number, giving input `restore[k]` as output k when a check fails."""
 
     def guarded(*arrays: Any) -> tuple[Any, ...]:
         *outputs, failure = function(*arrays)

@@ -32,9 +32,7 @@ def rule_values(
     return values
 
 
-def share(
-    language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], shape: tuple[int, ...] | None
-) -> Any:
+def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], shape: tuple[int, ...] | None) -> Any:
     """What operand number `index` of `op` gets of the cotangent `g`, by the op's rule, in any op language.
 
     `shape` is the operand's, if it may have been broadcast.

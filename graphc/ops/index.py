@@ -160,7 +160,10 @@ def _gather(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
         raise RuntimeError(f"{op.name}(): Expected dtype int32/int64 for index")
     normalize_axis(axis, x.ndim)
     if index.ndim != x.ndim:
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if op.name == 'gather' else 'self'} tensor")
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {op.args[0] if op.name == 'gather' else 'self'} "
+            "tensor"
+        )
     for i, (n, limit) in enumerate(zip(index.shape, x.shape, strict=True)):
         if i != axis and n > limit:
             raise RuntimeError(

@@ -26,12 +26,19 @@ def padded(x: np.ndarray, padding: Pair, value: float = 0.0) -> np.ndarray:
     return result
 
 
+def _fits(*sizes: int) -> None:
+    """Raise ValueError if a window is larger than the image; the shape rule then words the error."""
+    if min(sizes) < 1:
+        raise ValueError("the window is larger than the padded image")
+
+
 def windows(x: np.ndarray, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray:
     """A view (N, C, kh, kw, OH, OW) of the padded `x`: element [..., i, j, p, q] is tap (i, j) of window (p, q)."""
     n, c, h, w = x.shape
     sn, sc, sh, sw = x.strides
     oh = out_size(h, kernel[0], stride[0], 0, dilation[0])
     ow = out_size(w, kernel[1], stride[1], 0, dilation[1])
+    _fits(oh, ow)
     return np.lib.stride_tricks.as_strided(
         x,
         (n, c, *kernel, oh, ow),
@@ -50,7 +57,9 @@ def fold(cols: np.ndarray, shape: tuple[int, ...], stride: Pair, padding: Pair, 
         top = i * dilation[0]
         for j in range(kw):
             left = j * dilation[1]
-            result[:, :, top : top + oh * stride[0] : stride[0], left : left + ow * stride[1] : stride[1]] += cols[:, :, i, j]
+            result[:, :, top : top + oh * stride[0] : stride[0], left : left + ow * stride[1] : stride[1]] += cols[
+                :, :, i, j
+            ]
     return result[:, :, ph : ph + h, pw : pw + w]
 
 

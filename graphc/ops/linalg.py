@@ -25,9 +25,7 @@ def _same_dtype(avals: list[Aval]) -> None:
 def _matmul(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x, y = avals
     if not x.ndim or not y.ndim:
-        raise RuntimeError(
-            f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D"
-        )
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D")
     _same_dtype(avals)
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
@@ -56,12 +54,16 @@ def _matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
     return f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {y2[0]}x{y2[1]})"
 
 
+def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
+
+
 def _addmm(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     product = _matmul(op, avals[1:], params)
-    if broadcast_shapes([avals[0].shape, product.shape]) != product.shape:
+    if not _expands(avals[0].shape, product.shape):
         raise RuntimeError(
             f"The expanded size of the tensor ({product.shape[-1]}) must match the existing size "
-            f"({avals[0].shape[-1]}) at non-singleton dimension {product.ndim - 1}.  "
+            f"({avals[0].shape[-1] if avals[0].shape else 1}) at non-singleton dimension {product.ndim - 1}.  "
             f"Target sizes: {list(product.shape)}.  Tensor sizes: {list(avals[0].shape)}"
         )
     return product

@@ -1,4 +1,4 @@
-"""Ops that move elements without computing on them: reshape, permute, broadcast, slice, pad, cat, flip, tri; and creation."""
+"""Ops that move elements without computing: reshape, permute, broadcast, slice, pad, cat, flip, tri; and creation."""
 
 from __future__ import annotations
 
@@ -72,10 +72,19 @@ def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
     return g if g.shape == shape else F.reshape(g, shape=shape)
 
 
-reshape = op("reshape", "input", params={"shape": None}, impl="reshape", numpy=lambda x, shape: x.reshape(shape),
-             rule=reshape_rule, traits=VIEW, label="View", ref=lambda x, shape: np.array(x.ravel().tolist()).reshape(shape),
-             samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
-             vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)))  # fmt: skip
+reshape = op(
+    "reshape",
+    "input",
+    params={"shape": None},
+    impl="reshape",
+    numpy=lambda x, shape: x.reshape(shape),
+    rule=reshape_rule,
+    traits=VIEW,
+    label="View",
+    ref=lambda x, shape: np.array(x.ravel().tolist()).reshape(shape),
+    samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
+    vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)),
+)
 permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
              numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW,
              ref=lambda x, dims: np.einsum(x, list(range(x.ndim)), list(dims)),
@@ -86,9 +95,18 @@ broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadca
                   ref=lambda x, shape: x + np.zeros(shape),
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
-flip = op("flip", "input", params={"axis": None}, impl="flip", numpy=lambda x, axis: np.flip(x, axis).copy(), rule=same, traits=LINEAR, ref="numpy.flip",
-          samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
-          vjp=dict(input=lambda F, g, axis: F.flip(g, axis=axis)))  # fmt: skip
+flip = op(
+    "flip",
+    "input",
+    params={"axis": None},
+    impl="flip",
+    numpy=lambda x, axis: np.flip(x, axis).copy(),
+    rule=same,
+    traits=LINEAR,
+    ref="numpy.flip",
+    samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
+    vjp=dict(input=lambda F, g, axis: F.flip(g, axis=axis)),
+)
 
 
 def _take_slices(xp, x, start, stop, step):
@@ -108,11 +126,21 @@ def _unslice(F, g, input_shape, start, stop, step):
 
 
 # 0 <= start <= stop <= size and step >= 1: eager/indexing.py brings every basic index to this form
-slice_ = op("slice", "input", params={"start": None, "stop": None, "step": None}, impl=_take_slices, rule=Rule(_slice),
-            traits=VIEW, ref=lambda x, start, stop, step: x[np.ix_(*map(np.arange, start, stop, step))],
-            samples=(Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)), Sample((3,), start=(1,), stop=(1,), step=(1,)),
-                     Sample((6,), start=(0,), stop=(6,), step=(4,))),
-            vjp=dict(input=_unslice))  # fmt: skip
+slice_ = op(
+    "slice",
+    "input",
+    params={"start": None, "stop": None, "step": None},
+    impl=_take_slices,
+    rule=Rule(_slice),
+    traits=VIEW,
+    ref=lambda x, start, stop, step: x[np.ix_(*map(np.arange, start, stop, step))],
+    samples=(
+        Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)),
+        Sample((3,), start=(1,), stop=(1,), step=(1,)),
+        Sample((6,), start=(0,), stop=(6,), step=(4,)),
+    ),
+    vjp=dict(input=_unslice),
+)
 
 
 def _padded(size: int, low: int, high: int, interior: int) -> int:
@@ -151,10 +179,22 @@ def _unpad(F, g, input_shape, low, interior):
 
 
 # lowered to lax.pad
-pad_zeros = op("pad_zeros", "input", params={"low": None, "high": None, "interior": None}, numpy=_np_pad_zeros,
-               impl="pad", rule=Rule(_pad_zeros), traits=LINEAR, label="ConstantPadNd", ref=_ref_pad,
-               samples=(Sample((2, 3), low=(1, 0), high=(0, 2), interior=(0, 1)), Sample((3,), low=(0,), high=(1,), interior=(2,))),
-               vjp=dict(input=_unpad))  # fmt: skip
+pad_zeros = op(
+    "pad_zeros",
+    "input",
+    params={"low": None, "high": None, "interior": None},
+    numpy=_np_pad_zeros,
+    impl="pad",
+    rule=Rule(_pad_zeros),
+    traits=LINEAR,
+    label="ConstantPadNd",
+    ref=_ref_pad,
+    samples=(
+        Sample((2, 3), low=(1, 0), high=(0, 2), interior=(0, 1)),
+        Sample((3,), low=(0,), high=(1,), interior=(2,)),
+    ),
+    vjp=dict(input=_unpad),
+)
 
 
 def _cat(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -187,11 +227,17 @@ def _cat_vjp(F, g, tensors_shape, axis, position):
     return F.slice(g, start=tuple(start), stop=tuple(stop), step=(1,) * len(start))
 
 
-cat = op("cat", "*tensors", params={"axis": 0}, impl=lambda xp, *tensors, axis: xp.concatenate(tensors, axis=axis),
-         rule=Rule(_cat, "common"), vjp=dict(tensors=_cat_vjp), traits=LINEAR,
-         ref=lambda *xs, axis: np.swapaxes(np.vstack([np.swapaxes(x, 0, axis) for x in xs]), 0, axis),
-         samples=(Sample((2, 3), (1, 3), axis=0), Sample((2, 3), (2, 1), (2, 2), axis=1), Sample((2, 3), axis=1)))  # fmt: skip
-
+cat = op(
+    "cat",
+    "*tensors",
+    params={"axis": 0},
+    impl=lambda xp, *tensors, axis: xp.concatenate(tensors, axis=axis),
+    rule=Rule(_cat, "common"),
+    vjp=dict(tensors=_cat_vjp),
+    traits=LINEAR,
+    ref=lambda *xs, axis: np.swapaxes(np.vstack([np.swapaxes(x, 0, axis) for x in xs]), 0, axis),
+    samples=(Sample((2, 3), (1, 3), axis=0), Sample((2, 3), (2, 1), (2, 2), axis=1), Sample((2, 3), axis=1)),
+)
 
 
 def _triangle(name: str, keeps: Any) -> Op:
@@ -216,11 +262,23 @@ full = op("full", "", params={"shape": (), "value": 0, "dtype": None}, rule=full
           impl=lambda xp, shape, value, dtype: xp.full(shape, value, dtype),
           samples=(Sample(shape=(2, 3), value=1.5, dtype=np.dtype(np.float32)),),
           ref=lambda shape, value, dtype: np.array([value] * int(np.prod(shape)), dtype).reshape(shape))  # fmt: skip
-arange = op("arange", "", params={"shape": (), "start": 0, "step": 1, "dtype": None}, rule=full_rule,
-            impl=lambda xp, shape, start, step, dtype: xp.arange(shape[0], dtype=dtype) * xp.asarray(step, dtype)
-            + xp.asarray(start, dtype),
-            samples=(Sample(shape=(5,), start=2, step=3, dtype=np.dtype(np.int64)),),
-            ref=lambda shape, start, step, dtype: np.array([start + i * step for i in range(shape[0])], dtype))  # fmt: skip
-constant = op("constant", "", params={"value": None}, impl=lambda xp, value: xp.asarray(value.array),
-              rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
-              samples=(Sample(value=Literal(np.array([1.5, -0.0]))),), ref=lambda value: np.array(value.array.tolist()))  # fmt: skip
+arange = op(
+    "arange",
+    "",
+    params={"shape": (), "start": 0, "step": 1, "dtype": None},
+    rule=full_rule,
+    impl=lambda xp, shape, start, step, dtype: (
+        xp.arange(shape[0], dtype=dtype) * xp.asarray(step, dtype) + xp.asarray(start, dtype)
+    ),
+    samples=(Sample(shape=(5,), start=2, step=3, dtype=np.dtype(np.int64)),),
+    ref=lambda shape, start, step, dtype: np.array([start + i * step for i in range(shape[0])], dtype),
+)
+constant = op(
+    "constant",
+    "",
+    params={"value": None},
+    impl=lambda xp, value: xp.asarray(value.array),
+    rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
+    samples=(Sample(value=Literal(np.array([1.5, -0.0]))),),
+    ref=lambda value: np.array(value.array.tolist()),
+)

@@ -1,6 +1,6 @@
-"""Ops of neural networks that are not compositions: convolution and pooling, each with the transposes its gradient needs.
+"""Ops of neural networks that are no compositions: convolution and pooling, with the transposes their gradients need.
 
-A family is closed: the gradient of every member is a member. JAX's kernels are in lower/overrides.py.
+A family is closed: the gradient of every member is a member. JAX's kernels are in lowering/overrides.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ POOL = {"kernel": None, "stride": None, "padding": (0, 0)}
 def _conv2d(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x, w = avals
     if x.ndim != 4:
-        raise RuntimeError(f"Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: {list(x.shape)}")
+        raise RuntimeError(
+            f"Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: {list(x.shape)}"
+        )
     if w.ndim != 4:
         raise RuntimeError(f"expected 4D weight for conv2d, but got weight of size: {list(w.shape)}")
     if x.dtype != w.dtype:
@@ -43,7 +45,9 @@ def _conv2d(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
             f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
         )
     size = [
-        kernels.out_size(x.shape[i + 2], w.shape[i + 2], params["stride"][i], params["padding"][i], params["dilation"][i])
+        kernels.out_size(
+            x.shape[i + 2], w.shape[i + 2], params["stride"][i], params["padding"][i], params["dilation"][i]
+        )
         for i in (0, 1)
     ]
     if min(size) <= 0:
@@ -74,7 +78,9 @@ def _naive_conv2d(x, w, stride, padding, dilation, groups):
     for k in range(o):
         channels = slice(k // (o // groups) * cg, (k // (o // groups) + 1) * cg)
         for p, q in np.ndindex(oh, ow):
-            patch = x[:, channels, p * stride[0] :, q * stride[1] :][:, :, : dilation[0] * kh : dilation[0], : dilation[1] * kw : dilation[1]]
+            patch = x[:, channels, p * stride[0] :, q * stride[1] :][
+                :, :, : dilation[0] * kh : dilation[0], : dilation[1] * kw : dilation[1]
+            ]
             r[:, k, p, q] = np.sum(patch[:, :, :kh, :kw] * w[k], axis=(1, 2, 3))
     return r
 
@@ -104,18 +110,28 @@ conv2d = op(
             g, input, shape=weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)),
 )  # fmt: skip
 conv2d_input = op(
-    "conv2d_input", "grad weight", params={"shape": None, **CONV}, impl=kernels.conv2d_input, numpy=kernels.conv2d_input,
-    rule=Rule(_of_shape), traits=BILINEAR,
+    "conv2d_input",
+    "grad weight",
+    params={"shape": None, **CONV},
+    impl=kernels.conv2d_input,
+    numpy=kernels.conv2d_input,
+    rule=Rule(_of_shape),
+    traits=BILINEAR,
     flops=lambda avals, result, params: 2 * avals[0].size * avals[1].size // avals[1].shape[0],
     ref=lambda g, w, shape, **p: _transpose_of(lambda x: _naive_conv2d(x, w, **p), shape)(g),
-    samples=(Sample((2, 2, 3, 3), (2, 3, 3, 2), shape=(2, 3, 5, 4), **CONV),
-             Sample((1, 3, 3, 7), (3, 2, 3, 2), shape=(1, 2, 6, 5), **_STRIDED)),
+    samples=(
+        Sample((2, 2, 3, 3), (2, 3, 3, 2), shape=(2, 3, 5, 4), **CONV),
+        Sample((1, 3, 3, 7), (3, 2, 3, 2), shape=(1, 2, 6, 5), **_STRIDED),
+    ),
     vjp=dict(
         grad=lambda F, g, weight, stride, padding, dilation, groups: F.conv2d(
-            g, weight, stride=stride, padding=padding, dilation=dilation, groups=groups),
+            g, weight, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
         weight=lambda F, g, grad, weight_shape, stride, padding, dilation, groups: F.conv2d_weight(
-            grad, g, shape=weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)),
-)  # fmt: skip
+            grad, g, shape=weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    ),
+)
 conv2d_weight = op(
     "conv2d_weight", "grad input", params={"shape": None, **CONV}, impl=kernels.conv2d_weight,
     numpy=kernels.conv2d_weight, rule=Rule(_of_shape), traits=BILINEAR,
@@ -160,7 +176,9 @@ def _naive_pool(reduce):
         oh, ow = ((x.shape[i + 2] - kernel[i]) // stride[i] + 1 for i in (0, 1))
         r = np.zeros((*x.shape[:2], oh, ow))
         for p, q in np.ndindex(oh, ow):
-            r[:, :, p, q] = reduce(x[:, :, p * stride[0] :, q * stride[1] :][:, :, : kernel[0], : kernel[1]], axis=(2, 3))
+            r[:, :, p, q] = reduce(
+                x[:, :, p * stride[0] :, q * stride[1] :][:, :, : kernel[0], : kernel[1]], axis=(2, 3)
+            )
         return r
 
     return pool
@@ -170,7 +188,7 @@ _naive_max, _naive_mean = _naive_pool(np.max), _naive_pool(np.mean)
 
 
 def _naive_pick(t, x, **p):
-    """What max_pool2d's derivative in direction t is, by a difference quotient in exact arithmetic on distinct values."""
+    """The derivative of max_pool2d in direction t, as a difference quotient; the samples have no ties."""
     step = 1e-6
     return (_naive_max(x + step * t, **p, fill=-np.inf) - _naive_max(x, **p, fill=-np.inf)) / step
 

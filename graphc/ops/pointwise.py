@@ -37,13 +37,31 @@ mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATI
 div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref="operator.truediv",
          domain=((-2.0, 2.0), (0.5, 3.0)),
          vjp=dict(input=lambda F, g, other: g / other, other=lambda F, g, r, other: -g * (r / other)))  # fmt: skip
-neg = op("neg", "input", impl="negative", traits=LINEAR, ref="operator.neg", vjp=dict(input=lambda F, g: -g),
-         rule=refusing_bool("Negation, the `-` operator, on a bool tensor is not supported. "
-                      "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."))  # fmt: skip
+neg = op(
+    "neg",
+    "input",
+    impl="negative",
+    traits=LINEAR,
+    ref="operator.neg",
+    vjp=dict(input=lambda F, g: -g),
+    rule=refusing_bool(
+        "Negation, the `-` operator, on a bool tensor is not supported. "
+        "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+    ),
+)
 positive = op("positive", "input", impl="positive", rule=pointwise_no_bool, traits=LINEAR, ref="operator.pos",
               vjp=dict(input=lambda F, g: g))  # fmt: skip
-abs = op("abs", "input", impl="abs", rule=pointwise_no_bool, traits=Trait.IDEMPOTENT, domain=(0.2, 3.0), ref="math.fabs",
-         kinks=(Kink((0.0,), (0.0,)),), vjp=dict(input=lambda F, g, input: g * F.sign(input)))  # fmt: skip
+abs = op(
+    "abs",
+    "input",
+    impl="abs",
+    rule=pointwise_no_bool,
+    traits=Trait.IDEMPOTENT,
+    domain=(0.2, 3.0),
+    ref="math.fabs",
+    kinks=(Kink((0.0,), (0.0,)),),
+    vjp=dict(input=lambda F, g, input: g * F.sign(input)),
+)
 
 
 def _sign(xp, x):
@@ -71,9 +89,17 @@ def _remainder(xp, x, y):
     return xp.where((r != 0) & ((y < 0) != (r < 0)), r + y, r)
 
 
-remainder = op("remainder", "input other", impl=_remainder, rule=pointwise_no_bool, label="RemainderBackward1", check=ZERO_DIVISION,
-               domain=((0.1, 0.9), (1.1, 1.9)), ref="operator.mod",
-               vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.floor_divide(input, other)))  # fmt: skip
+remainder = op(
+    "remainder",
+    "input other",
+    impl=_remainder,
+    rule=pointwise_no_bool,
+    label="RemainderBackward1",
+    check=ZERO_DIVISION,
+    domain=((0.1, 0.9), (1.1, 1.9)),
+    ref="operator.mod",
+    vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.floor_divide(input, other)),
+)
 
 # --- powers
 
@@ -88,8 +114,17 @@ def _pow_exponent(F, g, r, input, other):
     return F.where((input == 0) & (other >= 0), 0, g * (r * F.log(input)))
 
 
-pow = op("pow", "input other", impl="power", rule=pointwise_no_bool, label="PowBackward1", domain=((0.5, 2.0), (-2.0, 2.0)), ref="math.pow",
-         kinks=(Kink((0.0, 0.0), (0.0, 0.0)),), vjp=dict(input=_pow_base, other=_pow_exponent))  # fmt: skip
+pow = op(
+    "pow",
+    "input other",
+    impl="power",
+    rule=pointwise_no_bool,
+    label="PowBackward1",
+    domain=((0.5, 2.0), (-2.0, 2.0)),
+    ref="math.pow",
+    kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
+    vjp=dict(input=_pow_base, other=_pow_exponent),
+)
 square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=lambda x: x * x,
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref="math.sqrt",
@@ -165,8 +200,14 @@ erf = op("erf", "input", impl="special.erf", rule=pointwise_float, ref="math.erf
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 sigmoid = op("sigmoid", "input", impl="special.expit", numpy=lambda x: _sigmoid(np, x), rule=pointwise_float,
              ref="scipy.special.expit", vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
-softplus = op("softplus", "input", impl=lambda xp, x: xp.logaddexp(x, 0), rule=pointwise_floats_only,
-              ref=lambda x: np.log(1 + np.exp(x)), vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)))  # fmt: skip
+softplus = op(
+    "softplus",
+    "input",
+    impl=lambda xp, x: xp.logaddexp(x, 0),
+    rule=pointwise_floats_only,
+    ref=lambda x: np.log(1 + np.exp(x)),
+    vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),
+)
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch
 relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x), rule=pointwise_no_bool,
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT, domain=(0.1, 2.0),
@@ -196,14 +237,34 @@ def _share_of(compare):
 
 _greater, _less = _share_of(lambda a, b: a > b), _share_of(lambda a, b: a < b)
 
-maximum = op("maximum", "input other", impl=_maximum, numpy=lambda x, y: np.maximum(y, x), rule=pointwise, domain=((0.1, 1.0), (1.5, 3.0)),
-             ref=lambda x, y: np.fmax(x, y), kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
-             vjp=dict(input=lambda F, g, input, other: _greater(F, g, input, other),
-                      other=lambda F, g, input, other: _greater(F, g, other, input)))  # fmt: skip
-minimum = op("minimum", "input other", impl=_minimum, numpy=lambda x, y: np.minimum(y, x), rule=pointwise, domain=((0.1, 1.0), (1.5, 3.0)),
-             ref=lambda x, y: np.fmin(x, y), kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
-             vjp=dict(input=lambda F, g, input, other: _less(F, g, input, other),
-                      other=lambda F, g, input, other: _less(F, g, other, input)))  # fmt: skip
+maximum = op(
+    "maximum",
+    "input other",
+    impl=_maximum,
+    numpy=lambda x, y: np.maximum(y, x),
+    rule=pointwise,
+    domain=((0.1, 1.0), (1.5, 3.0)),
+    ref=lambda x, y: np.fmax(x, y),
+    kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
+    vjp=dict(
+        input=lambda F, g, input, other: _greater(F, g, input, other),
+        other=lambda F, g, input, other: _greater(F, g, other, input),
+    ),
+)
+minimum = op(
+    "minimum",
+    "input other",
+    impl=_minimum,
+    numpy=lambda x, y: np.minimum(y, x),
+    rule=pointwise,
+    domain=((0.1, 1.0), (1.5, 3.0)),
+    ref=lambda x, y: np.fmin(x, y),
+    kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
+    vjp=dict(
+        input=lambda F, g, input, other: _less(F, g, input, other),
+        other=lambda F, g, input, other: _less(F, g, other, input),
+    ),
+)
 where = op("where", "condition input other", impl="where", rule=where_rule, ref=lambda c, x, y: np.choose(c, [y, x]),
            vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
                     other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip
@@ -218,13 +279,28 @@ def _to_dtype(x, dtype):
 cast = op("cast", "input", params={"dtype": None}, impl=lambda xp, x, dtype: x.astype(dtype), numpy=_to_dtype,
           rule=cast_rule, label="ToCopy", ref=lambda x, dtype: np.array(x, dtype=dtype),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
-stop_gradient = op("stop_gradient", "input", impl=lambda xp, x: x, rule=same, traits=Trait.VIEW | Trait.IDEMPOTENT, label="Detach",
-                   ref=lambda x: x)  # fmt: skip
+stop_gradient = op(
+    "stop_gradient",
+    "input",
+    impl=lambda xp, x: x,
+    rule=same,
+    traits=Trait.VIEW | Trait.IDEMPOTENT,
+    label="Detach",
+    ref=lambda x: x,
+)
 clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR, ref=np.array,
            vjp=dict(input=lambda F, g: g))  # fmt: skip
 
 # --- rounding: piecewise constant, so the gradient is 0
 
 for _name, _impl in {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "round"}.items():
-    op(_name, "input", impl=_impl, rule=pointwise_no_bool, traits=Trait.IDEMPOTENT, domain=(0.55, 0.95), ref=f"numpy.{_impl}",
-       vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
+    op(
+        _name,
+        "input",
+        impl=_impl,
+        rule=pointwise_no_bool,
+        traits=Trait.IDEMPOTENT,
+        domain=(0.55, 0.95),
+        ref=f"numpy.{_impl}",
+        vjp=dict(input=lambda F, g: g * 0),
+    )

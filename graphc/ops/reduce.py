@@ -34,6 +34,11 @@ _REDUCTIONS = (
 _ROWS = (Sample((3, 4), axis=1), Sample((2, 3, 2), axis=1), Sample((5,), axis=0))
 
 
+# called with positional arguments (axis, dtype, out, keepdims): half the cost of keywords
+_total: Any = np.add.reduce
+_largest: Any = np.maximum.reduce
+
+
 def kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
     """`shape` with the reduced axes kept as 1."""
     return tuple(1 if i in axis else n for i, n in enumerate(shape))
@@ -57,11 +62,11 @@ def _sum(xp, x, axis, keepdims):
 
 def _np_sum(x, axis, keepdims):
     dtype = None if x.dtype.kind in "fc" else accumulation_dtype(x.dtype)
-    return np.add.reduce(x, axis, dtype, None, keepdims)
+    return _total(x, axis, dtype, None, keepdims)
 
 
 def _np_mean(x, axis, keepdims):
-    return np.add.reduce(x, axis, None, None, keepdims) / x.dtype.type(count(x.shape, axis))
+    return _total(x, axis, None, None, keepdims) / x.dtype.type(count(x.shape, axis))
 
 
 def _ref_sum(x, axis, keepdims):
@@ -88,16 +93,33 @@ def _extremum_vjp(F, g, r, input, input_shape, axis, keepdims):
     return F.where(hit, spread(F, share, input_shape, axis, keepdims), 0)
 
 
-sum = op("sum", "input", params=OVER, impl=_sum, numpy=_np_sum, rule=reduce_sum, traits=Trait.LINEAR, ref=_ref_sum,
-         samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
-         vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)))  # fmt: skip
+sum = op(
+    "sum",
+    "input",
+    params=OVER,
+    impl=_sum,
+    numpy=_np_sum,
+    rule=reduce_sum,
+    traits=Trait.LINEAR,
+    ref=_ref_sum,
+    samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
+    vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)),
+)
 mean = op("mean", "input", params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
           ref=lambda x, axis, keepdims: _ref_sum(x, axis, keepdims) / count(x.shape, axis), samples=_REDUCTIONS,
           vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(
               F, g / builtins.max(count(input_shape, axis), 1), input_shape, axis, keepdims)))  # fmt: skip
-prod = op("prod", "input", params=OVER, rule=reduce_sum, samples=_REDUCTIONS, ref="numpy.multiply.reduce",
-          impl=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype)),
-          domain=(0.5, 2.0), vjp=dict(input=_prod_vjp))  # fmt: skip
+prod = op(
+    "prod",
+    "input",
+    params=OVER,
+    rule=reduce_sum,
+    samples=_REDUCTIONS,
+    ref="numpy.multiply.reduce",
+    impl=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype)),
+    domain=(0.5, 2.0),
+    vjp=dict(input=_prod_vjp),
+)
 amax = op("amax", "input", params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
           ref="numpy.maximum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
 amin = op("amin", "input", params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
@@ -135,11 +157,19 @@ argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_firs
 
 # --- along one axis
 
-cumsum = op("cumsum", "input", params=ALONG, rule=scan_rule, traits=Trait.LINEAR, samples=_ROWS,
-            impl=lambda xp, x, axis: xp.cumsum(x, axis=axis, dtype=accumulation_dtype(x.dtype)),
-            ref=lambda x, axis: np.stack([_ref_sum(x.take(range(i + 1), axis), (axis,), False)
-                                          for i in range(x.shape[axis])], axis),
-            vjp=dict(input=lambda F, g, axis: F.flip(F.cumsum(F.flip(g, axis=(axis,)), axis=axis), axis=(axis,))))  # fmt: skip
+cumsum = op(
+    "cumsum",
+    "input",
+    params=ALONG,
+    rule=scan_rule,
+    traits=Trait.LINEAR,
+    samples=_ROWS,
+    impl=lambda xp, x, axis: xp.cumsum(x, axis=axis, dtype=accumulation_dtype(x.dtype)),
+    ref=lambda x, axis: np.stack(
+        [_ref_sum(x.take(range(i + 1), axis), (axis,), False) for i in range(x.shape[axis])], axis
+    ),
+    vjp=dict(input=lambda F, g, axis: F.flip(F.cumsum(F.flip(g, axis=(axis,)), axis=axis), axis=(axis,))),
+)
 
 
 def _softmax(xp, x, axis):
@@ -152,6 +182,23 @@ def _log_softmax(xp, x, axis):
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 
+def _np_exp_of_shifted(x, axis):
+    shifted = x - _largest(x, axis, None, None, True)
+    return shifted, np.exp(shifted)
+
+
+def _np_softmax(x, axis):
+    _, e = _np_exp_of_shifted(x, axis)
+    e /= _total(e, axis, None, None, True)
+    return e
+
+
+def _np_log_softmax(x, axis):
+    shifted, e = _np_exp_of_shifted(x, axis)
+    total = _total(e, axis, None, None, True)
+    return np.subtract(shifted, np.log(total), out=shifted if shifted.ndim else None)
+
+
 def _logsumexp(xp, x, axis, keepdims):
     # an infinite maximum would give inf - inf
     top = xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
@@ -160,11 +207,28 @@ def _logsumexp(xp, x, axis, keepdims):
     return total if keepdims else total.reshape([n for i, n in enumerate(x.shape) if i not in axis])
 
 
-softmax = op("softmax", "input", params=ALONG, impl=_softmax, rule=same_float, samples=_ROWS, ref="scipy.special.softmax",
-             vjp=dict(input=lambda F, g, r, axis: r * (g - F.sum(g * r, axis=(axis,), keepdims=True))))  # fmt: skip
-log_softmax = op("log_softmax", "input", params=ALONG, impl=_log_softmax, rule=same_float, samples=_ROWS,
-                 ref="scipy.special.log_softmax",
-                 vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)))  # fmt: skip
+softmax = op(
+    "softmax",
+    "input",
+    params=ALONG,
+    impl=_softmax,
+    numpy=_np_softmax,
+    rule=same_float,
+    samples=_ROWS,
+    ref="scipy.special.softmax",
+    vjp=dict(input=lambda F, g, r, axis: r * (g - F.sum(g * r, axis=(axis,), keepdims=True))),
+)
+log_softmax = op(
+    "log_softmax",
+    "input",
+    params=ALONG,
+    impl=_log_softmax,
+    numpy=_np_log_softmax,
+    rule=same_float,
+    samples=_ROWS,
+    ref="scipy.special.log_softmax",
+    vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)),
+)
 logsumexp = op("logsumexp", "input", params=OVER, impl=_logsumexp, rule=reduce_float, samples=_REDUCTIONS,
                ref=lambda x, axis, keepdims: np.log(_ref_sum(np.exp(x), axis, keepdims)),
                vjp=dict(input=lambda F, g, r, input, input_shape, axis, keepdims:

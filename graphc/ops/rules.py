@@ -49,9 +49,7 @@ def normalize_axis(axis: int, ndim: int) -> int:
     """`axis` counted from the front. Raises PyTorch's IndexError if it is out of range (0-d counts as 1-d)."""
     bound = max(ndim, 1)
     if not -bound <= axis < bound:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {axis})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {axis})")
     return axis % bound
 
 
@@ -83,7 +81,7 @@ def _where(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     for aval in avals:
         if aval.dtype.kind in "fc":
-            raise RuntimeError(f'"{op.name}_cpu" not implemented for \'{torch_name(aval.dtype)}\'')
+            raise RuntimeError(f"\"{op.name}_cpu\" not implemented for '{torch_name(aval.dtype)}'")
     return _pointwise(op, avals, params)
 
 

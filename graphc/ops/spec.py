@@ -69,7 +69,8 @@ class Op:
     name      as in PyTorch where PyTorch has it
     args      names of the array arguments; a name "*xs" takes the rest
     params    keyword parameters with their defaults
-    impl      the kernel: a name that NumPy and jax.numpy share ("special.erf": SciPy's and JAX's), or `f(xp, *arrays, **params)`
+    impl      the kernel: a name that NumPy and jax.numpy share ("special.erf": SciPy's and JAX's),
+              or `f(xp, *arrays, **params)`
     numpy     the NumPy kernel, where it is not `impl`: a name or `f(*arrays, **params)`
     rule      shape-and-dtype rule
     vjp       gradient rule of each differentiable argument, in the op language
@@ -84,9 +85,28 @@ class Op:
     """
 
     __slots__ = (
-        "args", "check", "commutative", "doc", "domain", "flops", "impl", "impure", "kernel", "kinks", "label", "name", "numpy", "params",
-        "ref", "rule", "samples", "traits", "variadic", "view", "vjp",
-    )  # fmt: skip
+        "args",
+        "check",
+        "commutative",
+        "doc",
+        "domain",
+        "flops",
+        "impl",
+        "impure",
+        "kernel",
+        "kinks",
+        "label",
+        "name",
+        "numpy",
+        "params",
+        "ref",
+        "rule",
+        "samples",
+        "traits",
+        "variadic",
+        "view",
+        "vjp",
+    )
 
     def __init__(
         self,
@@ -169,7 +189,7 @@ class Op:
 
 
 class Check(NamedTuple):
-    """A run-time validity test. `ok(xp, *arrays, **params)` is a boolean scalar; when it is false, `error(message)` is raised."""
+    """A run-time validity test: unless `ok(xp, *arrays, **params)`, a boolean scalar, `error(message)` is raised."""
 
     ok: Callable[..., Any]
     error: type[Exception]

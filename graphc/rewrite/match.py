@@ -73,5 +73,3 @@ def _is_number(symbol: Symbol, number: float) -> bool:
     if value is None or isinstance(value, (bool, complex)):
         return False
     return value == number and math.copysign(1, value) == math.copysign(1, number)
-
-

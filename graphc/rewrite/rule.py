@@ -1,4 +1,4 @@
-"""A rewrite rule is an equation: two expressions in the op language, and a licence that says in what sense they are equal."""
+"""A rewrite rule is an equation: two expressions in the op language, and a licence for how far they agree."""
 
 from __future__ import annotations
 
@@ -115,6 +115,14 @@ class RewriteRule:
 
     def __repr__(self) -> str:
         return f"<rule {self.name}, {self.licence.name}>"
+
+
+def number(x: Any) -> Any:
+    """The value of a Symbol that a variable declared in `numbers` is bound to."""
+    value = scalar_value(x)
+    if value is None:
+        raise RuleError(f"{x} is not known to hold one number")
+    return value
 
 
 def scalar_value(x: Any) -> float | int | bool | complex | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +51,15 @@ def _where_clamp(rng: np.random.Generator) -> tuple[Any, ...]:
 
 def _reductions(rng: np.random.Generator) -> tuple[Any, ...]:
     def fn(x: Any) -> Any:
-        return x.sum(0), x.mean(), x.prod(1), x.amax(0), x.logsumexp(1), x.cumsum(0), (x - x.mean(0, keepdim=True)).norm()
+        return (
+            x.sum(0),
+            x.mean(),
+            x.prod(1),
+            x.amax(0),
+            x.logsumexp(1),
+            x.cumsum(0),
+            (x - x.mean(0, keepdim=True)).norm(),
+        )
 
     return fn, tensor(rng, 4, 6)
 
@@ -139,11 +147,6 @@ def test_independent_modes_have_an_opinion(rng: np.random.Generator):
     report = compare.check(fn, *args)
     for mode in ("jax.grad", "finite differences"):
         assert Verdict.IDENTICAL <= report.verdict_of(mode) <= Verdict.WITHIN_ROUNDING
-
-
-class Effect(NamedTuple):
-    fn: Callable[..., Any]
-    changed: set[str]
 
 
 def _writes(x: Any) -> Any:

@@ -147,7 +147,9 @@ def test_wrong_lowering(monkeypatch: pytest.MonkeyPatch):
     import jax.numpy as jnp
 
     monkeypatch.setitem(OVERRIDES, "cos", lambda x: jnp.sin(x + 1.5))
-    report = compare.check(lambda x: torch.sin(torch.cos(x * 2)).sum(), numbers(3), modes=["graph", "passes", "compiled"])
+    report = compare.check(
+        lambda x: torch.sin(torch.cos(x * 2)).sum(), numbers(3), modes=["graph", "passes", "compiled"]
+    )
     culprit = culprit_of(report, "compiled")
     assert (culprit.op, culprit.part) == ("cos", "lowering")
     assert is_here(culprit)

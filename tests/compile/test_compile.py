@@ -30,7 +30,7 @@ def data():
 
 
 def test_values_and_gradients_are_eagers(data):
-    w, b, x, y = data
+    w, b, x, _ = data
     fast = graphc.compile(loss)
     expected, got = loss(*data), fast(*data)
     close(got, expected)
@@ -309,7 +309,11 @@ def test_only_callables_are_compiled():
 def test_cross_entropy_and_convolution_agree():
     torch.manual_seed(0)
     model = torch.nn.Sequential(
-        torch.nn.Conv2d(1, 4, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(64, 5)
+        torch.nn.Conv2d(1, 4, 3, padding=1),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(64, 5),
     )
     x, y = torch.randn(6, 1, 8, 8), torch.randint(0, 5, (6,))
     fast = graphc.compile(lambda x, y: F.cross_entropy(model(x), y))

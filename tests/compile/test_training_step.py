@@ -135,7 +135,7 @@ def test_values_read_between_steps_stay_what_they_were():
 
 
 def test_a_bad_label_raises_and_changes_nothing():
-    model, opt, step = make("adam")
+    model, _, step = make("adam")
     fast = graphc.compile(step)
     (x, y), (x2, y2) = batches(2)
     fast(x, y)

@@ -1,4 +1,4 @@
-"""Every rule of the tables, derived from its declaration: it fires, it is sound at its licence, it is done in one go."""
+"""Every rule of the tables, by its declaration: it fires, is sound at its licence, and is done in one go."""
 
 from __future__ import annotations
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from graphc.ops.samples import Bools, Full
-from graphc.rewrite import EXACT, REASSOCIATES, scalar_value
+from graphc.rewrite import EXACT, REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
 
 
 def _has_exact_reciprocal(x, c) -> bool:
     # a power of two, such that 1/c is a normal number in the narrowest dtype too
-    value = scalar_value(c)
+    value = number(c)
     return isinstance(value, float) and 2.0**-14 <= abs(value) <= 2.0**14 and abs(math.frexp(value)[0]) == 0.5
 
 
@@ -47,16 +47,16 @@ RULES = (
     R("where_same", EXACT, lambda F, c, x: F.where(c, x, x), lambda F, c, x: x, example={"c": Bools((3, 4))}),
     R("where_not", EXACT, lambda F, c, x, y: F.where(F.logical_not(c), x, y), lambda F, c, x, y: F.where(c, y, x),
       example={"c": Bools((3, 4))}),
-    R("div_power_of_two", EXACT, lambda F, x, c: x / c, lambda F, x, c: x * (1.0 / scalar_value(c)),
+    R("div_power_of_two", EXACT, lambda F, x, c: x / c, lambda F, x, c: x * (1.0 / number(c)),
       numbers="c", when=_has_exact_reciprocal, example={"c": Full((), 4.0)}),
     # a number needs no array: the other operand gives the shape
-    R("mul_full", EXACT, lambda F, x, c: x * c, lambda F, x, c: x * scalar_value(c), numbers="c",
+    R("mul_full", EXACT, lambda F, x, c: x * c, lambda F, x, c: x * number(c), numbers="c",
       when=_spread_out, example={"c": Full((3, 4), 1.7)}),
-    R("add_full", EXACT, lambda F, x, c: x + c, lambda F, x, c: x + scalar_value(c), numbers="c",
+    R("add_full", EXACT, lambda F, x, c: x + c, lambda F, x, c: x + number(c), numbers="c",
       when=_spread_out, example={"c": Full((3, 4), 1.7)}),
     # the same real number, rounded in another place
     R("mul_mul_constants", REASSOCIATES, lambda F, x, c, d: (x * c) * d,
-      lambda F, x, c, d: x * (scalar_value(c) * scalar_value(d)), numbers="c d", when=_floating,
+      lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=_floating,
       example={"c": Full((), 1.5), "d": Full((), 0.7)}),
     R("mul_reciprocal", REASSOCIATES, lambda F, x, y: x * F.reciprocal(y), lambda F, x, y: x / y),
     R("neg_sub", REASSOCIATES, lambda F, x, y: F.neg(x - y), lambda F, x, y: y - x),  # differs where x = y: -0.0

@@ -4,32 +4,80 @@ from __future__ import annotations
 
 from graphc.ops.dtypes import FLOAT64
 from graphc.ops.samples import Floats, Full
-from graphc.rewrite import EXACT, scalar_value
+from graphc.rewrite import EXACT, number
 from graphc.rewrite import RewriteRule as R
 
 _CUBE = Floats((2, 3, 4))
 
 RULES = (
-    R("permute_permute", EXACT, lambda F, x, p, q: F.permute(F.permute(x, dims=p), dims=q),
-      lambda F, x, p, q: F.permute(x, dims=tuple(p[i] for i in q)),
-      example={"x": _CUBE, "p": (1, 2, 0), "q": (0, 2, 1)}),
-    R("permute_identity", EXACT, lambda F, x, p: F.permute(x, dims=p), lambda F, x, p: x,
-      when=lambda x, p: p == tuple(range(len(p))), example={"x": _CUBE, "p": (0, 1, 2)}),
-    R("reshape_reshape", EXACT, lambda F, x, s, t: F.reshape(F.reshape(x, shape=s), shape=t),
-      lambda F, x, s, t: F.reshape(x, shape=t), example={"s": (2, 6), "t": (12,)}),
-    R("reshape_same", EXACT, lambda F, x, s: F.reshape(x, shape=s), lambda F, x, s: x,
-      when=lambda x, s: x.shape == s, example={"s": (3, 4)}),
-    R("broadcast_same", EXACT, lambda F, x, s: F.broadcast_to(x, shape=s), lambda F, x, s: x,
-      when=lambda x, s: x.shape == s, example={"s": (3, 4)}),
-    R("broadcast_broadcast", EXACT, lambda F, x, s, t: F.broadcast_to(F.broadcast_to(x, shape=s), shape=t),
-      lambda F, x, s, t: F.broadcast_to(x, shape=t), example={"x": Floats((4,)), "s": (3, 4), "t": (2, 3, 4)}),
-    R("broadcast_constant", EXACT, lambda F, c, s: F.broadcast_to(c, shape=s),
-      lambda F, c, s: F.full(shape=s, value=scalar_value(c), dtype=c.dtype),
-      numbers="c", example={"c": Full((), 2.5), "s": (3, 4)}),
-    R("cast_same", EXACT, lambda F, x, d: F.cast(x, dtype=d), lambda F, x, d: x,
-      when=lambda x, d: x.dtype == d, example={"d": FLOAT64}),
+    R(
+        "permute_permute",
+        EXACT,
+        lambda F, x, p, q: F.permute(F.permute(x, dims=p), dims=q),
+        lambda F, x, p, q: F.permute(x, dims=tuple(p[i] for i in q)),
+        example={"x": _CUBE, "p": (1, 2, 0), "q": (0, 2, 1)},
+    ),
+    R(
+        "permute_identity",
+        EXACT,
+        lambda F, x, p: F.permute(x, dims=p),
+        lambda F, x, p: x,
+        when=lambda x, p: p == tuple(range(len(p))),
+        example={"x": _CUBE, "p": (0, 1, 2)},
+    ),
+    R(
+        "reshape_reshape",
+        EXACT,
+        lambda F, x, s, t: F.reshape(F.reshape(x, shape=s), shape=t),
+        lambda F, x, s, t: F.reshape(x, shape=t),
+        example={"s": (2, 6), "t": (12,)},
+    ),
+    R(
+        "reshape_same",
+        EXACT,
+        lambda F, x, s: F.reshape(x, shape=s),
+        lambda F, x, s: x,
+        when=lambda x, s: x.shape == s,
+        example={"s": (3, 4)},
+    ),
+    R(
+        "broadcast_same",
+        EXACT,
+        lambda F, x, s: F.broadcast_to(x, shape=s),
+        lambda F, x, s: x,
+        when=lambda x, s: x.shape == s,
+        example={"s": (3, 4)},
+    ),
+    R(
+        "broadcast_broadcast",
+        EXACT,
+        lambda F, x, s, t: F.broadcast_to(F.broadcast_to(x, shape=s), shape=t),
+        lambda F, x, s, t: F.broadcast_to(x, shape=t),
+        example={"x": Floats((4,)), "s": (3, 4), "t": (2, 3, 4)},
+    ),
+    R(
+        "broadcast_constant",
+        EXACT,
+        lambda F, c, s: F.broadcast_to(c, shape=s),
+        lambda F, c, s: F.full(shape=s, value=number(c), dtype=c.dtype),
+        numbers="c",
+        example={"c": Full((), 2.5), "s": (3, 4)},
+    ),
+    R(
+        "cast_same",
+        EXACT,
+        lambda F, x, d: F.cast(x, dtype=d),
+        lambda F, x, d: x,
+        when=lambda x, d: x.dtype == d,
+        example={"d": FLOAT64},
+    ),
     R("flip_flip", EXACT, lambda F, x, a: F.flip(F.flip(x, axis=a), axis=a), lambda F, x, a: x, example={"a": (0,)}),
     R("stop_stop", EXACT, lambda F, x: F.stop_gradient(F.stop_gradient(x)), lambda F, x: F.stop_gradient(x)),
-    R("matmul_of_transposes", EXACT, lambda F, x, y: F.permute(F.permute(x, dims=(1, 0)) @ F.permute(y, dims=(1, 0)), dims=(1, 0)),
-      lambda F, x, y: y @ x, example={"x": Floats((3, 4)), "y": Floats((5, 3))}),
-)  # fmt: skip
+    R(
+        "matmul_of_transposes",
+        EXACT,
+        lambda F, x, y: F.permute(F.permute(x, dims=(1, 0)) @ F.permute(y, dims=(1, 0)), dims=(1, 0)),
+        lambda F, x, y: y @ x,
+        example={"x": Floats((3, 4)), "y": Floats((5, 3))},
+    ),
+)

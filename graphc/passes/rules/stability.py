@@ -14,8 +14,18 @@ RULES = (
     R("softplus", REASSOCIATES, lambda F, x: F.log1p(F.exp(x)), lambda F, x: F.softplus(x)),  # exp overflows
     R("log_sigmoid", REASSOCIATES, lambda F, x: F.log(F.sigmoid(x)), lambda F, x: F.neg(F.softplus(F.neg(x)))),
     R("one_minus_sigmoid", REASSOCIATES, lambda F, x: 1 - F.sigmoid(x), lambda F, x: F.sigmoid(F.neg(x))),
-    R("log_softmax", REASSOCIATES, lambda F, x, a: F.log(F.softmax(x, axis=a)), lambda F, x, a: F.log_softmax(x, axis=a),
-      example={"a": 1}),
-    R("logsumexp", REASSOCIATES, lambda F, x, a, k: F.log(F.sum(F.exp(x), axis=a, keepdims=k)),
-      lambda F, x, a, k: F.logsumexp(x, axis=a, keepdims=k), example={"a": (1,), "k": False}),
-)  # fmt: skip
+    R(
+        "log_softmax",
+        REASSOCIATES,
+        lambda F, x, a: F.log(F.softmax(x, axis=a)),
+        lambda F, x, a: F.log_softmax(x, axis=a),
+        example={"a": 1},
+    ),
+    R(
+        "logsumexp",
+        REASSOCIATES,
+        lambda F, x, a, k: F.log(F.sum(F.exp(x), axis=a, keepdims=k)),
+        lambda F, x, a, k: F.logsumexp(x, axis=a, keepdims=k),
+        example={"a": (1,), "k": False},
+    ),
+)

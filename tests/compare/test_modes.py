@@ -1,0 +1,78 @@
+"""Modes can be added; every op of the registry means the same in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import compare
+import eager as torch
+from compare import modes as registry
+from compare.case import Case
+from compare.localize import Culprit
+from compare.operations import check_op, check_ops, samples_of
+from compare.outcome import Outcome
+from compare.tolerance import Verdict
+from graphc.ops import OPS
+from graphc.ops.dtypes import FLOAT32
+
+
+class Doubling:
+    """A mode that gives twice what eager gives."""
+
+    name, wide, repeats = "doubling", False, False
+
+    def run(self, case: Case) -> Outcome:
+        return case.observe(lambda *args, **kwargs: case.fn(*args, **kwargs) * 2)
+
+    def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
+        return Culprit("doubling", where="here")
+
+
+@pytest.fixture
+def doubling() -> Iterator[None]:
+    compare.register_mode(Doubling())
+    yield
+    del registry._modes["doubling"]
+
+
+def test_registered_mode_is_run_and_judged(doubling: None):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    report = compare.check(torch.tanh, x)
+    assert [(f.mode, f.what) for f in report.bugs] == [("doubling", "result"), ("doubling", "gradient of input")]
+    assert "first parts at the doubling (here)" in str(report)
+
+
+def test_passes_stand_for_one_mode_each():
+    names = [m.name for m in registry.modes_named(["passes"])]
+    assert names[0] == "pass 1: dead code"
+    assert len(names) == len(set(names))
+
+
+# one op of each kind; `python -m compare ops` runs them all
+@pytest.mark.parametrize(
+    "name", ["mul", "exp2", "where", "index", "matmul", "softmax", "cat", "conv2d", "argmax", "full"]
+)
+def test_op_means_the_same_in_every_mode(name: str):
+    report = check_ops([name])
+    assert report.ok, str(report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(OPS))
+def test_every_op_means_the_same_compiled(name: str):
+    for sample in samples_of(OPS[name]):
+        report = check_op(OPS[name], sample, ["graph", "compiled"], 0, FLOAT32)
+        assert report.ok, str(report)
+
+
+def test_ops_report_names_the_worst_of_an_op(monkeypatch: pytest.MonkeyPatch):
+    def check_op_with_bug(op: Any, sample: Any, *rest: Any) -> Any:
+        return compare.check(lambda x: x * x.sum().item(), torch.tensor([1.0]), modes=["graph"])
+
+    monkeypatch.setattr("compare.operations.check_op", check_op_with_bug)
+    report = check_ops(["tanh"])
+    assert not report.ok
+    assert report.rows()["tanh"]["graph"] is Verdict.UNSUPPORTED
