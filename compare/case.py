@@ -23,7 +23,7 @@ from graphc.compiled import compile
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval, aval_of
 from graphc.passes import optimize
-from graphc.passes.pipeline import Pass, pipeline
+from graphc.passes.pipeline import Pass, default_passes
 
 
 class Input(NamedTuple):
@@ -274,7 +274,7 @@ class Case:
     def stages(self) -> list[Stage]:
         """`joint.graph` after each pass of the pipeline."""
         found: list[Stage] = []
-        passes = dict(enumerate(pipeline()))
+        passes = dict(enumerate(default_passes()))
         before = self.joint.graph
 
         def record(name: str, graph: Graph) -> None:

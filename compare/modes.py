@@ -17,7 +17,7 @@ from compare.outcome import Outcome
 from compare.tolerance import same_bits
 from graphc.capture import History
 from graphc.ops.aval import Aval
-from graphc.passes.pipeline import pipeline
+from graphc.passes.pipeline import default_passes
 
 NOT_CAPTURED = "the program was not captured"
 
@@ -213,7 +213,7 @@ def register_mode(mode: Mode) -> Mode:
 
 def modes_named(names: Sequence[str] | None) -> list[Mode]:
     """The registered modes of these names, or all. "passes" stands for one mode a pass. Raises ValueError."""
-    after_each = [GraphMode(k, name) for k, (name, _) in enumerate(pipeline(), 1)]
+    after_each = [GraphMode(k, name) for k, (name, _) in enumerate(default_passes(), 1)]
     table: dict[str, Sequence[Mode]] = {}
     for name, modes in _modes.items():
         table[name] = modes

@@ -148,16 +148,17 @@ class Writer:
         `full` are the names that have the result's shape; with `reuse`, a temporary that is used up gives its memory
         to the next ufunc of that shape.
         """
-        order: list[tuple[str, Term, tuple[Any, ...]]] = []
+        order: list[tuple[str, Term, tuple[str, ...]]] = []
         numbered: dict[Any, str] = {}
 
         def visit(t: Term) -> str:
             if t.op is None:
                 return t.name or self.constant(t.constant)
-            key = (t.op, *(visit(x) for x in t.operands))
+            uses = tuple(visit(x) for x in t.operands)
+            key = (t.op, uses)
             if key not in numbered:
                 numbered[key] = f"t{len(numbered)}"
-                order.append((numbered[key], t, key[1:]))
+                order.append((numbered[key], t, uses))
             return numbered[key]
 
         result = visit(term)

@@ -45,6 +45,7 @@ class Interpreter(Protocol):
 
     def gradients(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> list[Any]:
         """The gradient of each of `inputs`, or None; the graph may be used again if `keep`."""
+        ...
 
     def random(self, draw: Callable[[], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """A tensor of random numbers, drawn anew by `draw` each time the program runs."""

@@ -13,7 +13,7 @@ import numpy as np
 from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Parameter, Tensor
 from graphc.capture import Guard, Program, capture
-from graphc.capture.environment import scalar_guards
+from graphc.capture.environment import guards_of
 from graphc.run import Runner
 
 LARGEST = 64  # signatures kept for one function; the oldest goes first
@@ -88,7 +88,7 @@ class Compiled:
         with self._lock:
             start = time.perf_counter()
             program = capture(self._fn, args, kwargs)
-            guards = (*program.guards, *scalar_guards(self._fn))
+            guards = (*program.guards, *guards_of(self._fn))
             entry = _Entry(program, guards, Runner(program, tensors, self._device, self._strict))
             entry.seconds = time.perf_counter() - start
             entry.reason = self._reason(signature)
@@ -126,7 +126,7 @@ class Compiled:
 
     def explain(self) -> str:
         """Every program: its signature, why it was made, its size, and the time that tracing and passes took."""
-        lines = [f"{self.__name__}: {sum(map(len, self._entries.values()))} programs"]
+        lines = [f"{self.__name__}: {_plural(sum(map(len, self._entries.values())), 'program')}"]
         for entries in self._entries.values():
             for entry in entries:
                 graph = entry.runner.forward.graph
@@ -139,6 +139,10 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 @final

@@ -96,8 +96,10 @@ def basic_form(index: Any) -> tuple[Any, ...]:
 def lone_array(index: Any) -> np.ndarray | None:
     """The array of an index that is one integer or bool tensor with dims; NumPy means the same by it. Else None."""
     array = index._d if isinstance(index, Tensor) else None
-    usable = array.__class__ is np.ndarray and array.ndim and array.dtype in (INT64, BOOL)
-    return array if usable else None
+    if array.__class__ is not np.ndarray:
+        return None
+    assert array is not None
+    return array if array.ndim and array.dtype in (INT64, BOOL) else None
 
 
 def take(x: Tensor, found: Index) -> Tensor:

@@ -20,7 +20,7 @@ def pair(x: Any, name: str = "") -> Pair:
         return x, x
     values = tuple(int(v) for v in x)
     if len(values) == 1:
-        return values * 2
+        return values[0], values[0]
     if len(values) != 2:
         raise RuntimeError(f"{name}: expected an int or a tuple of two ints, but got {values}")
     return values  # type: ignore[return-value]

@@ -22,6 +22,15 @@ def _shown(code: CodeType) -> str | None:
     return path if relative.startswith("..") else relative
 
 
+def is_user_code(code: CodeType) -> bool:
+    """Whether `code` is neither eager's nor graphc's."""
+    try:
+        return _is_user[code] is not None
+    except KeyError:
+        shown = _is_user[code] = _shown(code)
+        return shown is not None
+
+
 def user_line() -> str:
     """The innermost frame outside eager and graphc, as "model.py:12"; relative to the working directory if inside."""
     frame = sys._getframe(1)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from eager.state import interpreting
 from eager.tensor import Tensor
 from graphc import errors
+from graphc.capture.environment import tensor_names
 from graphc.capture.tracer import Effect, Guard, History, Source, Tracer
 from graphc.capture.tree import map_tensors
 from graphc.ir import Graph
@@ -65,7 +66,8 @@ def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
 @without_collector
 def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
     """Run `fn` under a tracer; everything there is to know about it, as a Program."""
-    tracer = Tracer(_Names(fn))
+    names_of_tensors = tensor_names(fn)
+    tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)))
     count = 0
 
     def stand_in(tensor: Tensor, path: str) -> Tensor:
@@ -111,48 +113,3 @@ def _parameter_names(fn: Callable[..., Any], count: int) -> Iterator[str]:
             rest = [(k, p.name) for k, p in enumerate(parameters) if p.kind is inspect.Parameter.VAR_POSITIONAL]
             first, name = rest[0] if rest else (0, "arg")
             yield f"{name}_{i - first}"
-
-
-class _Names:
-    """Names for captured tensors: the variable, or the module's attribute path, by which the function knows them."""
-
-    def __init__(self, fn: Callable[..., Any]):
-        self._fn = fn
-        self._names: dict[int, str] | None = None
-
-    def __call__(self, tensor: Tensor) -> str | None:
-        if self._names is None:
-            self._names = {}
-            for name, value in _visible(self._fn):
-                self._add(name, value)
-        return self._names.get(id(tensor))
-
-    def _add(self, name: str, value: Any) -> None:
-        assert self._names is not None
-        if isinstance(value, Tensor):
-            self._names.setdefault(id(value), name)
-        elif hasattr(value, "named_parameters"):
-            for member in (value.named_parameters(), value.named_buffers()):
-                for path, tensor in member:
-                    self._names.setdefault(id(tensor), f"{name}.{path}" if name else path)
-        elif isinstance(value, (list, tuple)):
-            for i, item in enumerate(value):
-                if isinstance(item, Tensor):
-                    self._add(f"{name}.{i}", item)
-
-
-def _visible(fn: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """The variables that `fn` can see: its own object, closure cells, and the globals it names."""
-    yield "", getattr(fn, "__self__", fn)
-    function = inspect.unwrap(getattr(fn, "__func__", fn))
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:
-            continue  # a variable that is not assigned yet
-    for name in code.co_names:
-        if name in function.__globals__:
-            yield name, function.__globals__[name]

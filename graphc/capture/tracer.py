@@ -175,7 +175,8 @@ class Tracer:
 
     def _constant(self, array: np.ndarray) -> Symbol:
         if array.size > INLINE:
-            first = array.flat[0]
+            flat: Any = array.reshape(-1)
+            first = flat[0]
             if (array == first).all() and not (first == 0 and np.signbit(array).any()):
                 params = {"shape": array.shape, "value": first.item(), "dtype": array.dtype}
                 return self.builder.emit(_FULL, (), params)

@@ -50,8 +50,8 @@ def _matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
             f"but got: [{flat}, {y[-2]}]."
         )
     rows = size_of(x[:-1])
-    y2 = y if len(y) == 2 else (y[0], 1)
-    return f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {y2[0]}x{y2[1]})"
+    inner, columns = (*y, 1)[:2]
+    return f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {inner}x{columns})"
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

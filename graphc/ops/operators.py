@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # dunder -> op; the reflected form swaps the operands
 BINARY = {
@@ -32,6 +32,12 @@ class OperatorMixin:
 
     def _apply(self, name: str, *operands: Any) -> Any:
         raise NotImplementedError
+
+    if TYPE_CHECKING:  # what _install adds, as far as our own code uses it
+
+        def __add__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
 
 
 def _install() -> None:

@@ -86,10 +86,10 @@ def _prod_vjp(F, g, input, input_shape, axis, keepdims):
     return spread(F, g, input_shape, axis, keepdims) * others
 
 
-def _extremum_vjp(F, g, r, input, input_shape, axis, keepdims):
+def _extremum_vjp(F, g, r, input, input_shape, input_dtype, axis, keepdims):
     # ties share the gradient evenly, as PyTorch's amax and amin do
     hit = input == spread(F, r, input_shape, axis, keepdims)
-    share = g / F.sum(hit, axis=axis, keepdims=keepdims)
+    share = g / F.cast(F.sum(hit, axis=axis, keepdims=keepdims), dtype=input_dtype)
     return F.where(hit, spread(F, share, input_shape, axis, keepdims), 0)
 
 

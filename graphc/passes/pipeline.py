@@ -50,7 +50,7 @@ def rules_for(licence: Licence) -> list[RewriteRule]:
     return [rule for rule in ALL if rule.licence <= licence]
 
 
-def pipeline(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
+def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
     """The passes, in order."""
     return (
         ("dead code", eliminate_dead_code),
@@ -73,7 +73,7 @@ def optimize(
     """An equivalent graph that costs no more.
 
     strict      apply only rules that give the same bits (licence EXACT)
-    passes      another list of (name, pass); by default `pipeline()`
+    passes      another list of (name, pass); by default `default_passes()`
     after_each  called with the name of each pass and its result (the harness compares values there)
 
     >>> import eager as torch, graphc
@@ -85,7 +85,7 @@ def optimize(
         return v6
     <BLANKLINE>
     """
-    for name, run in pipeline(EXACT if strict else REASSOCIATES) if passes is None else passes:
+    for name, run in default_passes(EXACT if strict else REASSOCIATES) if passes is None else passes:
         before = graph
         graph = run(graph)
         if len(graph.history) == len(before.history) and graph is not before:

@@ -13,7 +13,6 @@ from graphc.rewrite.cost import node_cost
 from graphc.rewrite.match import Bindings, match
 from graphc.rewrite.rule import Pattern, RewriteRule, Var
 
-CHAIN = 16  # how often one place may be rewritten in a row
 DEPTH = 3  # how many operations deep a rule looks below its root
 
 
@@ -92,10 +91,16 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
         if where is not None and id not in where:
             continue
         at = id
-        for _ in range(CHAIN):
-            candidates = rules.candidates(nodes[at], nodes)
-            replaced = _apply_first(builder, at, candidates, uses, firings) if candidates else None
+        forms: set[Any] = set()  # what this place has been, so that x - y -> y - x does not go round
+        while candidates := rules.candidates(nodes[at], nodes):
+            forms.add(nodes[at].key(nodes[at].inputs))
+            mark, fired = builder.next_id, len(firings)
+            replaced = _apply_first(builder, at, candidates, uses, firings)
             if replaced is None:
+                break
+            if nodes[replaced].key(nodes[replaced].inputs) in forms:
+                builder.rollback(mark)
+                del firings[fired:]
                 break
             at = replaced
         if at != id:

@@ -132,10 +132,10 @@ def _drops_scaling(graph: Graph) -> Graph:
 
 
 def test_wrong_pass(monkeypatch: pytest.MonkeyPatch):
-    sound = pipeline_module.pipeline()
+    sound = pipeline_module.default_passes()
     broken = (*sound[:2], ("planted pass", _drops_scaling), *sound[2:])
-    monkeypatch.setattr("compare.modes.pipeline", lambda: broken)
-    monkeypatch.setattr("compare.case.pipeline", lambda: broken)
+    monkeypatch.setattr("compare.modes.default_passes", lambda: broken)
+    monkeypatch.setattr("compare.case.default_passes", lambda: broken)
     report = compare.check(lambda x: torch.exp(x) * 3.0, numbers(3), modes=["passes"])
     culprit = culprit_of(report, "pass 3: planted pass")
     assert (culprit.part, culprit.pass_name, culprit.op) == ("pass", "planted pass", "positive")

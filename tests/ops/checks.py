@@ -141,6 +141,17 @@ def check_gradient(op: Op, arrays: Arrays, params: Params, rng: np.random.Genera
         )
 
 
+def check_gradient_dtype(op: Op, arrays: Arrays, params: Params) -> None:
+    """Every gradient has the dtype of its operand: a rule that lets NumPy promote it would widen what follows."""
+    operands = promoted(op, arrays)
+    result = evaluate(op, operands, params)
+    for index in differentiable_operands(op, operands):
+        d = np.asarray(gradient(op, index, np.ones_like(result), operands, params))
+        assert d.dtype == operands[index].dtype, (
+            f"{op.name}: gradient of '{op.arg_of(index)}' is {d.dtype}, the operand {operands[index].dtype}"
+        )
+
+
 def check_kink(op: Op, kink: Kink) -> None:
     """The gradient rules give the declared subgradients where the derivative jumps."""
     arrays = [np.array(x) for x in kink.at]

@@ -93,3 +93,8 @@ def test_idempotent_at_special_values(op: Op):
 def test_every_op_has_cases_and_a_reference(op: Op):
     assert list(cases_of(op))
     assert callable(checks.reference_of(op))
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_gradient_has_the_operands_dtype(case: Case, rng: np.random.Generator):
+    checks.check_gradient_dtype(case.op, case.arrays(rng, FLOAT32), case.sample.params)
