@@ -90,9 +90,8 @@ def backward(
                 target._g = g if old is None else old + g
         return
     heap: list[tape.Node] = []
-    for output, g in zip(outputs, cotangents, strict=True):
-        tape.give(output._n, g._array(), heap)
-    del cotangents, g
+    while cotangents:  # taken out one by one: a leaf may take over a gradient that nobody else holds
+        tape.give(outputs[len(cotangents) - 1]._n, cotangents.pop()._array(), heap)
     tape.run(heap, keep)
 
 

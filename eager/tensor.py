@@ -8,7 +8,7 @@ The operators and most methods are installed by `eager.install` from the op regi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,6 +59,10 @@ class Tensor:
     _d: Any
     _n: Any
     _g: Any
+
+    if TYPE_CHECKING:  # what eager.install adds, as far as our own code uses it
+
+        def __add__(self, other: Any) -> Tensor: ...
 
     def __init__(self, data: Any = ()):
         self._d = np.array(data, dtype=np.float32)

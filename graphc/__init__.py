@@ -20,7 +20,8 @@ _WHERE = {
     "lower": "graphc.lowering",
     "compile": "graphc.compiled",
 }
-__all__ = sorted(_WHERE)
+# pyright: reportUnsupportedDunderAll=false  (the names are loaded by __getattr__)
+__all__ = ["Graph", "Node", "compile", "explain", "gradients", "lower", "optimize", "trace"]
 
 
 def __getattr__(name: str) -> Any:

@@ -175,10 +175,9 @@ class Tracer:
 
     def _constant(self, array: np.ndarray) -> Symbol:
         if array.size > INLINE:
-            flat: Any = array.reshape(-1)
-            first = flat[0]
+            first = array.reshape(-1)[0].item()
             if (array == first).all() and not (first == 0 and np.signbit(array).any()):
-                params = {"shape": array.shape, "value": first.item(), "dtype": array.dtype}
+                params = {"shape": array.shape, "value": first, "dtype": array.dtype}
                 return self.builder.emit(_FULL, (), params)
         return self.builder.constant(array)
 
