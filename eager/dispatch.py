@@ -15,7 +15,7 @@ import numpy as np
 from eager import tape
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
@@ -47,15 +47,25 @@ def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -
 def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     """Interpret the declaration of `op` without shortcuts; record it if a gradient may be wanted."""
     params = with_defaults(op, params)
-    tensors = promote(op, operands)
-    arrays = [t._array() for t in tensors]
-    op.rule.infer(op, [aval_of(a) for a in arrays], params)
+    try:
+        tensors = promote(op, operands)
+        arrays = [t._array() for t in tensors]
+        op.rule.infer(op, [aval_of(a) for a in arrays], params)
+    except Exception as error:
+        error.add_note(f"in {call_text(op, operands)}")
+        raise
     if op.check is not None and not op.check.ok(np, *arrays, **params):
         raise op.check.error(op.check.message)
     result = Tensor._wrap(run_kernel(op, arrays, params))
     if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
         record(op, tensors, params, result)
     return result
+
+
+def call_text(op: Op, operands: Sequence[Any]) -> str:
+    """A call as error notes show it: matmul(f32[2,3], f32[4,5])."""
+    shown = [str(Aval(tuple(x._d.shape), x._dtype())) if isinstance(x, Tensor) else repr(x) for x in operands]
+    return f"{op.name}({', '.join(shown)})"
 
 
 def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:

@@ -20,7 +20,8 @@ _WHERE = {
     "lower": "graphc.lowering",
     "compile": "graphc.compiled",
 }
-# pyright: reportUnsupportedDunderAll=false  (the names are loaded by __getattr__)
+# The names are loaded by __getattr__.
+# pyright: reportUnsupportedDunderAll=false
 __all__ = ["Graph", "Node", "compile", "explain", "gradients", "lower", "optimize", "trace"]
 
 

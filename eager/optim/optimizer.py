@@ -90,12 +90,23 @@ class Optimizer(ABC):
             with enable_grad():
                 loss = closure()
         interpreter = state.current_interpreter()
+        if interpreter is not None:
+            self._guard(interpreter)
         with no_grad():
             for group in self.param_groups:
-                if interpreter is not None:
-                    interpreter.guard(lambda group=group: settings(group), settings(group))
                 self._update(group)
         return loss
+
+    def _guard(self, interpreter: Any) -> None:
+        """Tell the trace what the step depends on besides tensors: the groups, their settings, and the state in use."""
+        in_use = self.state
+        interpreter.guard(lambda: self.state is in_use, True)  # load_state_dict makes another
+        interpreter.guard(self._sizes, self._sizes())
+        for group in self.param_groups:
+            interpreter.guard(lambda group=group: settings(group), settings(group))
+
+    def _sizes(self) -> list[int]:
+        return [len(group["params"]) for group in self.param_groups]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters: to None, or to zeros."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager import tape
+from eager.dispatch import call_text
 from eager.state import grad_enabled
 from eager.tensor import Tensor
 from graphc import errors
@@ -216,7 +217,11 @@ class Tracer:
                     f"{op.name}(): argument '{op.arg_of(i)}' (position {i + 1}) must be Tensor, not {type(x).__name__}"
                 )
         before = builder.next_id
-        result = builder.apply(op, symbols, params)
+        try:
+            result = builder.apply(op, symbols, params)
+        except Exception as error:
+            error.add_note(f"in {call_text(op, operands)} at {builder.where}")
+            raise
         requires = requires and grad_enabled() and is_inexact(result.aval.dtype)
         if requires:
             self._recorded.update(range(before, builder.next_id))  # the op, and casts of its operands

@@ -119,6 +119,16 @@ def test_errors_of_ops_are_pytorchs_and_leave_no_trace_behind():
     assert (torch.ones(2) + torch.ones(2)).tolist() == [2, 2]
 
 
+def test_errors_of_ops_name_op_operands_and_line():
+    with pytest.raises(RuntimeError) as caught:
+        graphc.trace(lambda a, b: a @ b, torch.zeros(2, 3), torch.zeros(4, 5))
+    (note,) = caught.value.__notes__
+    assert re.fullmatch(rf"in matmul\(f32\[2,3\], f32\[4,5\]\) at {HERE}", note)
+    with pytest.raises(RuntimeError) as caught:
+        torch.zeros(2, 3) + torch.zeros(4, dtype=torch.float64)
+    assert caught.value.__notes__ == ["in add(f32[2,3], f64[4])"]
+
+
 def test_user_exceptions_pass_through():
     def f(x):
         raise KeyError("mine")

@@ -173,6 +173,36 @@ def test_closure_and_global_scalars_are_guarded(monkeypatch):
     assert "3 programs" in graphc.explain(fast) and "changed from" in graphc.explain(fast)
 
 
+def test_attributes_and_containers_are_guarded():
+    class Settings:
+        scale = 1.0
+
+        def __init__(self):
+            self.offset = 1.0
+
+    settings, weights, options = Settings(), [2.0, 3.0], {"power": 2}
+    layer = torch.nn.Dropout(0.0)
+    layer.gain = 1.0
+
+    def helper(x):
+        return x * weights[0] + settings.offset
+
+    def f(x):
+        return layer(helper(x)) ** options["power"] * layer.gain
+
+    fast = graphc.compile(f)
+    x = torch.ones(2)
+    assert fast(x).tolist() == f(x).tolist() == [9, 9]
+    for change in (
+        lambda: setattr(settings, "offset", 2.0),
+        lambda: weights.__setitem__(0, 5.0),
+        lambda: options.__setitem__("power", 3),
+        lambda: setattr(layer, "gain", 10.0),
+    ):
+        change()
+        assert fast(x).tolist() == f(x).tolist()
+
+
 def test_methods_and_decorators():
     class Scaler:
         def __init__(self, k):

@@ -206,3 +206,20 @@ def test_state_is_not_copied_after_the_first_step(monkeypatch):
     for x, y in rest[1:]:
         fast(x, y)
     assert not copies
+
+
+def test_a_loaded_optimizer_state_is_used():
+    data = batches(6)
+    curves = []
+    for compiled in (False, True):
+        _, opt, step = make("adam")
+        run = graphc.compile(step) if compiled else step
+        curve = [run(x, y).item() for x, y in data[:3]]
+        saved = {k: (v if k != "state" else {i: {n: t.clone() for n, t in s.items()} for i, s in v.items()})
+                 for k, v in opt.state_dict().items()}  # fmt: skip
+        curve += [run(x, y).item() for x, y in data[3:5]]
+        opt.load_state_dict(saved)
+        curve += [run(x, y).item() for x, y in data[4:]]
+        assert opt.state[next(iter(opt.state))]["step"].item() == 5
+        curves.append(curve)
+    np.testing.assert_allclose(curves[1], curves[0], rtol=1e-4)
