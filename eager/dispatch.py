@@ -32,9 +32,12 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     if interpreter is not None:
         return interpreter.apply(op, operands, params)
     if op.args and not op.variadic:
-        first = operands[op.rule.first]
-        if isinstance(first, Tensor) and first._d.dtype is FLOAT64:
-            return double_module.get(op)(*operands, **params)
+        first, last = operands[op.rule.first], operands[-1]
+        if isinstance(first, Tensor):
+            if first._d.dtype is FLOAT64:
+                return double_module.get(op)(*operands, **params)
+        elif len(operands) == 2 and isinstance(last, Tensor) and last._d.dtype is FLOAT64 and op.pointwise:
+            return double_module.reflected(op)(last, first)
     return plain(op, operands, params)
 
 

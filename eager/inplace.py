@@ -65,10 +65,13 @@ def in_place(name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, *operands: Any) -> Tensor:
         if ufunc is not None and current_interpreter() is None and (self._n is None or not grad_enabled()):
-            arrays = [_plain_operand(self, x) for x in operands]
-            if all(a is not None for a in arrays):
+            other = _plain_operand(self, operands[0]) if operands else ()
+            if other is not None:
                 array = self._writable()
-                ufunc(array, *arrays, out=array)
+                if operands:
+                    ufunc(array, other, out=array)
+                else:
+                    ufunc(array, out=array)
                 state.note_write(array)
                 return self
         check_in_place(self)

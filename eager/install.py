@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.inplace import in_place
-from eager.language import E, double, single
-from eager.state import current_interpreter
+from eager.language import E, single
 from eager.tensor import Tensor
 from graphc.ops.operators import BINARY, COMPARISON, UNARY
 from graphc.ops.spec import OPS, Op
@@ -48,14 +47,16 @@ def _install_op(op: Op) -> None:
 
 
 def _reflected(name: str) -> Callable[..., Any]:
-    op = OPS[name]
+    """`other <op> self`, generated at its first call like the rest."""
 
-    def operator(self: Tensor, other: Any) -> Any:
-        if self._d.dtype is double.dtype and current_interpreter() is None:
-            return double.reflected(op)(self, other)
-        return single.reflected(op)(self, other)
+    def first_call(self: Tensor, other: Any) -> Any:
+        real = single.reflected(OPS[name])
+        for dunder, of in BINARY.items():
+            if of == name:
+                setattr(Tensor, f"__r{dunder}__", real)
+        return real(self, other)
 
-    return operator
+    return first_call
 
 
 def _operator(name: str, dunder: str) -> Callable[..., Any]:

@@ -75,8 +75,12 @@ def _flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
 
 def swap_last(F: Any, x: Any) -> Any:
     """The matrix transpose of the last two axes."""
-    n = len(x.shape)
-    return F.permute(x, dims=(*range(n - 2), n - 1, n - 2))
+    return F.permute(x, dims=_swapped(len(x.shape)))
+
+
+@functools.cache
+def _swapped(n: int) -> tuple[int, ...]:
+    return (*range(n - 2), n - 1, n - 2)
 
 
 def _matmul_left(F, g, other, input_shape):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,10 +67,15 @@ def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
     """Undo broadcasting: sum `g` over the axes along which `shape` was repeated."""
     if g.shape == shape:
         return g
-    extra = len(g.shape) - len(shape)
-    axis = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1))
-    g = F.sum(g, axis=axis, keepdims=False)
+    g = F.sum(g, axis=_repeated_axes(g.shape, shape), keepdims=False)
     return g if g.shape == shape else F.reshape(g, shape=shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes along which an array of shape `small` was repeated to get one of shape `big`."""
+    extra = len(big) - len(small)
+    return (*range(extra), *(i + extra for i, n in enumerate(small) if n == 1 and big[i + extra] != 1))
 
 
 reshape = op(
