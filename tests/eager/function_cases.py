@@ -247,3 +247,11 @@ CASES = {
     ),
     "nll_loss": (((4, 3),), lambda t, x: t.nn.functional.nll_loss(x.log_softmax(1), t.tensor([0, 2, 1, 2]))),
 }
+for _name, _args in {
+    "relu": (), "sigmoid": (), "tanh": (), "gelu": (), "silu": (), "leaky_relu": (0.1,), "elu": (0.7,), "selu": (),
+    "softplus": (), "logsigmoid": (), "softsign": (), "tanhshrink": (), "mish": (), "hardtanh": (), "relu6": (),
+    "hardsigmoid": (), "hardswish": (), "softmin": (1,),
+}.items():  # fmt: skip
+    CASES[_name] = (((3, 4),), lambda t, x, n=_name, a=_args: getattr(t.nn.functional, n)(x, *a))
+CASES["gelu_tanh"] = (((3, 4),), lambda t, x: t.nn.functional.gelu(x, approximate="tanh"))
+CASES["softplus_beta"] = (((3, 4),), lambda t, x: t.nn.functional.softplus(x, 2.0, 1.0))

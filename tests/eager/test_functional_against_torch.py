@@ -11,16 +11,6 @@ from tests.eager.function_cases import CASES
 
 torch = pytest.importorskip("torch")
 
-# fmt: skip
-for _name, _args in {
-    "relu": (), "sigmoid": (), "tanh": (), "gelu": (), "silu": (), "leaky_relu": (0.1,), "elu": (0.7,), "selu": (),
-    "softplus": (), "logsigmoid": (), "softsign": (), "tanhshrink": (), "mish": (), "hardtanh": (), "relu6": (),
-    "hardsigmoid": (), "hardswish": (), "softmin": (1,),
-}.items():  # fmt: skip
-    CASES[_name] = (((3, 4),), lambda t, x, n=_name, a=_args: getattr(t.nn.functional, n)(x, *a))
-CASES["gelu_tanh"] = (((3, 4),), lambda t, x: t.nn.functional.gelu(x, approximate="tanh"))
-CASES["softplus_beta"] = (((3, 4),), lambda t, x: t.nn.functional.softplus(x, 2.0, 1.0))
-
 
 def run(module, function, arrays):
     tensors = [module.tensor(a, requires_grad=True) for a in arrays]
