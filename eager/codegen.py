@@ -227,6 +227,19 @@ class Module:
         self.get(op)
         return self.scope[f"r{op.name}"]
 
+    def refresh(self, op: Op) -> None:
+        """Generate `op` again after a part of its declaration was replaced; functions handed out before are renewed."""
+        old = self.generated.pop(op.name, None)
+        if old is None:
+            return
+        names = [name for name in (op.name, f"r{op.name}") if name in self.scope]
+        before = {name: self.scope[name] for name in names}
+        new = self._generate(op)
+        for name, function in before.items():
+            function.__code__ = self.scope[name].__code__
+            self.scope[name] = function
+        self.generated[op.name] = Generated(before[op.name], new.source)
+
     def _generate(self, op: Op) -> Generated:
         writer = Writer(self.dtype, self.scope)
         self.scope["op_" + op.name] = op

@@ -46,6 +46,15 @@ class TensorLanguage:
 E = TensorLanguage()
 
 
+def refresh(op: Op) -> None:
+    """Make the generated code of `op` follow its declaration, if a part of that has been replaced since.
+
+    For those who change an op while the program runs, as tests of checkers do.
+    """
+    for module in (single, double):
+        module.refresh(op)
+
+
 def source(op: Op | str, dtype: Any = None) -> str:
     """The generated NumPy source of an op's forward and backward functions, for `dtype` (float32 by default).
 

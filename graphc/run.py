@@ -14,7 +14,7 @@ from eager.language import E
 from eager.state import note_write, sequence
 from eager.tensor import Deferred, Tensor
 from graphc.capture import Argument, Captured, Draw, GradOf, History, Program
-from graphc.ir import Graph, Ref, fill, refs_of
+from graphc.ir import Graph, Ref, fill, map_refs, refs_of
 from graphc.lowering import block, lower
 from graphc.partition import split, with_effects
 from graphc.passes import optimize
@@ -60,7 +60,8 @@ class Runner:
             self.forward = lower(graph, device, donate=self._donated, restore=restore, strict=strict)
         graph = self.forward.graph
         self._result = graph.result[0]
-        self._numbered = _number_refs(self._result, itertools.count())
+        numbers = itertools.count()
+        self._numbered = map_refs(self._result, lambda _: Ref(next(numbers)))
         self._targets = [self._plan(e.target) for e in self._effects]
         self._single = isinstance(self._result, Ref)
         self._out = [(graph.nodes[id].shape, graph.nodes[id].dtype) for id in graph.outputs]
@@ -214,19 +215,6 @@ def _requires_grad(source: Any, tensors: list[Tensor]) -> bool:
     if isinstance(source, Argument):
         return tensors[source.position]._n is not None
     return isinstance(source, Captured) and source.tensor._n is not None
-
-
-def _number_refs(result: Any, numbers: Any) -> Any:
-    """`result` with its Refs numbered in order."""
-    if isinstance(result, Ref):
-        return Ref(next(numbers))
-    if isinstance(result, dict):
-        return {key: _number_refs(value, numbers) for key, value in result.items()}
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*(_number_refs(value, numbers) for value in result))
-    if isinstance(result, (tuple, list)):
-        return type(result)(_number_refs(value, numbers) for value in result)
-    return result
 
 
 def _is_ours(tensor: Tensor, arrays: list[Any], position: int) -> bool:

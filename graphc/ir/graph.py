@@ -7,7 +7,7 @@ source locations and scopes. Constants compare by bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -222,22 +222,27 @@ def refs_of(result: Any) -> list[Ref]:
     return []
 
 
+def map_refs(result: Any, fn: Callable[[Ref], Any]) -> Any:
+    """`result` with `fn(ref)` in place of each Ref."""
+    if isinstance(result, Ref):
+        return fn(result)
+    if isinstance(result, dict):
+        return {key: map_refs(value, fn) for key, value in result.items()}
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*(map_refs(value, fn) for value in result))
+    if isinstance(result, (tuple, list)):
+        return type(result)(map_refs(value, fn) for value in result)
+    return result
+
+
 def fill(result: Any, values: Mapping[int, Any]) -> Any:
     """`result` with each Ref replaced by its value."""
-    if isinstance(result, Ref):
-        return values[result.id]
-    if isinstance(result, dict):
-        return {key: fill(value, values) for key, value in result.items()}
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*(fill(value, values) for value in result))
-    if isinstance(result, (tuple, list)):
-        return type(result)(fill(value, values) for value in result)
-    return result
+    return map_refs(result, lambda ref: values[ref.id])
 
 
 def rename(result: Any, new: Mapping[int, int]) -> Any:
     """`result` with each Ref's id looked up in `new`."""
-    return fill(result, {old: Ref(id) for old, id in new.items()})
+    return map_refs(result, lambda ref: Ref(new[ref.id]))
 
 
 def _freeze(result: Any) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any, final
 
 import jax
@@ -13,11 +11,11 @@ import numpy as np
 
 from graphc.ir.graph import Graph, fill
 from graphc.lowering.source import Source, keep_on_failure
+from graphc.lowering.stages import compile_timed, is_wide, setting
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
 STRICT = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
-_WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
 
 
 @final
@@ -47,16 +45,12 @@ class Executable:
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         self._jitted = jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
         self._device = None if device is None else jax.devices(device)[0]
-        self._wide = any(node.dtype in _WIDE for node in graph.nodes.values())
+        self._wide = is_wide(graph)
         self._plain = not self._wide and self._device is None and not self._checked
         self.call = self._jitted if self._plain else self._guarded
 
     def _guarded(self, *arrays: Any) -> tuple[Any, ...]:
-        with ExitStack() as stack:
-            if self._wide:
-                stack.enter_context(jax.enable_x64(True))
-            if self._device is not None:
-                stack.enter_context(jax.default_device(self._device))
+        with setting(self._wide, self._device):
             outputs = self._jitted(*arrays)
         if not self._checked:
             return outputs
@@ -96,27 +90,14 @@ class Executable:
 
     def own(self, array: Any) -> jax.Array:
         """A copy of `array` on the device, which the program may take over."""
-        with ExitStack() as stack:
-            if self._wide:
-                stack.enter_context(jax.enable_x64(True))
+        with setting(self._wide):
             return jnp.array(array, copy=True, device=self._device)
 
     def compile(self) -> dict[str, float]:
         """Compile now. Returns the seconds it took: {"trace": ..., "lower": ..., "xla": ...}."""
-        with ExitStack() as stack:
-            if self._wide:
-                stack.enter_context(jax.enable_x64(True))
-            if self._device is not None:
-                stack.enter_context(jax.default_device(self._device))
+        with setting(self._wide, self._device):
             structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.graph.input_avals()]
-            times = [time.perf_counter()]
-            traced = self._jitted.trace(*structs)
-            times.append(time.perf_counter())
-            lowered = traced.lower()
-            times.append(time.perf_counter())
-            lowered.compile()
-            times.append(time.perf_counter())
-        return {name: b - a for name, a, b in zip(("trace", "lower", "xla"), times, times[1:], strict=False)}
+            return compile_timed(self._jitted, *structs)
 
     def __repr__(self) -> str:
         return f"<Executable of {self.graph!r}>"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any, final
 
 import jax
@@ -13,8 +11,7 @@ from jax import lax
 
 from graphc.ir.graph import Graph
 from graphc.lowering.source import jax_kernel
-
-_WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
+from graphc.lowering.stages import compile_timed, is_wide, setting
 
 
 @final
@@ -32,7 +29,7 @@ class ReverseMode:
     ):
         self.graph = graph
         self._wrt, self._seeded, self._recorded = tuple(wrt), tuple(seeded), recorded
-        self._wide = any(node.dtype in _WIDE for node in graph.nodes.values())
+        self._wide = is_wide(graph)
         self._jitted = jax.jit(self._outputs_and_gradients, keep_unused=True)
 
     def _forward(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -55,28 +52,15 @@ class ReverseMode:
         _, back, outputs = jax.vjp(seeded, *(arrays[k] for k in self._wrt), has_aux=True)
         return outputs, back(tuple(cotangents))
 
-    def _context(self) -> ExitStack:
-        stack = ExitStack()
-        if self._wide:
-            stack.enter_context(jax.enable_x64(True))
-        return stack
-
     def __call__(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(outputs, gradients) as jax.Arrays, not awaited. Run-time checks are not carried out."""
-        with self._context():
+        with setting(self._wide):
             return self._jitted(tuple(arrays), tuple(cotangents))
 
     def compile(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> Mapping[str, float]:
         """Compile for these arguments. Returns seconds: {"trace": ..., "lower": ..., "xla": ...}."""
-        with self._context():
-            times = [time.perf_counter()]
-            traced = self._jitted.trace(tuple(arrays), tuple(cotangents))
-            times.append(time.perf_counter())
-            lowered = traced.lower()
-            times.append(time.perf_counter())
-            lowered.compile()
-            times.append(time.perf_counter())
-        return {name: b - a for name, a, b in zip(("trace", "lower", "xla"), times, times[1:], strict=False)}
+        with setting(self._wide):
+            return compile_timed(self._jitted, tuple(arrays), tuple(cotangents))
 
 
 def vjp(

@@ -1,0 +1,40 @@
+"""What programs have in common in JAX: 64-bit types where they are meant, and the stages of compilation."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import jax
+import numpy as np
+
+from graphc.ir.graph import Graph
+
+_WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
+
+
+def is_wide(graph: Graph) -> bool:
+    """Whether `graph` touches a 64-bit type, which JAX narrows unless it is told not to."""
+    return any(node.dtype in _WIDE for node in graph.nodes.values())
+
+
+def setting(wide: bool, device: Any = None) -> ExitStack:
+    """The context to trace, compile and call a program in: 64-bit types on if `wide`, and a default device."""
+    stack = ExitStack()
+    if wide:
+        stack.enter_context(jax.enable_x64(True))
+    if device is not None:
+        stack.enter_context(jax.default_device(device))
+    return stack
+
+
+def compile_timed(jitted: Any, *arguments: Any) -> dict[str, float]:
+    """Compile for `arguments` now. Returns the seconds it took: {"trace": ..., "lower": ..., "xla": ...}."""
+    seconds: dict[str, float] = {}
+    stage: Any = jitted
+    for name, method, given in (("trace", "trace", arguments), ("lower", "lower", ()), ("xla", "compile", ())):
+        start = time.perf_counter()
+        stage = getattr(stage, method)(*given)
+        seconds[name] = time.perf_counter() - start
+    return seconds
