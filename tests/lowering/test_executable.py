@@ -1,0 +1,70 @@
+"""`graphc.lower`: calling, checking arguments, donation, devices, strictness, run-time checks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+
+
+def test_arrays_and_tensors_go_in_and_the_result_keeps_its_structure():
+    graph = graphc.trace(lambda x, y: {"sum": x + y, "rest": (x * y, [x, None])}, torch.zeros(3), torch.zeros(3))
+    run = graphc.lower(graph, device="cpu")
+    a = np.arange(3, dtype=np.float32)
+    for x in (a, torch.tensor(a)):
+        result = run(x, np.ones(3, np.float32))
+        np.testing.assert_array_equal(np.asarray(result["sum"]), a + 1)
+        np.testing.assert_array_equal(np.asarray(result["rest"][0]), a)
+        assert result["rest"][1][1] is None
+
+
+def test_arguments_that_do_not_fit_are_named():
+    run = graphc.lower(graphc.trace(lambda x, w: x @ w, torch.zeros(2, 3), torch.zeros(3)))
+    with pytest.raises(TypeError, match=r"takes 2 arrays \(x, w\) but 1 were given"):
+        run(np.zeros((2, 3), np.float32))
+    with pytest.raises(ValueError, match=r"argument 'w' must be f32\[3\], got float64\[3\]"):
+        run(np.zeros((2, 3), np.float32), np.zeros(3))
+
+
+def test_64_bit_types_are_real():
+    run = graphc.lower(graphc.trace(lambda x, n: (x + 1e-12, n * 3), torch.zeros(1).double(), torch.zeros(1).long()))
+    x, n = run(np.ones(1), np.array([2**40]))
+    assert np.asarray(x)[0] == 1 + 1e-12 and np.asarray(n)[0] == 3 * 2**40
+
+
+def test_strict_keeps_values_that_xla_would_simplify_away():
+    graph = graphc.trace(lambda x: (x + 1e8) - 1e8, torch.zeros(1))
+    one = np.ones(1, np.float32)
+    assert np.asarray(graphc.lower(graph, strict=True)(one))[0] == graph(one)[0] == 0
+    assert "xla" in graphc.lower(graph, strict=True).compile()
+
+
+def test_source_is_the_program():
+    run = graphc.lower(graphc.trace(lambda x: torch.tanh(x).sum(), torch.zeros(3)))
+    assert "jnp.tanh(x)" in run.source
+    assert run.source.startswith("def lambda_(x):")
+
+
+def test_donated_state_falls_back_when_a_check_fails():
+    def f(state, table, i):
+        return state + table[i].sum()
+
+    graph = graphc.trace(f, torch.zeros(2), torch.ones(4), torch.tensor([0, 3]))
+    run = graphc.lower(graph, donate=(0,), restore={0: 0})
+    state = run.own(np.array([1.0, 2.0], np.float32))
+    (state,) = run.call(state, np.ones(4, np.float32), np.array([0, 3]))
+    np.testing.assert_array_equal(np.asarray(state), [3, 4])
+    with pytest.raises(IndexError, match="index out of range") as caught:
+        run.call(state, np.ones(4, np.float32), np.array([0, 9]))
+    np.testing.assert_array_equal(np.asarray(caught.value.outputs[0]), [3, 4])
+
+
+def test_a_program_awaits_numpy_memory():
+    run = graphc.lower(graphc.trace(lambda x: x @ x, torch.zeros(400, 400)))
+    for _ in range(10):
+        x = np.ones((400, 400), np.float32)
+        result = run(x)
+        x[:] = 0
+        assert np.asarray(result)[0, 0] == 400
