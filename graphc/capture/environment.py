@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from eager.tensor import Tensor
-from graphc.capture.location import is_user_code
+from graphc.capture.location import shown_file
 from graphc.capture.tracer import Guard
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None))
@@ -36,7 +36,7 @@ def visible(fn: Callable[..., Any]) -> list[Visible]:
     while stack and len(seen) < MOST:
         function = stack.pop()
         code = getattr(_plain(function), "__code__", None)
-        if id(function) in seen or (function is not fn and (code is None or not is_user_code(code))):
+        if id(function) in seen or (function is not fn and (code is None or shown_file(code) is None)):
             continue
         seen.add(id(function))
         for variable in _variables(function):

@@ -9,11 +9,10 @@ from types import CodeType
 
 _ROOT = Path(__file__).resolve().parents[2]
 _INTERNAL = tuple(f"{_ROOT / package}{os.sep}" for package in ("eager", "graphc"))
-_is_user: dict[CodeType, str | None] = {}  # the file name to show for user code, None for ours
+_shown: dict[str, str | None] = {}  # file name -> how to show it, None for our own
 
 
-def _shown(code: CodeType) -> str | None:
-    path = code.co_filename
+def _show(path: str) -> str | None:
     if path.startswith("<generated") or os.path.abspath(path).startswith(_INTERNAL):
         return None
     if path.startswith("<"):
@@ -22,24 +21,21 @@ def _shown(code: CodeType) -> str | None:
     return path if relative.startswith("..") else relative
 
 
-def is_user_code(code: CodeType) -> bool:
-    """Whether `code` is neither eager's nor graphc's."""
+def shown_file(code: CodeType) -> str | None:
+    """The file of `code`, relative to the working directory if it is inside; None for eager's and graphc's own code."""
+    path = code.co_filename
     try:
-        return _is_user[code] is not None
+        return _shown[path]
     except KeyError:
-        shown = _is_user[code] = _shown(code)
-        return shown is not None
+        shown = _shown[path] = _show(path)
+        return shown
 
 
 def user_line() -> str:
-    """The innermost frame outside eager and graphc, as "model.py:12"; relative to the working directory if inside."""
+    """The innermost frame outside eager and graphc, as "model.py:12"."""
     frame = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        try:
-            shown = _is_user[code]
-        except KeyError:
-            shown = _is_user[code] = _shown(code)
+        shown = shown_file(frame.f_code)
         if shown is not None:
             return f"{shown}:{frame.f_lineno}"
         frame = frame.f_back

@@ -6,7 +6,9 @@ the others call `ops.<name>`, the op's shared implementation on jax.numpy, or it
 
 from __future__ import annotations
 
+import itertools
 import linecache
+import weakref
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +23,9 @@ from graphc.ir.graph import Graph, Node
 from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import Literal, Op
+
+
+_numbers = itertools.count(1)
 
 
 def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
@@ -100,10 +105,12 @@ class Source:
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """The Python function, defined from the text."""
-        filename = f"<jax program {self.graph.name} {id(self):x}>"
+        filename = f"<jax program {self.graph.name} {next(_numbers)}>"
         linecache.cache[filename] = (len(self.text), None, self.text.splitlines(keepends=True), filename)
         exec(compile(self.text, filename, "exec"), self.scope)
-        return self.scope[self.graph.name]
+        function = self.scope.pop(self.graph.name)  # not kept in its own globals: it goes when its program goes
+        weakref.finalize(function, linecache.cache.pop, filename, None)
+        return function
 
 
 def first_failure(*oks: Any) -> Any:
