@@ -33,4 +33,5 @@ clean:
 $(VENV)/.%: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	$(BIN)/python -m compileall -q graphc eager compare
 	@touch $@

@@ -24,7 +24,6 @@ from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import Literal, Op
 
-
 _numbers = itertools.count(1)
 
 
