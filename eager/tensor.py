@@ -48,7 +48,8 @@ class Deferred:
         self.numpy_dtype = dtype
 
     def force(self) -> np.ndarray:
-        return np.asarray(self.array)
+        # a copy: the tensor may be written, and shared with views, from now on; the backend's memory is read-only
+        return np.array(self.array)
 
 
 class Tensor:
@@ -208,7 +209,7 @@ class Tensor:
         state.note_write(array)
 
     def _writable(self) -> np.ndarray:
-        """The values as an ndarray that may be written: results read back from a compiled program are copied first."""
+        """The values as an ndarray that may be written; read-only memory is copied first."""
         array = self._array()
         if not array.flags.writeable:
             array = self._d = array.copy()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from typing import Any, NamedTuple, final
+from sys import getrefcount
+from typing import Any, final
 
 import numpy as np
 
@@ -18,15 +18,6 @@ from graphc.ir import Graph, Ref, fill, map_refs, refs_of
 from graphc.lowering import block, lower
 from graphc.partition import split, with_effects
 from graphc.passes import optimize
-
-
-class _Target(NamedTuple):
-    """Where an effect goes: to `tensor` (or argument number `position`), or to its `.grad`, which may be made anew."""
-
-    tensor: Tensor | None
-    position: int
-    of_grad: bool
-    fresh_grad: bool
 
 
 @final
@@ -47,7 +38,7 @@ class Runner:
             self._split = split(program, wrt, strict)
             self.forward = lower(self._split.forward, device, strict=strict)
             self.backward = lower(self._split.backward, device, strict=strict)
-            self._donated: tuple[int, ...] = ()
+            self._donated: list[tuple[int, Tensor]] = []
         else:
             graph = optimize(with_effects(program), strict=strict)
             donated = {}
@@ -55,14 +46,20 @@ class Runner:
             for k, effect in enumerate(self._effects):
                 if isinstance(effect.target, Captured):
                     donated[program.sources.index(effect.target)] = first + k
-            self._donated = tuple(donated)
             restore = {output: position for position, output in donated.items()}
-            self.forward = lower(graph, device, donate=self._donated, restore=restore, strict=strict)
+            self.forward = lower(graph, device, donate=tuple(donated), restore=restore, strict=strict)
+            self._donated = [(k, s.tensor) for k in donated if isinstance(s := program.sources[k], Captured)]
         graph = self.forward.graph
         self._result = graph.result[0]
         numbers = itertools.count()
         self._numbered = map_refs(self._result, lambda _: Ref(next(numbers)))
-        self._targets = [self._plan(e.target) for e in self._effects]
+        self._fixed: list[Any] = [s.tensor if isinstance(s, Captured) else None for s in program.sources]
+        self._moving = [(k, s) for k, s in enumerate(program.sources) if not isinstance(s, Captured)]
+        targets = [e.target for e in self._effects]
+        self._state = [(k, target.tensor) for k, target in enumerate(targets) if isinstance(target, Captured)]
+        self._others = [(k, target) for k, target in enumerate(targets) if not isinstance(target, Captured)]
+        # a gradient that the program reads is accumulated into the same .grad object, as eager does
+        self._read = {s for s in program.sources if isinstance(s, GradOf)}
         self._single = isinstance(self._result, Ref)
         self._out = [(graph.nodes[id].shape, graph.nodes[id].dtype) for id in graph.outputs]
         self._results = len(refs_of(self._result))
@@ -95,17 +92,13 @@ class Runner:
         return self._general(call, arrays, tensors, on_host)
 
     def _general(self, call: Any, arrays: list[Any], tensors: list[Tensor], on_host: bool) -> Any:
-        for position in self._donated:
-            source = self._sources[position]
-            assert isinstance(source, Captured)
-            if not _is_ours(source.tensor, arrays, position):
-                arrays[position] = self.forward.own(arrays[position])
+        self._take_over(arrays)
         try:
             outputs = call(*arrays)
         except Exception as error:
             restored = getattr(error, "outputs", None)
             if restored is not None:
-                self._write_back(restored[self._results :], tensors, only_donated=True)
+                self._write_state(restored)
             raise
         if on_host:
             block(outputs)
@@ -114,17 +107,24 @@ class Runner:
             self._join_tape(wrapped, arrays, outputs, tensors)
         for k in self._freed:
             wrapped[k]._n = [-next(sequence), None, _backward, None]
-        self._write_back(outputs[self._results :], tensors, only_donated=False)
+        self._write_state(outputs)
+        self._write_others(outputs, tensors)
         return wrapped[0] if self._single else fill(self._numbered, dict(enumerate(wrapped)))
+
+    def _take_over(self, arrays: list[Any]) -> None:
+        """Make the donated arrays ones that the program may overwrite."""
+        for position, tensor in self._donated:
+            data = tensor._d
+            # ours to take: a program made it, and only the tensor, `data` and getrefcount hold the stand-in, only the
+            # stand-in, `arrays` and getrefcount the array
+            if data.__class__ is not Deferred or getrefcount(data) > 3 or getrefcount(data.array) > 3:
+                arrays[position] = self.forward.own(arrays[position])
 
     def _inputs(self, tensors: list[Tensor]) -> list[Tensor]:
         """The tensors behind the program's inputs, in order. Random numbers are drawn here."""
-        found = []
-        for s in self._sources:
-            if isinstance(s, Captured):
-                found.append(s.tensor)
-            else:
-                found.append(tensors[s.position] if isinstance(s, Argument) else self._fetch(s, tensors))
+        found = self._fixed.copy()
+        for k, source in self._moving:
+            found[k] = self._fetch(source, tensors)
         return found
 
     def _fetch(self, source: Any, tensors: list[Tensor]) -> Tensor:
@@ -146,29 +146,27 @@ class Runner:
 
     # --- effects
 
-    def _plan(self, target: Argument | Captured | GradOf) -> _Target:
-        """How to reach what an effect writes: worked out once, so that a call only follows it."""
-        owner = target.of if isinstance(target, GradOf) else target
-        tensor = owner.tensor if isinstance(owner, Captured) else None
-        position = owner.position if isinstance(owner, Argument) else -1
-        # a gradient that the program reads is accumulated into the same .grad object, as eager does
-        fresh_grad = isinstance(target, GradOf) and target not in self._sources
-        return _Target(tensor, position, isinstance(target, GradOf), fresh_grad)
-
-    def _write_back(self, values: Any, tensors: list[Tensor], only_donated: bool) -> None:
-        for (tensor, position, of_grad, fresh_grad), array, (shape, dtype) in zip(
-            self._targets, values, self._out[self._results :], strict=False
-        ):
-            if only_donated and (tensor is None or of_grad):
-                continue
-            owner = tensors[position] if tensor is None else tensor
-            value = Deferred(array, shape, dtype)
-            if fresh_grad:
-                owner._g = Tensor._wrap(value)
+    def _write_state(self, values: Any) -> None:
+        """Give the captured tensors that the program writes their new values."""
+        first = self._results
+        for k, tensor in self._state:
+            if tensor._d.__class__ is Deferred:
+                tensor._d.array = values[first + k]
             else:
-                _overwrite(owner._g if of_grad else owner, value)
-        if only_donated:
-            return
+                _overwrite(tensor, Deferred(values[first + k], *self._out[first + k]))
+
+    def _write_others(self, values: Any, tensors: list[Tensor]) -> None:
+        """Carry out the other effects: on arguments and on `.grad`."""
+        first = self._results
+        for k, target in self._others:
+            if isinstance(target, GradOf):
+                owner = self._fetch(target.of, tensors)
+                if target in self._read:
+                    _overwrite(owner._g, Deferred(values[first + k], *self._out[first + k]))
+                else:
+                    owner._g = self._wrap(first + k, values[first + k])
+            else:
+                _overwrite(self._fetch(target, tensors), Deferred(values[first + k], *self._out[first + k]))
         for target in self._cleared:
             assert isinstance(target, GradOf)
             self._fetch(target.of, tensors)._g = None
@@ -217,20 +215,11 @@ def _requires_grad(source: Any, tensors: list[Tensor]) -> bool:
     return isinstance(source, Captured) and source.tensor._n is not None
 
 
-def _is_ours(tensor: Tensor, arrays: list[Any], position: int) -> bool:
-    """Whether the program may take over the memory of this tensor: a program made it, and nobody else holds it."""
-    data = tensor._d
-    if data.__class__ is not Deferred:
-        return False
-    # references: `tensor._d` and `data` to the stand-in; its slot and `arrays` to the array; each call adds one
-    return sys.getrefcount(data) <= 3 and sys.getrefcount(data.array) <= 3
-
-
 def _overwrite(tensor: Tensor, value: Deferred) -> None:
     """Give `tensor` the program's value: in its own memory if others can see that, else by taking the new memory."""
     data = tensor._d
     # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
-    if data.__class__ is np.ndarray and (data.base is not None or sys.getrefcount(data) > 3) and data.flags.writeable:
+    if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
         np.copyto(data, value.force())
         note_write(data)
     else:

@@ -121,6 +121,19 @@ def test_aliases_of_parameters_see_the_update():
         np.testing.assert_array_equal(memory, weight.detach().numpy())
 
 
+def test_aliases_made_between_steps_see_the_next():
+    model, _, step = make("adam")
+    weight = next(model.parameters())
+    fast = graphc.compile(step)
+    aliases = []
+    for x, y in batches(4):
+        fast(x, y)
+        aliases += [weight.detach(), weight.data, weight.detach().view(-1)]
+        aliases.append(torch.from_numpy(weight.detach().numpy()))
+    for alias in aliases:
+        np.testing.assert_array_equal(alias.numpy().ravel(), weight.detach().numpy().ravel())
+
+
 def test_values_read_between_steps_stay_what_they_were():
     model, _, step = make("sgd")
     weight = next(model.parameters())
