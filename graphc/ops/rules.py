@@ -61,9 +61,10 @@ def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool)
 
 
 def _pointwise(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    if len(avals) == 1:
-        return avals[0]
-    return Aval(broadcast_shapes([a.shape for a in avals]), avals[-1].dtype)
+    last = avals[-1]
+    if all(a.shape == last.shape for a in avals):
+        return last  # shared by many nodes
+    return Aval(broadcast_shapes([a.shape for a in avals]), last.dtype)
 
 
 def _pointwise_bool(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping
-from operator import itemgetter
 from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
@@ -26,48 +25,47 @@ class Firing(NamedTuple):
 
 @final
 class RuleIndex:
-    """Rules by the op at the root of their left side, and by one op that must stand below it."""
+    """Rules by what they ask of a root: its op, the ops of its operands, whether operands are the same."""
 
     def __init__(self, rules: Iterable[RewriteRule]):
-        self._table: dict[Op, dict[Any, list[tuple[int, RewriteRule]]]] = defaultdict(lambda: defaultdict(list))
-        for priority, rule in enumerate(rules):
-            for key in _keys(rule.left):
-                self._table[rule.left.op][key].append((priority, rule))
+        self._rules: dict[Op, list[RewriteRule]] = defaultdict(list)
+        for rule in rules:
+            self._rules[rule.left.op].append(rule)
+        self._known: dict[Any, list[RewriteRule]] = {}
 
     def candidates(self, node: Node, nodes: Mapping[int, Node]) -> list[RewriteRule]:
         """The rules that may match `node`, in the order of the table."""
-        below = self._table.get(node.op)
-        if below is None:
-            return []
-        inputs = node.inputs
-        found = below.get(ANY, _NONE)
-        for k, i in enumerate(inputs):
-            if i in inputs[:k]:
-                found = found + below.get(REPEATED, _NONE)
-            else:
-                more = below.get(nodes[i].op)
-                if more is not None:
-                    found = found + more
-        if len(found) > 1:
-            found = sorted(set(found), key=_priority)
-        return [rule for _, rule in found]
+        op, inputs = node.op, node.inputs
+        if op not in self._rules:
+            return _NONE
+        below = tuple([nodes[i].op for i in inputs])
+        distinct = len(inputs) if len(inputs) < 2 else len(set(inputs))
+        key = (op, below, distinct)
+        found = self._known.get(key)
+        if found is None:
+            repeated = distinct < len(inputs)
+            found = [rule for rule in self._rules[op] if _may_match(rule.left, below, repeated)]
+            self._known[key] = found
+        return found
 
 
-_NONE: list[Any] = []
-_priority = itemgetter(0)
-ANY, REPEATED = object(), object()
+_NONE: list[RewriteRule] = []
 _NUMBERS = (OPS["constant"], OPS["full"])
 
 
-def _keys(left: Pattern) -> tuple[Any, ...]:
-    """What a node's operands must include for `left` to match: one of these ops, or the same operand twice."""
-    for part in left.operands:
-        if isinstance(part, Pattern):
-            return (part.op,)
-        if not isinstance(part, Var) or part.number:
-            return _NUMBERS
-    names = [part.name for part in left.operands]
-    return (REPEATED,) if len(set(names)) < len(names) else (ANY,)
+def _may_match(left: Pattern, below: tuple[Op, ...], repeated: bool) -> bool:
+    """Whether operands that were made by the ops `below` can be what `left` asks for."""
+    names = [part.name for part in left.operands if isinstance(part, Var)]
+    if len(names) > len(set(names)) and not repeated:
+        return False
+    orders = (below, below[::-1]) if left.op.commutative else (below,)
+    return any(len(order) == len(left.operands) and all(map(_fits, left.operands, order)) for order in orders)
+
+
+def _fits(part: Any, op: Op) -> bool:
+    if isinstance(part, Pattern):
+        return part.op is op
+    return op in _NUMBERS if not isinstance(part, Var) or part.number else True
 
 
 def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None) -> tuple[Graph, list[Firing]]:
