@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 
 from eager import state, tape
-from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64
+from graphc.ops.dtypes import BOOL
 from graphc.ops.interpret import F
 from graphc.ops.movement import sum_to
 from graphc.ops.operators import OperatorMixin
 from graphc.ops.rules import pointwise_bool
 from graphc.ops.spec import OPS, Op, Trait
 
-FAST_DTYPES = (FLOAT32, FLOAT64)
 SCALAR_OPERAND = {"fs": 1, "sf": 0}  # variant -> the operand that is a Python scalar
 _CLOSED = object()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 # Matrices this small gain nothing from OpenBLAS's threads, and stall when those wait for a busy core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import extras  # noqa: F401  (checks for the extra `demo`)
 from findings import Claim, Table, claims, headline, tables
 from report import page, write_report
 from rewriting import rewriting

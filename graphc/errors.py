@@ -5,6 +5,9 @@ Message texts are constants, so that tests hold them and a reader finds them in 
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import ModuleType
+
 
 class GraphcError(Exception):
     """Base of every error that only graphc raises."""
@@ -70,10 +73,8 @@ STALE_VIEW = (
 MISSING_EXTRA = "{feature} needs {package}, which is not installed. Remedy: pip install 'graphc[{extra}]'"
 
 
-def require(module: str, feature: str, extra: str):
+def require(module: str, feature: str, extra: str) -> ModuleType:
     """Import and return optional dependency `module`, or raise `MissingExtraError` naming the extra that has it."""
-    from importlib import import_module
-
     try:
         return import_module(module)
     except ImportError as error:

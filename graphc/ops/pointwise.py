@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 
 import numpy as np
 
@@ -217,54 +218,27 @@ relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), 
 # --- choices between values
 
 
-# On ties PyTorch keeps the first operand (it shows in the sign of zero), NumPy the second, XLA +0.
-def _maximum(xp, x, y):
-    return xp.where((x >= y) | (x != x), x, y)
+def _choice(name: str, better, ufunc, ref):
+    """The op that keeps the `better` operand, or nan. On ties PyTorch keeps the first (it shows in the sign of zero),
+    NumPy the second, XLA +0."""
+
+    def kernel(xp, x, y):
+        return xp.where(better(x, y) | (x == y) | (x != x), x, y)
+
+    def share(F, g, mine, theirs):
+        # all of the gradient to the chosen operand, half of it on a tie
+        return F.where(mine == theirs, g * 0.5, F.where(better(mine, theirs), g, 0))
+
+    return op(
+        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=pointwise, ref=ref,
+        domain=((0.1, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
+        vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
+                 other=lambda F, g, input, other: share(F, g, other, input)),
+    )  # fmt: skip
 
 
-def _minimum(xp, x, y):
-    return xp.where((x <= y) | (x != x), x, y)
-
-
-def _share_of(compare):
-    """The gradient of the chosen operand: all of it, or half on a tie."""
-
-    def share(F, g, a, b):
-        return F.where(a == b, g * 0.5, F.where(compare(a, b), g, 0))
-
-    return share
-
-
-_greater, _less = _share_of(lambda a, b: a > b), _share_of(lambda a, b: a < b)
-
-maximum = op(
-    "maximum",
-    "input other",
-    impl=_maximum,
-    numpy=lambda x, y: np.maximum(y, x),
-    rule=pointwise,
-    domain=((0.1, 1.0), (1.5, 3.0)),
-    ref=lambda x, y: np.fmax(x, y),
-    kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
-    vjp=dict(
-        input=lambda F, g, input, other: _greater(F, g, input, other),
-        other=lambda F, g, input, other: _greater(F, g, other, input),
-    ),
-)
-minimum = op(
-    "minimum",
-    "input other",
-    impl=_minimum,
-    numpy=lambda x, y: np.minimum(y, x),
-    rule=pointwise,
-    domain=((0.1, 1.0), (1.5, 3.0)),
-    ref=lambda x, y: np.fmin(x, y),
-    kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
-    vjp=dict(
-        input=lambda F, g, input, other: _less(F, g, input, other),
-        other=lambda F, g, input, other: _less(F, g, other, input),
-    ),
-)
+maximum = _choice("maximum", operator.gt, np.maximum, lambda x, y: np.fmax(x, y))
+minimum = _choice("minimum", operator.lt, np.minimum, lambda x, y: np.fmin(x, y))
 where = op("where", "condition input other", impl="where", rule=where_rule, ref=lambda c, x, y: np.choose(c, [y, x]),
            vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
                     other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip

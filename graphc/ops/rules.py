@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, size_of
-from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, default_float
+from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES
 from graphc.ops.spec import Op, Rule
 
 TORCH_NAMES = {"f16": "Half", "f32": "Float", "f64": "Double", "bool": "Bool", "u8": "Byte", "i8": "Char",
@@ -164,11 +164,6 @@ def _cast(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 def accumulation_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of a sum: integers and bools are summed in int64."""
     return dtype if dtype.kind in "fc" else INT64
-
-
-def float_of(dtype: np.dtype) -> np.dtype:
-    """The dtype of a function with real results: integers become the default float."""
-    return dtype if dtype.kind in "fc" else default_float()
 
 
 pointwise = Rule(_pointwise, "common", pointwise=True)
