@@ -15,13 +15,14 @@ from pathlib import Path
 # Matrices this small gain nothing from OpenBLAS's threads, and stall when those wait for a busy core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as RichTable
+
 import extras  # noqa: F401  (checks for the extra `demo`)
 from findings import Claim, Table, claims, headline, tables
 from report import page, write_report
 from rewriting import rewriting
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table as RichTable
 from training import BATCH, MODELS, TRAINING, compare_modes, digits
 
 CHECKED, CHECKED_QUICKLY = (0, 10, 25, 50), (0, 10)

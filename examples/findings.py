@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+
 from training import EAGER, LOSS, MODES, STEP, Comparison
 
 GRADIENT_LIMIT = 1e-5

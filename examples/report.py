@@ -12,14 +12,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from charts import Line, Mark, line_chart
-from findings import Claim, Table, timing
-from rewriting import Rewriting
-from training import BATCH, EAGER, LOSS, MODES, STEP, Comparison, mlp
 
 import eager as torch
 import graphc
+from charts import Line, Mark, line_chart
 from eager.nn import functional as F
+from findings import Claim, Table, timing
+from rewriting import Rewriting
+from training import BATCH, EAGER, LOSS, MODES, STEP, Comparison, mlp
 
 LOOKS = {EAGER: ("#c9b458", 5.0, ""), LOSS: ("#2f6f9f", 1.6, ""), STEP: ("#b03a2e", 1.6, "5 3")}
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from findings import Table
-
 import compare
 import eager as torch
 import graphc
+from findings import Table
 
 SIZE, QUICK_SIZE = 600, 60
 NAMES = {"eager": "eager", "graphc": "graphc.compile", "jax": "jax.jit, no rewriting"}
