@@ -15,11 +15,13 @@ from pathlib import Path
 # Matrices this small gain nothing from OpenBLAS's threads, and stall when those wait for a busy core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import extras  # noqa: F401  (first: it names the extra that has what the rest imports)
+
+# isort: split
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-import extras  # noqa: F401  (checks for the extra `demo`)
 from findings import Claim, Table, claims, headline, tables
 from report import page, write_report
 from rewriting import rewriting
