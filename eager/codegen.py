@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from eager import state, tape
+from eager.views import note_view
 from graphc.ops.dtypes import BOOL
 from graphc.ops.interpret import F
 from graphc.ops.movement import sum_to
@@ -207,6 +208,7 @@ class Module:
             "Tensor": tensor, "Parameter": parameter, "new": object.__new__, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
+            "note_view": note_view,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
         state.add_gate(self._set_open)
@@ -371,8 +373,18 @@ def _write_call(
     live = _live(op, variants[0]) if variants else []
     if not live:
         w.line(depth, "t._n = None")
-        w.line(depth, "return t")
-        return
+    else:
+        _write_history(w, depth, op, backwards, variants, live)
+    if op.view:
+        w.line(depth, "if r.base is not None and (r.base is x0 or r.base is x0.base):")
+        w.line(depth + 1, f"note_view(t, {args[0]})")
+    w.line(depth, "return t")
+
+
+def _write_history(
+    w: Writer, depth: int, op: Op, backwards: Any, variants: tuple[str, ...], live: list[str]
+) -> None:
+    """Write statements that give the result `t` its node."""
     position = {a: f"p{i}" for i, a in enumerate(live)}
     for a, p in position.items():
         w.line(depth, f"{p} = {a}._n")
@@ -385,7 +397,6 @@ def _write_call(
         else:
             w.line(depth, "else:")
         w.line(depth + 1, _node(op, backwards[variant], position, variant))
-    w.line(depth, "return t")
 
 
 def _node(op: Op, backward: tuple[str, list[str]], position: dict[str, str], variant: str) -> str:

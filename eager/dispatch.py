@@ -15,6 +15,7 @@ import numpy as np
 from eager import tape
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor
+from eager.views import note_view
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar
 from graphc.ops.gradient import rule_values, share
@@ -62,7 +63,15 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     result = Tensor._wrap(run_kernel(op, arrays, params))
     if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
         record(op, tensors, params, result)
+    if op.view and shares_memory(result._d, arrays[0]):
+        note_view(result, tensors[0])
     return result
+
+
+def shares_memory(result: np.ndarray, source: np.ndarray) -> bool:
+    """Whether `result`, made from `source` by a movement op, is a view of it."""
+    base = result.base
+    return base is not None and (base is source or base is source.base)
 
 
 def call_text(op: Op, operands: Sequence[Any]) -> str:

@@ -1,4 +1,10 @@
-"""In-place operations: compute the new value, check that it fits, write it into the tensor's own memory."""
+"""In-place operations: compute the new value, check that it fits, write it into the tensor's own memory.
+
+A recorded write to a view is a write to a region of its base: the base gets a `CopySlices` node, whose gradient goes
+to the base as it was (without the region) and to the new values (the region). All views of the base then read it anew,
+as `AsStrided` nodes. Both are ops of the registry that address the base by place in memory, so a write can be
+differentiated like anything else.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from eager import state
+from eager import state, tape
 from eager.codegen import is_ufunc
+from eager.dispatch import record
 from eager.language import E
-from eager.state import current_interpreter, grad_enabled
+from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor, check_in_place
+from eager.views import NO_GRAD, check_recorded_write, geometry
 from graphc.ops.dtypes import category
 from graphc.ops.rules import torch_name
 from graphc.ops.spec import OPS
 
-VIEW_HISTORY = (
-    "{name}_(): an in-place write that autograd must record goes to a view of another tensor; this is not supported "
-    "yet. Remedy: write to the whole tensor, or use an out-of-place form."
-)
+_STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
+# the nodes of tensors whose values have all been replaced, where the name of the function does not give it
+_OVERWRITES = {"copy": "CopyBackwards", "fill": "FillBackward2"}
 
 
 def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
@@ -33,16 +40,57 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
     if interpreter is not None:
         return interpreter.assign(target, value, name)
     recorded = grad_enabled() and (value._n is not None or target._n is not None)
-    if recorded and target._array().base is not None and isinstance(target._array().base, np.ndarray):
-        raise RuntimeError(VIEW_HISTORY.format(name=name))
+    if recorded:
+        check_recorded_write(target)
     if recorded and value._dtype() != target._dtype():
         value = E.cast(value, dtype=target._dtype())
     array = target._writable()
     np.copyto(array, value._array(), casting="unsafe")
     state.note_write(array)
     if recorded:
-        target._n = value._n
+        rebase(target, value, name)
     return target
+
+
+def rebase(target: Tensor, value: Tensor, name: str) -> None:
+    """`target` has been written in place: give it, its base and all views of that the history of `value`."""
+    about = getattr(target, "_v", None)
+    if about.__class__ is tuple:
+        base = about[0]
+        record(_SCATTER, (base, value), geometry(base._array(), target._array()), base)
+        tape.rename(base._n, "CopySlices")
+    else:
+        base = target
+        base._n = _overwritten(base._n, name) if value._n is None else value._n
+        if about is None:
+            return
+    for ref in base._v:
+        view = ref()
+        if view is not None and view._v[1] != NO_GRAD:
+            record(_STRIDED, (base,), geometry(base._array(), view._array()), view)
+            tape.rename(view._n, "AsStridedBackward0")
+
+
+def _overwritten(old: tape.Node, name: str) -> tape.Node:
+    """The node of a tensor whose values have all been replaced by ones without history: its past gets zeros."""
+    node = [-next(sequence), None, _zeros_back, (), old]
+    return tape.rename(node, _OVERWRITES.get(name, f"{name.capitalize()}Backward0"))
+
+
+def _zeros_back(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    tape.give(node[tape.PARENTS], np.zeros_like(g), heap)
+
+
+tape.names[_zeros_back] = "ZeroBackward0"
+tape.tensor_rules[_zeros_back] = lambda node, g: [(node[tape.PARENTS], Tensor._wrap(np.zeros_like(g._array())))]
+
+def before(target: Tensor) -> Tensor:
+    """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write."""
+    if current_interpreter() is not None or target._n is None or not grad_enabled():
+        return target
+    copied = Tensor._wrap(target._array().copy())
+    copied._n = target._n
+    return copied
 
 
 def check_fits(target: Tensor, value: Tensor) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from eager import tape
+from eager.naming import outer_parents
 
 
 @final
@@ -25,7 +26,7 @@ class NodeView:
         """The nodes that receive this node's gradients, each with the number of the output it made."""
         if tape.is_leaf(self._node):
             return ()
-        return tuple((None if p is None else NodeView(p), 0) for p in self._node[tape.PARENTS :])
+        return tuple((None if p is None else NodeView(p), 0) for p in outer_parents(self._node))
 
     @property
     def variable(self) -> Any:

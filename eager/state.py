@@ -101,8 +101,9 @@ _writes: dict[int, tuple[Any, list[Any]]] = {}  # id(storage) -> (weak reference
 
 def storage_of(array: np.ndarray) -> Any:
     """The object that owns the memory of `array`."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    base = array.base
+    while isinstance(base, np.ndarray):
+        array, base = base, base.base
     return array
 
 

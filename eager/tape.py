@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import types
 import weakref
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
@@ -143,6 +144,27 @@ names: dict[Any, str] = {accumulate: "AccumulateGrad"}
 def name_of(node: Node) -> str:
     """The node's name as PyTorch prints it: "MulBackward0"."""
     return names[node[BACKWARD]]
+
+
+def rename(node: Node, name: str) -> Node:
+    """Give `node`, just made, the name that PyTorch shows where several ops make up one of its functions."""
+    backward = node[BACKWARD]
+    renamed = _renamed.get((backward, name))
+    if renamed is None:
+        # the same code under another identity: what is known of a node is looked up by its function
+        renamed = types.FunctionType(
+            backward.__code__, backward.__globals__, backward.__name__, backward.__defaults__, backward.__closure__
+        )
+        for table in (decoders, tensor_rules):
+            if backward in table:
+                table[renamed] = table[backward]
+        names[renamed] = name
+        _renamed[backward, name] = renamed
+    node[BACKWARD] = renamed
+    return node
+
+
+_renamed: dict[tuple[Any, str], Any] = {}
 
 
 def parents_of(node: Node) -> list[Node]:

@@ -30,6 +30,10 @@ USE_DETACH = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
     "var_no_grad = var.detach()."
 )
+REPEATED = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 
 
@@ -55,11 +59,12 @@ class Deferred:
 class Tensor:
     """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
 
-    __slots__ = ("__weakref__", "_d", "_g", "_n")
+    __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")
 
     _d: Any
     _n: Any
     _g: Any
+    _v: Any
 
     if TYPE_CHECKING:  # what eager.install adds, as far as our own code uses it
 
@@ -92,7 +97,7 @@ class Tensor:
 
     @property
     def shape(self) -> dtypes.Size:
-        return dtypes.Size(self._d.shape)
+        return dtypes.size_of(self._d.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -150,7 +155,7 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         node = self._n
-        return node is None or (node.__class__ is list and tape.is_leaf(node))
+        return node is None or (isinstance(node, list) and tape.is_leaf(node))
 
     @property
     def grad_fn(self) -> Any:
@@ -212,6 +217,8 @@ class Tensor:
         """The values as an ndarray that may be written; read-only memory is copied first."""
         array = self._array()
         if not array.flags.writeable:
+            if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
+                raise RuntimeError(REPEATED)
             array = self._d = array.copy()
         return array
 

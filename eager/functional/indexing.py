@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eager.inplace import assign
+from eager.inplace import assign, before
 from eager.language import E
+from eager.naming import named
 from eager.state import current_interpreter, grad_enabled, note_write
-from eager.tensor import LEAF_IN_PLACE, Tensor
+from eager.tensor import Tensor
+from eager.views import LEAF_VIEW, note_view
 from graphc.ops.dtypes import BOOL, INT64
 from graphc.ops.rules import broadcast_shapes
 
@@ -75,16 +77,43 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         direct = basic_form(index) if is_basic(index) else lone_array(index)
         if direct is not None:
             try:
-                return Tensor._wrap(data[direct])
+                found = data[direct]
             except (IndexError, TypeError):
                 pass  # `normalized` raises the error that fits
+            else:
+                result = Tensor._wrap(found)
+                if direct.__class__ is tuple:
+                    note_view(result, self)
+                return result
     found = normalized(tuple(data.shape), index)
     result = self
-    if found.slices(data.shape):
-        result = E.slice(self, start=found.start, stop=found.stop, step=found.step)
-    if found.shape != result._d.shape or (result is self and not found.arrays):
-        result = E.reshape(result, shape=found.shape)
+    if not found.arrays or found.shape != data.shape or found.slices(data.shape):
+        result = basic_part(self, found)
+        if result._n is not None:
+            named(result, node_name(index, data.shape))
     return take(result, found) if found.arrays else result
+
+
+def basic_part(x: Tensor, found: Index) -> Tensor:
+    """The basic step of an index, a view."""
+    return E.basic_index(x, start=found.start, stop=found.stop, step=found.step, shape=found.shape)
+
+
+def node_name(index: Any, shape: tuple[int, ...]) -> str:
+    """The name of the last view that PyTorch takes for `index`."""
+    name, axis = "AliasBackward0", 0
+    parts = _with_ellipsis(tuple(shape), [_part(i) for i in (index if isinstance(index, tuple) else (index,))])
+    for part in parts:
+        if part is None:
+            name = "UnsqueezeBackward0"
+            continue
+        if isinstance(part, slice):
+            if part.indices(shape[axis]) != (0, shape[axis], 1):
+                name = "SliceBackward0"
+        elif not isinstance(part, Tensor):
+            name = "SelectBackward0"
+        axis += len(part._d.shape) if isinstance(part, Tensor) and part._dtype() == BOOL else 1
+    return name
 
 
 def basic_form(index: Any) -> tuple[Any, ...]:
@@ -259,7 +288,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """
     recording = grad_enabled()
     if recording and self._n is not None and self.is_leaf:
-        raise RuntimeError(f"a view of {LEAF_IN_PLACE}")
+        raise RuntimeError(LEAF_VIEW)
     if not isinstance(value, Tensor):
         value = Tensor._wrap(np.asarray(value).astype(self._dtype()))
     if current_interpreter() is None and not (recording and (self._n is not None or value._n is not None)):
@@ -267,7 +296,19 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     if value._dtype() != self._dtype():
         value = E.cast(value, dtype=self._dtype())
-    assign(self, replaced(self, index, value), "copy")
+    if current_interpreter() is not None:
+        assign(self, replaced(self, index, value), "copy")
+        return
+    found = normalized(tuple(self._d.shape), index)
+    region = basic_part(self, found)
+    if not found.arrays:
+        check_broadcast(value._d.shape, region._d.shape)
+        extra = max(len(value._d.shape) - len(region._d.shape), 0)
+        value = E.broadcast_to(E.reshape(value, shape=value._d.shape[extra:]), shape=region._d.shape)
+        assign(region, value, "copy")
+    else:
+        put = E.index_put(before(region), value, *found.arrays, spec=found.spec, accumulate=False)
+        assign(self if region._d.shape == self._d.shape else region, put, "index_put")
 
 
 def _write(target: Tensor, index: Any, value: np.ndarray) -> None:

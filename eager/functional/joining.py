@@ -12,7 +12,9 @@ import numpy as np
 from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of, unrecorded_arrays
 from eager.functional.shapes import expand
 from eager.language import E
+from eager.naming import named
 from eager.tensor import Tensor
+from eager.views import note_pieces
 
 
 def cut(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -129,11 +131,21 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
     else:
         sizes = [min(split_size, total - start) for start in range(0, total, split_size or 1)] or [0]
-    return _pieces(tensor, axis, [0, *itertools.accumulate(sizes)])
+    pieces = _pieces(tensor, axis, [0, *itertools.accumulate(sizes)])
+    return several(pieces, "Split" if isinstance(split_size, int) else "SplitWithSizes")
 
 
 def _pieces(x: Tensor, axis: int, edges: list[int]) -> tuple[Tensor, ...]:
     return tuple(cut(x, axis, start, stop) for start, stop in itertools.pairwise(edges))
+
+
+def several(pieces: tuple[Tensor, ...], name: str) -> tuple[Tensor, ...]:
+    """`pieces`, each one view, as the outputs of a function that makes several."""
+    note_pieces(pieces, name)
+    if pieces and pieces[0]._n is not None:
+        for piece in pieces:
+            named(piece, f"{name}Backward0")
+    return pieces
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -175,7 +187,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = axis_of(dim, len(shape))
-    return tuple(select(input, axis, i) for i in range(shape[axis]))
+    return several(tuple(select(input, axis, i) for i in range(shape[axis])), "Unbind")
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -187,7 +199,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not -shape[axis] <= index < shape[axis]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {axis}")
     at = index % shape[axis]
-    return E.reshape(cut(input, axis, at, at + 1), shape=shape[:axis] + shape[axis + 1 :])
+    before, after = (0,) * axis, (0,) * (len(shape) - axis - 1)
+    return E.basic_index(
+        input, start=(*before, at, *after), stop=(*shape[:axis], at + 1, *shape[axis + 1 :]), step=(1,) * len(shape),
+        shape=shape[:axis] + shape[axis + 1 :],
+    )  # fmt: skip
 
 
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:

@@ -10,7 +10,9 @@ import numpy as np
 from eager.dtypes import Size
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, shape_of, sizes_of
 from eager.language import E
+from eager.naming import named
 from eager.tensor import Tensor
+from eager.views import base_of
 from graphc.ops.rules import broadcast_shapes
 
 NOT_VIEWABLE = (
@@ -23,7 +25,10 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in row-major order in `shape`; one size may be -1. Shares memory if it can. As `torch.reshape`."""
     old = shape_of(input, "reshape")
     new = inferred_shape(sizes_of(sizes if shape is None else (shape,)), math.prod(old))
-    return E.reshape(input, shape=new)
+    result = E.reshape(input, shape=new)
+    if result._n is not None and base_of(result) is None:
+        named(result, "UnsafeViewBackward0")  # a copy
+    return result
 
 
 def view(self: Tensor, *shape: Any) -> Tensor:
@@ -88,14 +93,15 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     shape = shape_of(input, "squeeze")
     dim = dim if axis is None else axis
     dropped = ALL_AXES[len(shape)] if dim is None else () if dim == () else axes_of(dim, len(shape))
-    return E.reshape(input, shape=tuple(n for i, n in enumerate(shape) if n != 1 or i not in dropped))
+    result = E.reshape(input, shape=tuple(n for i, n in enumerate(shape) if n != 1 or i not in dropped))
+    return named(result, f"SqueezeBackward{0 if dim is None else 1 if isinstance(dim, int) else 2}")
 
 
 def unsqueeze(input: Tensor, dim: int, *, axis: Any = None) -> Tensor:
     """With a dim of size 1 inserted at `dim`. As `torch.unsqueeze`."""
     shape = shape_of(input, "unsqueeze")
     at = axis_of(dim if axis is None else axis, len(shape) + 1)
-    return E.reshape(input, shape=(*shape[:at], 1, *shape[at:]))
+    return named(E.reshape(input, shape=(*shape[:at], 1, *shape[at:])), "UnsqueezeBackward0")
 
 
 def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
@@ -115,7 +121,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
         return input
     order = list(range(ndim))
     order[a], order[b] = b, a
-    return E.permute(input, dims=tuple(order))
+    return named(E.permute(input, dims=tuple(order)), "TransposeBackward0")
 
 
 def t(input: Tensor) -> Tensor:
@@ -123,7 +129,7 @@ def t(input: Tensor) -> Tensor:
     ndim = len(shape_of(input, "t"))
     if ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return E.permute(input, dims=(1, 0)) if ndim == 2 else input
+    return named(E.permute(input, dims=(1, 0)), "TBackward0") if ndim == 2 else input
 
 
 def reversed_dims(self: Tensor) -> Tensor:
@@ -170,7 +176,7 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
                     f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}"
                 )
         new = tuple(shape[i - extra] if n == -1 else n for i, n in enumerate(new))
-    return E.reshape(self, shape=shape) if new == shape else E.broadcast_to(self, shape=new)
+    return E.expand(self, shape=new)
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
@@ -200,16 +206,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     a, b = axis_of(dim1, ndim), axis_of(dim2, ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    rest = tuple(i for i in range(ndim) if i not in (a, b))
-    x = E.permute(input, dims=(*rest, a, b))
-    *batch, rows, columns = x._d.shape
-    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    first = (offset if offset >= 0 else -offset * columns) if length else 0
-    flat = E.reshape(x, shape=(*batch, rows * columns))
-    last = first + (length - 1) * (columns + 1) + 1 if length else first
-    keep = (0,) * len(batch)
-    ones = (1,) * len(batch)
-    return E.slice(flat, start=(*keep, first), stop=(*batch, last), step=(*ones, columns + 1))
+    return E.diagonal(input, offset=offset, dim1=a, dim2=b)
 
 
 def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
@@ -257,29 +254,6 @@ def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
     if len(shape_of(input, name)) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     return getattr(E, name)(input, diagonal=diagonal)
-
-
-# --- memory layout
-
-
-def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """`self` if it lies in row-major order in memory, else a copy that does. As `torch.Tensor.contiguous`."""
-    return self if is_contiguous(self) else E.clone(self)
-
-
-def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in row-major order. As `torch.Tensor.is_contiguous`; a traced tensor always does."""
-    return self._d.__class__ is not np.ndarray or self._d.flags.c_contiguous
-
-
-def stride(self: Tensor, dim: int | None = None) -> Any:
-    """The step in elements along each dim, or along `dim`. As `torch.Tensor.stride`."""
-    shape = self._d.shape
-    if self._d.__class__ is np.ndarray:
-        steps = tuple(n // self._d.itemsize for n in self._d.strides)
-    else:
-        steps = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
-    return steps if dim is None else steps[axis_of(dim, len(shape))]
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:

@@ -14,7 +14,7 @@ from eager.functional import arithmetic
 from eager.functional.arguments import shape_of
 from eager.functional.gathering import check_mask, fill_value, index_add, masked_fill, scatter, scatter_add
 from eager.functional.indexing import check_broadcast
-from eager.inplace import assign
+from eager.inplace import assign, before
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import Tensor, check_in_place
@@ -118,20 +118,25 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._d.shape)} dimensions."
         )
-    if not isinstance(value, Tensor) and current_interpreter() is None and not (grad_enabled() and self._n is not None):
+    if isinstance(value, Tensor):
+        check_in_place(self)
+        return copy_(self, value)
+    return _filled(self, value, "fill")
+
+
+def _filled(self: Tensor, value: Any, name: str) -> Tensor:
+    if current_interpreter() is None and not (grad_enabled() and self._n is not None):
         array = self._writable()
         array.fill(value)
         note_write(array)
         return self
     check_in_place(self)
-    if isinstance(value, Tensor):
-        return copy_(self, value)
-    return assign(self, E.full(shape=tuple(self._d.shape), value=value, dtype=self._dtype()), "fill")
+    return assign(self, E.full(shape=tuple(self._d.shape), value=value, dtype=self._dtype()), name)
 
 
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0. As `torch.Tensor.zero_`."""
-    return fill_(self, 0)
+    return _filled(self, 0, "zero")
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
@@ -163,15 +168,6 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         return self
     check_in_place(self)
     return assign(self, masked_fill(self, mask, value), "masked_fill")
-
-
-def before(target: Tensor) -> Tensor:
-    """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write."""
-    if current_interpreter() is not None or target._n is None or not grad_enabled():
-        return target
-    copied = Tensor._wrap(target._array().copy())
-    copied._n = target._n
-    return copied
 
 
 def _from(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:

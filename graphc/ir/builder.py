@@ -128,8 +128,13 @@ class Builder:
         return known
 
     def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Symbol:
-        """Append `op` on Symbols and Python scalars, which are promoted as PyTorch does. Raises the op's own errors."""
+        """Append `op` on Symbols and Python scalars, which are promoted as PyTorch does. Raises the op's own errors.
+
+        Of an op that is defined by others, those are appended.
+        """
         symbols = self.promote(op, operands)
+        if op.definition is not None:
+            return op.definition(self.language, *symbols, **with_defaults(op, params))
         return self.emit(op, symbols, with_defaults(op, params) if op.params or params else _NO_PARAMS)
 
     def emit(self, op: Op, operands: Sequence[Symbol], params: Mapping[str, Any]) -> Symbol:

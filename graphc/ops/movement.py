@@ -101,6 +101,103 @@ broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadca
                   ref=lambda x, shape: x + np.zeros(shape),
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
+
+
+def _expand(x, shape):
+    """A read-only view, whose elements repeat in memory."""
+    if not x.flags.c_contiguous:
+        return np.broadcast_to(x, shape)
+    extra = len(shape) - x.ndim
+    if extra < 0 or any(n not in (1, m) for n, m in zip(x.shape, shape[extra:], strict=True)):
+        raise ValueError(f"cannot expand {x.shape} to {shape}")
+    steps = [0] * extra + [s if n == m else 0 for s, n, m in zip(x.strides, x.shape, shape[extra:], strict=True)]
+    result = np.ndarray(shape, x.dtype, x, 0, steps)
+    result.flags.writeable = False
+    return result
+
+
+expand = op(
+    "expand",
+    "input",
+    params={"shape": None},
+    impl="broadcast_to",
+    numpy=_expand,
+    definition=lambda F, x, shape: F.broadcast_to(x, shape=shape),
+    rule=Rule(_broadcast_to),
+    traits=VIEW,
+    ref=lambda x, shape: x + np.zeros(shape),
+    samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,))),
+    vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)),
+)
+
+
+def _diagonal(x, offset, dim1, dim2):
+    found = np.diagonal(x, offset, dim1, dim2)  # read-only, though it is a view like any other
+    found.flags.writeable = x.flags.writeable
+    return found
+
+
+def _moved_last(F, x, dim1, dim2):
+    rest = tuple(i for i in range(len(x.shape)) if i not in (dim1, dim2))
+    return F.permute(x, dims=(*rest, dim1, dim2))
+
+
+def diagonal_run(rows: int, columns: int, offset: int) -> tuple[int, int]:
+    """(first, length) of a diagonal among the elements of a matrix in row-major order; its step is columns + 1."""
+    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    return (offset if offset >= 0 else -offset * columns) if length else 0, length
+
+
+def _diagonal_definition(F, x, offset, dim1, dim2):
+    x = _moved_last(F, x, dim1, dim2)
+    *batch, rows, columns = x.shape
+    first, length = diagonal_run(rows, columns, offset)
+    keep, ones = (0,) * len(batch), (1,) * len(batch)
+    last = first + (length - 1) * (columns + 1) + 1 if length else first
+    flat = F.reshape(x, shape=(*batch, rows * columns))
+    return F.slice(flat, start=(*keep, first), stop=(*batch, last), step=(*ones, columns + 1))
+
+
+def _diagonal_vjp(F, g, input_shape, offset, dim1, dim2):
+    order = (*(i for i in range(len(input_shape)) if i not in (dim1, dim2)), dim1, dim2)
+    *batch, rows, columns = (input_shape[i] for i in order)
+    first, length = diagonal_run(rows, columns, offset)
+    used = length + (length - 1) * columns if length else 0
+    keep = (0,) * len(batch)
+    flat = F.pad_zeros(
+        g, low=(*keep, first), high=(*keep, rows * columns - first - used), interior=(*keep, columns)
+    )
+    return F.permute(F.reshape(flat, shape=(*batch, rows, columns)), dims=inverse_permutation(order))
+
+
+diagonal = op(
+    "diagonal",
+    "input",
+    params={"offset": 0, "dim1": 0, "dim2": 1},
+    impl=lambda xp, x, offset, dim1, dim2: xp.diagonal(x, offset, dim1, dim2),
+    numpy=_diagonal,
+    definition=_diagonal_definition,
+    rule=Rule(
+        lambda op, avals, params: Aval(
+            (
+                *(n for i, n in enumerate(avals[0].shape) if i not in (params["dim1"], params["dim2"])),
+                diagonal_run(avals[0].shape[params["dim1"]], avals[0].shape[params["dim2"]], params["offset"])[1],
+            ),
+            avals[0].dtype,
+        )
+    ),
+    traits=VIEW,
+    ref=lambda x, offset, dim1, dim2: np.array(
+        [np.moveaxis(x, (dim1, dim2), (0, 1))[i, i + offset] for i in range(x.shape[dim1])
+         if 0 <= i + offset < x.shape[dim2]]
+    ).transpose(*range(1, x.ndim - 1), 0),
+    samples=(
+        Sample((3, 4), offset=1, dim1=0, dim2=1),
+        Sample((4, 3), offset=-1, dim1=0, dim2=1),
+        Sample((3, 2, 4), offset=0, dim1=2, dim2=0),
+    ),
+    vjp=dict(input=_diagonal_vjp),
+)
 flip = op(
     "flip",
     "input",
@@ -146,6 +243,38 @@ slice_ = op(
         Sample((6,), start=(0,), stop=(6,), step=(4,)),
     ),
     vjp=dict(input=_unslice),
+)
+
+
+def _basic_index(x, start, stop, step, shape):
+    return x[tuple(map(slice, start, stop, step))].reshape(shape)
+
+
+def _basic_index_vjp(F, g, input_shape, start, stop, step):
+    region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(start, stop, step, strict=True))
+    return _unslice(F, F.reshape(g, shape=region), input_shape, start, stop, step)
+
+
+# x[1, None, 2:5]: a slice, of which dims of size 1 are dropped and added
+basic_index = op(
+    "basic_index",
+    "input",
+    params={"start": None, "stop": None, "step": None, "shape": None},
+    impl=lambda xp, *x, **params: _basic_index(*x, **params),
+    numpy=_basic_index,
+    definition=lambda F, x, start, stop, step, shape: F.reshape(
+        F.slice(x, start=start, stop=stop, step=step), shape=shape
+    ),
+    rule=Rule(lambda op, avals, params: Aval(params["shape"], avals[0].dtype)),
+    traits=VIEW,
+    label="Select",
+    ref=lambda x, start, stop, step, shape: x[np.ix_(*map(np.arange, start, stop, step))].reshape(shape),
+    samples=(
+        Sample((5, 4), start=(1, 0), stop=(2, 3), step=(1, 2), shape=(2,)),
+        Sample((3,), start=(2,), stop=(3,), step=(1,), shape=()),
+        Sample((3, 2), start=(0, 0), stop=(3, 2), step=(1, 1), shape=(3, 1, 2)),
+    ),
+    vjp=dict(input=_basic_index_vjp),
 )
 
 

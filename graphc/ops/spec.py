@@ -26,6 +26,8 @@ class Trait(enum.Flag):
     BILINEAR = enum.auto()  # linear in each of its first two arguments
     IDEMPOTENT = enum.auto()  # f(f(x)) = f(x), bit for bit
     VIEW = enum.auto()  # the eager result may share memory with the first argument
+    HOLOMORPHIC = enum.auto()  # the gradient rules are written for reals: of complex numbers they are conjugated around
+    ORDERS = enum.auto()  # needs an order, which complex numbers do not have: they are refused
     BROADCASTS = enum.auto()  # not pointwise, yet batch dimensions broadcast: gradients are summed back
     IMPURE = enum.auto()  # never merged, folded or dropped
 
@@ -38,6 +40,7 @@ class Rule(NamedTuple):
     floats, "number" turns bools into integers.
     accepts(op, dtypes) raises for operand dtypes, as given, that PyTorch refuses.
     first: the index of the first operand that takes part in promotion (`where` leaves its condition alone).
+    holomorphic: the trait HOLOMORPHIC, for every op with this rule.
     """
 
     infer: Callable[[Op, list[Aval], Mapping[str, Any]], Aval]
@@ -45,6 +48,7 @@ class Rule(NamedTuple):
     first: int = 0
     pointwise: bool = False
     accepts: Callable[[Op, list[np.dtype]], None] | None = None
+    holomorphic: bool = False
 
 
 class Vjp(NamedTuple):
@@ -82,15 +86,19 @@ class Op:
     flops     (avals, result aval, params) -> number of scalar operations
     check     validity test of input values, where only the data decides (zero divisors, indices)
     label     name of the tape node, without the "Backward0" that is added unless it has one
+    definition  `f(F, *operands, **params)` in the op language: what a graph holds in place of this op, which is then
+              one kernel and one node of the eager engine only
     """
 
     __slots__ = (
         "args",
         "check",
         "commutative",
+        "definition",
         "doc",
         "domain",
         "flops",
+        "holomorphic",
         "impl",
         "impure",
         "kernel",
@@ -126,6 +134,7 @@ class Op:
         flops: Callable[[list[Aval], Aval, Mapping[str, Any]], int] | None = None,
         check: Check | None = None,
         label: str | None = None,
+        definition: Callable[..., Any] | None = None,
         doc: str = "",
     ):
         self.name = name
@@ -141,6 +150,7 @@ class Op:
         self.commutative = bool(traits & Trait.COMMUTATIVE)
         self.impure = bool(traits & Trait.IMPURE)
         self.view = bool(traits & Trait.VIEW)
+        self.holomorphic = rule.holomorphic or bool(traits & Trait.HOLOMORPHIC)
         self.domain = domain
         self.kinks = kinks
         self.ref = ref
@@ -148,6 +158,7 @@ class Op:
         self.flops = flops
         self.check = check
         self.label = label or "".join(part.capitalize() for part in name.split("_"))
+        self.definition = definition
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)
 

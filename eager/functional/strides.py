@@ -1,0 +1,120 @@
+"""Memory layout: strides, contiguity, and views at any place of a tensor's memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from eager.dispatch import record
+from eager.functional.arguments import axis_of, shape_of, sizes_of
+from eager.language import E
+from eager.naming import named
+from eager.state import current_interpreter, grad_enabled, storage_of
+from eager.tensor import Tensor
+from eager.views import note_view
+from graphc.ops.spec import OPS
+from graphc.ops.strided import row_major
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """`self` if it lies in row-major order in memory, else a copy that does. As `torch.Tensor.contiguous`."""
+    return self if is_contiguous(self) else E.clone(self)
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in row-major order. As `torch.Tensor.is_contiguous`; a traced tensor always does."""
+    return self._d.__class__ is not np.ndarray or self._d.flags.c_contiguous
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """The step in elements along each dim, or along `dim`. As `torch.Tensor.stride`."""
+    shape = self._d.shape
+    if self._d.__class__ is np.ndarray:
+        steps = tuple(n // self._d.itemsize for n in self._d.strides)
+    else:
+        steps = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+    return steps if dim is None else steps[axis_of(dim, len(shape))]
+
+
+def storage_offset(self: Tensor) -> int:
+    """Where the first element lies in the memory, in elements. As `torch.Tensor.storage_offset`."""
+    array = self._array()
+    return (_address(array) - _address(storage_of(array))) // array.itemsize
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view with any strides into the memory of `input`. As `torch.as_strided`.
+
+    Elements that `input` itself does not show get no gradient. RuntimeError for places outside of the memory.
+    """
+    shape_of(input, "as_strided")
+    size, stride = sizes_of((size,)), sizes_of((stride,))
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if min(stride, default=0) < 0:
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if current_interpreter() is not None:
+        return E.as_strided(input, size=size, stride=stride, offset=storage_offset or 0, layout=None)
+    array = input._array()
+    memory = storage_of(array)
+    own = (_address(array) - _address(memory)) // array.itemsize
+    offset = own if storage_offset is None else storage_offset
+    needed = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * array.itemsize
+    if offset < 0 or (math.prod(size) and needed > memory.nbytes):
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{array.itemsize} requiring a storage size of {needed} are out of bounds for storage of size "
+            f"{memory.nbytes}"
+        )
+    return strided_view(input, size, stride, offset - own)
+
+
+def strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
+    """The view of `input` at `offset` elements from its first one, which lies inside its memory."""
+    array = input._array()
+    item = array.itemsize
+    flat = storage_of(array).T if storage_of(array).flags.f_contiguous else storage_of(array)
+    start = _address(array) - _address(flat) + offset * item
+    result = Tensor._wrap(np.ndarray(size, array.dtype, flat, start, tuple(s * item for s in stride)))
+    if input._n is not None and grad_enabled():
+        steps = tuple(s // item for s in array.strides)
+        at_start = array.flags.c_contiguous and offset >= 0
+        shift = max(-offset, 0)
+        layout = None if at_start else (steps, shift)
+        params = {"size": size, "stride": stride, "offset": offset + shift, "layout": layout}
+        record(OPS["as_strided"], (input,), params, result)
+    note_view(result, input)
+    return result
+
+
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """All slices of `size` along `dimension`, `step` apart, as a view with the slices in a new last dim.
+
+    As `torch.Tensor.unfold`. RuntimeError if `size` is larger than the dim or `step` is not positive.
+    """
+    shape = shape_of(self, "unfold")
+    axis = axis_of(dimension, len(shape))
+    length = shape[axis] if shape else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not shape:
+        return E.reshape(self, shape=(size,))
+    count = (length - size) // step + 1
+    traced = current_interpreter() is not None
+    steps = row_major(tuple(shape)) if traced else stride(self)
+    geometry = (
+        (*shape[:axis], count, *shape[axis + 1 :], size),
+        (*steps[:axis], steps[axis] * step, *steps[axis + 1 :], steps[axis]),
+    )
+    if traced:
+        return E.as_strided(self, size=geometry[0], stride=geometry[1], offset=0, layout=None)
+    return named(strided_view(self, *geometry, 0), "UnfoldBackward0")

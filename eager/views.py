@@ -1,0 +1,97 @@
+"""Views: which tensors show memory of which.
+
+`_v` of a tensor is unset, or
+
+- for a view: (base, origin), the tensor whose memory it shows and how it came about;
+- for a base: a `Views`, weak references to the views of it.
+
+How history follows a write through them is in `eager.inplace`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from eager import tape
+from eager.state import grad_enabled
+
+PLAIN, NO_GRAD = "", "no_grad"  # other origins: (number of the output, name of the function that made several)
+
+LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+MADE_IN_NO_GRAD = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
+    "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+    "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+    "the inplace to be tracked)."
+)
+ONE_OF_SEVERAL = (
+    "Output {number} of {name} is a view and is being modified inplace. This view is the output of a function that "
+    "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
+    "the inplace operation by an out-of-place one."
+)
+
+
+class Views(list[Any]):
+    """Weak references to the views of a base. Dead ones are dropped when the list has doubled."""
+
+    limit = 16
+
+    def add(self, view: Any) -> None:
+        self.append(weakref.ref(view))
+        if len(self) > self.limit:
+            self[:] = [ref for ref in self if ref() is not None]
+            self.limit = 2 * max(len(self), 8)
+
+
+def note_view(view: Any, source: Any) -> None:
+    """Remember that `view`, just made, shows memory of the tensor `source`."""
+    try:
+        about = source._v
+    except AttributeError:
+        about = source._v = Views()
+    if about.__class__ is Views:
+        view._v = (source, PLAIN if grad_enabled() else NO_GRAD)
+        about.add(view)
+    else:
+        base, origin = about
+        view._v = (base, origin or (PLAIN if grad_enabled() else NO_GRAD))
+        base._v.add(view)
+
+
+def note_pieces(pieces: tuple[Any, ...], name: str) -> None:
+    """Remember that the views `pieces` are the outputs of one function, `name`."""
+    for number, piece in enumerate(pieces):
+        about = getattr(piece, "_v", None)
+        if about.__class__ is tuple and about[1] == PLAIN:
+            piece._v = (about[0], (number, name))
+
+
+def base_of(tensor: Any) -> Any:
+    """The tensor that `tensor` is a view of, or None."""
+    about = getattr(tensor, "_v", None)
+    return about[0] if about.__class__ is tuple else None
+
+
+def check_recorded_write(target: Any) -> None:
+    """Raise PyTorch's RuntimeError unless autograd can record an in-place write to `target`."""
+    about = getattr(target, "_v", None)
+    if about.__class__ is not tuple:
+        return
+    base, origin = about
+    if origin == NO_GRAD:
+        raise RuntimeError(MADE_IN_NO_GRAD)
+    if origin:
+        raise RuntimeError(ONE_OF_SEVERAL.format(number=origin[0], name=origin[1]))
+    if base._n is not None and tape.is_leaf(base._n):
+        raise RuntimeError(LEAF_VIEW)
+
+
+def geometry(base: np.ndarray, view: np.ndarray) -> dict[str, Any]:
+    """Where `view` lies in the memory of `base`, as parameters of `as_strided`."""
+    item = base.itemsize
+    offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // item
+    layout = None if base.flags.c_contiguous else (tuple(s // item for s in base.strides), 0)
+    return {"size": view.shape, "stride": tuple(s // item for s in view.strides), "offset": offset, "layout": layout}

@@ -1,0 +1,38 @@
+"""Programs print under eager what they print under PyTorch, to the character."""
+
+import pytest
+
+import eager
+from tests.eager.snippet_files import Snippet, difference, every_snippet, output_of
+from tests.oracle import torch_or_skip
+
+SNIPPETS = list(every_snippet())
+
+
+def _id(snippet: Snippet) -> str:
+    return f"{snippet.area}: {snippet.title}"
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=_id)
+def test_eager_prints_what_is_recorded(snippet: Snippet):
+    assert snippet.expected, "record it: python -m tests.eager.snippet_files"
+    assert not difference(snippet.expected, output_of(snippet, eager))
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=_id)
+def test_the_record_is_what_pytorch_prints(snippet: Snippet):
+    assert not difference(snippet.recorded or "", output_of(snippet, torch_or_skip()))
+
+
+@pytest.mark.parametrize("snippet", [s for s in SNIPPETS if s.own is not None], ids=_id)
+def test_a_difference_that_was_decided_is_still_there(snippet: Snippet):
+    assert snippet.own != snippet.recorded, "eager prints what PyTorch prints by now: drop the block"
+
+
+def test_titles_are_unique():
+    titles = [_id(s) for s in SNIPPETS]
+    assert len(titles) == len(set(titles))
+
+
+def test_a_wrong_character_is_noticed():
+    assert difference("tensor([1., 2.])\n", "tensor([1., 2.0])\n")
