@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import heapq
 import linecache
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -205,16 +206,21 @@ class Module:
         self.dtype = dtype
         self.scope: dict[str, Any] = {
             "__name__": f"eager.generated_{dtype}", "DT": dtype, "BOOL": BOOL, "F": F, "SCALARS": ScalarCache(dtype),
-            "Tensor": tensor, "Parameter": parameter, "new": object.__new__, "ndarray": np.ndarray,
+            "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
             "note_view": note_view,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
+        self.operators: dict[str, types.FunctionType] = {}
         state.add_gate(self._set_open)
+        state.add_maker(self._set_new)
 
     def _set_open(self, is_open: bool) -> None:
         self.scope["DT"] = self.dtype if is_open else _CLOSED
+
+    def _set_new(self, new: Callable[..., Any]) -> None:
+        self.scope["new"] = new
 
     def get(self, op: Op) -> Callable[..., Any]:
         """The forward function of `op`, generated at first use."""
@@ -228,6 +234,16 @@ class Module:
         self.get(op)
         return self.scope[f"r{op.name}"]
 
+    def operator(self, op: Op, reflected: bool = False) -> Callable[..., Any]:
+        """The forward function of `op` (or its `reflected` one) for Python's operator: the same code but for `miss`."""
+        name = f"r{op.name}" if reflected else op.name
+        known = self.operators.get(name)
+        real = self.reflected(op) if reflected else self.get(op)
+        if known is None:
+            known = types.FunctionType(_as_operator(real), self.scope, name, real.__defaults__)
+            self.operators[name] = known
+        return known
+
     def refresh(self, op: Op) -> None:
         """Generate `op` again after a part of its declaration was replaced; functions handed out before are renewed."""
         old = self.generated.pop(op.name, None)
@@ -238,6 +254,8 @@ class Module:
         new = self._generate(op)
         for name, function in before.items():
             function.__code__ = self.scope[name].__code__
+            if name in self.operators:
+                self.operators[name].__code__ = _as_operator(function)
             self.scope[name] = function
         self.generated[op.name] = Generated(before[op.name], new.source)
 
@@ -262,6 +280,12 @@ class Module:
         forward = self.scope[op.name]
         forward.__doc__ = op.doc or f"The op `{op.name}`; see `graphc.ops`."
         return Generated(forward, source)
+
+
+def _as_operator(function: Any) -> types.CodeType:
+    """The code of a forward function, with `miss_operator` for `miss`."""
+    code = function.__code__
+    return code.replace(co_names=tuple("miss_operator" if name == "miss" else name for name in code.co_names))
 
 
 def _needs(op: Op, arg: str) -> list[str]:
@@ -375,7 +399,7 @@ def _write_call(
         w.line(depth, "t._n = None")
     else:
         _write_history(w, depth, op, backwards, variants, live)
-    if op.view:
+    if op.view and op.vjp:  # detach() shares memory, and is no view
         w.line(depth, "if r.base is not None and (r.base is x0 or r.base is x0.base):")
         w.line(depth + 1, f"note_view(t, {args[0]})")
     w.line(depth, "return t")

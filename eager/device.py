@@ -1,4 +1,4 @@
-"""`device` objects, and the `cuda` namespace of a build without CUDA. Tensors of this engine live on the CPU."""
+"""`device` objects. Tensors of this engine live on the CPU."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ KINDS = (
     "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
 )  # fmt: skip
 NO_CUDA = "Torch not compiled with CUDA enabled"
+NO_ACCELERATOR = "Cannot access accelerator device when none is available."
+# kind of device -> what PyTorch raises where a tensor should go there, in a build for the CPU
+MISSING: dict[str, Exception] = {
+    "cuda": AssertionError(NO_CUDA),
+    "xpu": AssertionError("Torch not compiled with XPU enabled"),
+    "mps": RuntimeError("PyTorch is not linked with support for mps devices"),
+}
 
 
 @final
@@ -27,7 +34,7 @@ class device:
         if isinstance(type, device):
             type, index = type.type, type.index
         elif isinstance(type, int) and not isinstance(type, bool):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
+            raise RuntimeError(NO_ACCELERATOR)
         elif not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         elif index is None:
@@ -62,6 +69,14 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.type, self.index)
 
+    def __enter__(self) -> device:
+        """Make tensors here. Raises as `check_device`."""
+        check_device(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """The default before was the CPU, and so it is again."""
+
 
 def _parse(text: str) -> tuple[str, int | None]:
     if not text:
@@ -80,46 +95,14 @@ CPU = device("cpu")
 def check_device(where: Any) -> device:
     """The device that `where` (None, a string or a device) means, always `CPU`.
 
-    Raises AssertionError for CUDA, NotImplementedError for any other kind.
+    Raises AssertionError for CUDA, PyTorch's error or NotImplementedError for any other kind.
     """
     if where is None or where is CPU:
         return CPU
     found = where if isinstance(where, device) else device(where)
-    if found.type == "cuda":
-        raise AssertionError(NO_CUDA)
+    if found.type in MISSING:
+        error = MISSING[found.type]
+        raise type(error)(*error.args)
     if found.type != "cpu":
         raise NotImplementedError(f"tensors on device '{found}' are not supported; tensors live on the CPU")
     return CPU
-
-
-class _Cuda:
-    """`torch.cuda` of a build without CUDA: queries answer, everything that needs a device raises AssertionError."""
-
-    def is_available(self) -> bool:
-        return False
-
-    def is_initialized(self) -> bool:
-        return False
-
-    def device_count(self) -> int:
-        return 0
-
-    def manual_seed(self, seed: int) -> None:
-        """Does nothing: there is no device generator to seed."""
-
-    def manual_seed_all(self, seed: int) -> None:
-        """Does nothing: there is no device generator to seed."""
-
-    def memory_allocated(self, device: Any = None) -> int:
-        return 0
-
-    def empty_cache(self) -> None:
-        """Does nothing: there is no device memory."""
-
-    def _needs_cuda(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise AssertionError(NO_CUDA)
-
-    current_device = synchronize = set_device = get_device_name = get_device_properties = _needs_cuda
-
-
-cuda = _Cuda()

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from eager import tape
-from eager.state import current_interpreter, grad_enabled, sequence
-from eager.tensor import Tensor
+from eager.dtypes import type_name
+from eager.grad_mode import GradMode
+from eager.state import anomaly, current_interpreter, grad_enabled, saved_hooks, sequence
+from eager.tensor import SEALED_SAVE, Sealed, Tensor
 from eager.views import note_view
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar
@@ -42,6 +44,14 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     return plain(op, operands, params)
 
 
+def apply_operator(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """`apply` for Python's operators: an ndarray joins in as a tensor, what is no operand is left to Python."""
+    operands = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
+    if not all(isinstance(x, (Tensor, *SCALARS)) for x in operands):
+        return NotImplemented
+    return apply(op, operands, params)
+
+
 def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Where the float64 fast path ends up when it does not apply."""
     interpreter = current_interpreter()
@@ -63,7 +73,7 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     result = Tensor._wrap(run_kernel(op, arrays, params))
     if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
         record(op, tensors, params, result)
-    if op.view and shares_memory(result._d, arrays[0]):
+    if op.view and op.vjp and shares_memory(result._d, arrays[0]):
         note_view(result, tensors[0])
     return result
 
@@ -88,10 +98,10 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
         if isinstance(x, Tensor):
             kinds.append((x._d.dtype if x._d.dtype is not None else x._array().dtype, 2 if x._d.shape else 1))
         elif isinstance(x, SCALARS) and rule.promote and i >= first:
-            kinds.append((x.dtype, 1) if isinstance(x, np.generic) else (of_scalar(x), 0))
+            kinds.append((of_scalar(x), 0))
         else:
             raise TypeError(
-                f"{op.name}(): argument '{op.arg_of(i)}' (position {i + 1}) must be Tensor, not {type(x).__name__}"
+                f"{op.name}(): argument '{op.arg_of(i)}' (position {i + 1}) must be Tensor, not {type_name(x)}"
             )
     dtype = operand_dtype(op, kinds)
     if dtype is None:
@@ -116,8 +126,54 @@ def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result:
         return
     wanted = {name for i, _ in live for name in op.vjp[op.arg_of(i)].names}
     values = rule_values(op, wanted, [t._d for t in tensors], result._d, params)
+    if any(v.__class__ is Sealed for v in values.values()):
+        raise RuntimeError(SEALED_SAVE)
     shapes = [(i, t._d.shape) for i, t in live]
-    result._n = [-next(sequence), None, _backward_of(op), (params, values, shapes), *(t._n for _, t in live)]
+    packing = saved_hooks()
+    if packing:
+        values = {name: _packed(value, op, name, tensors, packing[-1]) for name, value in values.items()}
+    node = [-next(sequence), None, _backward_of(op), (params, values, shapes), *(t._n for _, t in live)]
+    if anomaly.enabled:
+        from eager.engine import traced
+
+        node = traced(node)
+    result._n = node
+
+
+class Packed:
+    """What a pack hook made of a saved array."""
+
+    __slots__ = ("kept", "unpack")
+
+    def __init__(self, kept: Any, unpack: Callable[[Any], Any]):
+        self.kept = kept
+        self.unpack = unpack
+
+
+def _packed(value: Any, op: Op, name: str, tensors: Sequence[Tensor], hooks: Any) -> Any:
+    """A value that a node saves, as the saved-tensor hooks in force want it kept."""
+    if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
+        return [_packed(v, op, name, tensors, hooks) for v in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    if isinstance(hooks, str):
+        raise RuntimeError(hooks)
+    pack, unpack = hooks
+    tensor = next((t for t in tensors if t._d is value), None)
+    with GradMode(False):
+        return Packed(pack(Tensor._wrap(value) if tensor is None else tensor), unpack)
+
+
+def _unpacked(values: dict[str, Any]) -> dict[str, Any]:
+    if any(v.__class__ is Packed or v.__class__ is list for v in values.values()):
+        return {name: _unpack(value) for name, value in values.items()}
+    return values
+
+
+def _unpack(value: Any) -> Any:
+    if value.__class__ is list:
+        return [_unpack(v) for v in value]
+    return value.unpack(value.kept)._array() if value.__class__ is Packed else value
 
 
 @functools.cache
@@ -126,6 +182,7 @@ def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
 
     def backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         _, values, shapes = node[tape.SAVED]
+        values = _unpacked(values)
         for (index, shape), parent in zip(shapes, node[tape.PARENTS :], strict=True):
             tape.give(parent, share(F, op, index, g, values, shape), heap)
 
@@ -133,6 +190,7 @@ def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
         if node[tape.SAVED] is None:
             raise RuntimeError(tape.FREED)
         params, values, shapes = node[tape.SAVED]
+        values = _unpacked(values)
         parents = zip(shapes, node[tape.PARENTS :], strict=True)
         return op, params, values, [(index, parent, shape) for (index, shape), parent in parents]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import operator
 from typing import Any, final
 
 import numpy as np
@@ -14,23 +16,36 @@ from graphc.ops import dtypes as d
 class dtype:
     """A tensor's element type. One object each: compare with `is` or `==`."""
 
-    __slots__ = ("name", "numpy")
+    __slots__ = ("_numpy", "is_complex", "is_floating_point", "is_signed", "itemsize", "name")
+    is_floating_point: builtins.bool
+    is_complex: builtins.bool
+    is_signed: builtins.bool
+    itemsize: builtins.int
 
-    def __init__(self, name: str, numpy: np.dtype):
+    def __init__(self, name: str, numpy: np.dtype | None):
         self.name = name
-        self.numpy = numpy
+        self._numpy = numpy  # None: bfloat16, whose package is imported when a tensor of it is first made
+        kind = "f" if numpy is None else numpy.kind
+        self.is_floating_point = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_signed = kind in "fci"
+        self.itemsize = 2 if numpy is None else numpy.itemsize
 
     @property
-    def is_floating_point(self) -> builtins.bool:
-        return self.numpy.kind == "f"
+    def numpy(self) -> np.dtype:
+        """The NumPy dtype."""
+        if self._numpy is None:
+            self._numpy = d.bfloat16()
+            BY_NUMPY[self._numpy] = self
+        return self._numpy
 
-    @property
-    def is_complex(self) -> builtins.bool:
-        return self.numpy.kind == "c"
+    def to_real(self) -> dtype:
+        """The dtype of the parts of a complex dtype; any other dtype itself."""
+        return BY_NUMPY[d.real_of(self.numpy)]
 
-    @property
-    def itemsize(self) -> builtins.int:
-        return self.numpy.itemsize
+    def to_complex(self) -> dtype:
+        """The complex dtype whose parts have this floating dtype."""
+        return self if self.is_complex else BY_NUMPY[d.complex_of(self.numpy)]
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -40,11 +55,15 @@ class dtype:
 
 
 float16, half = (dtype("float16", d.FLOAT16),) * 2
+bfloat16 = dtype("bfloat16", None)
 float32 = float = dtype("float32", d.FLOAT32)
 float64 = double = dtype("float64", d.FLOAT64)
 complex64 = cfloat = dtype("complex64", d.COMPLEX64)
 complex128 = cdouble = dtype("complex128", d.COMPLEX128)
 uint8 = dtype("uint8", np.dtype(np.uint8))
+uint16 = dtype("uint16", np.dtype(np.uint16))
+uint32 = dtype("uint32", np.dtype(np.uint32))
+uint64 = dtype("uint64", np.dtype(np.uint64))
 int8 = dtype("int8", np.dtype(np.int8))
 int16 = short = dtype("int16", np.dtype(np.int16))
 int32 = int = dtype("int32", d.INT32)
@@ -52,21 +71,30 @@ int64 = long = dtype("int64", d.INT64)
 bool = dtype("bool", d.BOOL)
 
 BY_NUMPY: dict[np.dtype, dtype] = {
-    t.numpy: t for t in (float16, float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool)
-}
+    t.numpy: t
+    for t in (
+        float16, float32, float64, complex64, complex128, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool
+    )
+}  # fmt: skip
 
 
-def to_numpy(value: Any) -> np.dtype:
-    """The NumPy dtype of a torch dtype (or of a Python type: float, int, bool)."""
+def to_numpy(value: Any, name: str = "") -> np.dtype:
+    """The NumPy dtype of a torch dtype (or of a Python type: float, int, bool, complex).
+
+    TypeError for anything else, on behalf of the function `name`.
+    """
     if isinstance(value, dtype):
         return value.numpy
     try:
-        return _PYTHON_TYPES[value]()
+        return _PYTHON_TYPES[value]
     except (KeyError, TypeError):
-        raise TypeError(f"dtype must be torch.dtype, not {type(value).__name__}") from None
+        what = f"{name}(): argument 'dtype'" if name else "dtype"
+        raise TypeError(f"{what} must be torch.dtype, not {type(value).__name__}") from None
 
 
-_PYTHON_TYPES = {builtins.float: d.default_float, builtins.int: lambda: d.INT64, builtins.bool: lambda: d.BOOL}
+_PYTHON_TYPES = {
+    builtins.float: d.FLOAT64, builtins.int: d.INT64, builtins.bool: d.BOOL, builtins.complex: d.COMPLEX128
+}  # fmt: skip
 
 
 def of_numpy(value: np.dtype) -> dtype:
@@ -74,17 +102,27 @@ def of_numpy(value: np.dtype) -> dtype:
     try:
         return BY_NUMPY[value]
     except KeyError:
-        raise TypeError(
-            f"can't convert np.ndarray of type {value}. The only supported types are: float64, float32, float16, "
-            "complex64, complex128, int64, int32, int16, int8, uint8, and bool."
-        ) from None
+        pass
+    if not value.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    raise TypeError(
+        f"can't convert np.ndarray of type {value.type.__module__}.{value.type.__name__}. The only supported types "
+        "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+        "uint8, and bool."
+    )
 
 
 @final
 class Size(tuple):
-    """A tensor's shape, printed as `torch.Size([2, 3])`."""
+    """A tensor's shape, printed as `torch.Size([2, 3])`. TypeError for what is no integer."""
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Any = ()) -> Size:
+        return tuple.__new__(cls, [_size(i, n) for i, n in enumerate(sizes)])
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
@@ -97,7 +135,38 @@ class Size(tuple):
 
     def __getitem__(self, index: Any) -> Any:
         picked = tuple.__getitem__(self, index)
-        return Size(picked) if isinstance(index, slice) else picked
+        return size_of(picked) if isinstance(index, slice) else picked
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple(self) + tuple(other))
+        return Size((*self, *other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Size:
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple(self) * times)
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+size_of = functools.partial(tuple.__new__, Size)  # of a shape, which holds integers already
+
+
+def _size(position: builtins.int, n: Any) -> builtins.int:
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(n).__name__}')") from None
+
+
+def type_name(x: Any) -> str:
+    """The type of `x` as Python's errors name it: with its module, if it is not written in Python."""
+    kind = type(x)
+    plain = kind.__module__ == "builtins" or kind.__flags__ & _WRITTEN_IN_PYTHON
+    return kind.__name__ if plain else f"{kind.__module__}.{kind.__name__}"
+
+
+_WRITTEN_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE

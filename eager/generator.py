@@ -93,7 +93,8 @@ class Generator:
         words, position = self._stream().state["state"].values()
         state = np.zeros((), STATE)
         state["seed"], state["seeded"] = self._seed, 1
-        state["words"], state["next"], state["left"] = words, position, WORDS + 1 - position
+        untouched = position == WORDS and words[0] == self._seed & 0xFFFFFFFF
+        state["words"], state["next"], state["left"] = words, 0 if untouched else position, WORDS + 1 - position
         if self._next_normal is not None:
             state["normal_y"], state["has_normal"] = self._next_normal, 1
         return Tensor._wrap(np.frombuffer(state.tobytes(), np.uint8).copy())
@@ -157,17 +158,25 @@ class Generator:
             return self.normal((*shape, 2), _part(dtype), mean, std / math.sqrt(2)).view(dtype)[..., 0]
         count = math.prod(shape)
         if count < BLOCK:
-            values = [self._one_normal() * std + mean for _ in range(count)]
-            return np.array(values, FLOAT64).astype(dtype).reshape(shape)
+            return self.normals_one_by_one(shape, mean, std).astype(dtype)
         kind = FLOAT64 if dtype == FLOAT64 else FLOAT32
-        values = self.uniform((count,), kind)
         whole = count - count % BLOCK
+        if dtype.itemsize >= 4:
+            values = self.uniform((count,), kind)
+        else:  # made in float32, block by block
+            values = np.empty(count, kind)
+            values[:whole] = self.uniform((whole,), kind)
         _box_muller(values[:whole], mean, std)
         if whole < count:  # PyTorch draws the last block anew, overwriting part of the one before
             last = self.uniform((BLOCK,), kind)
             _box_muller(last, mean, std)
             values[-BLOCK:] = last
         return values.astype(dtype, copy=False).reshape(shape)
+
+    def normals_one_by_one(self, shape: tuple[int, ...], mean: float, std: float) -> np.ndarray:
+        """Normal numbers in float64, as PyTorch draws few of them, and those for scattered memory."""
+        values = [self._one_normal() * std + mean for _ in range(math.prod(shape))]
+        return np.array(values, FLOAT64).reshape(shape)
 
     def _one_normal(self) -> float:
         if self._next_normal is not None:
@@ -180,7 +189,9 @@ class Generator:
         return radius * math.cos(angle)
 
     def integers(self, shape: tuple[int, ...], dtype: np.dtype, low: int, high: int) -> np.ndarray:
-        """Integers in [low, high), in any dtype."""
+        """Integers in [low, high), in any dtype; bounds that a floating `dtype` rounds outward are drawn in first."""
+        if dtype in MANTISSA:
+            low, high = _held(low, high, dtype)
         words = self.bits(math.prod(shape), wide=high - low >= WIDE_RANGE)
         if high - low < 2**64:
             words %= np.uint64(high - low)
@@ -234,6 +245,16 @@ def _box_muller(values: np.ndarray, mean: float, std: float) -> None:
         values *= kind(std)
     if mean != 0:
         values += kind(mean)
+
+
+def _held(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
+    """The bounds as PyTorch moves them so that no number in [low, high) rounds to one outside."""
+    digits = MANTISSA[dtype]
+    if int(dtype.type(low + 1)) < low:
+        low += 1 << (abs(low + 1).bit_length() - 1 - digits)
+    if int(dtype.type(high - 1)) >= high:
+        high -= 1 << (high.bit_length() - 1 - digits)
+    return low, high
 
 
 def _refuse_capture(what: str) -> None:

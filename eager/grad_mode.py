@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from eager.state import GRAD_ENABLED, grad_enabled
+from eager.state import GRAD_ENABLED, INFERENCE, Recent, grad_enabled, made_in_inference, track_tensors
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
@@ -19,7 +19,7 @@ def is_generator_function(fn: Callable[..., Any]) -> bool:
     return code is not None and bool(code.co_flags & 0x20)  # inspect.CO_GENERATOR
 
 
-class _GradMode:
+class GradMode:
     """Sets the gradient mode on entry and restores it on exit; may be entered again while it is active."""
 
     def __init__(self, mode: bool):
@@ -34,24 +34,28 @@ class _GradMode:
         GRAD_ENABLED.set(self._before.pop())
 
     def __call__(self, fn: Fn) -> Fn:
-        mode = self.mode
+        context = self.again
         if is_generator_function(fn):
-            return _wrap_generator(fn, mode)  # type: ignore[return-value]
+            return _wrap_generator(fn, context)  # type: ignore[return-value]
 
         @functools.wraps(fn)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with _GradMode(mode):
+            with context():
                 return fn(*args, **kwargs)
 
         return wrapped  # type: ignore[return-value]
 
+    def again(self) -> GradMode:
+        """Another context of the same kind."""
+        return GradMode(self.mode)
 
-def _wrap_generator(fn: Callable[..., Any], mode: bool) -> Callable[..., Any]:
-    """Run the generator's body, and only its body, in `mode`."""
+
+def _wrap_generator(fn: Callable[..., Any], context: Callable[[], GradMode]) -> Callable[..., Any]:
+    """Run the generator's body, and only its body, in `context`."""
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with _GradMode(mode):
+        with context():
             generator = fn(*args, **kwargs)
             try:
                 value = next(generator)
@@ -61,14 +65,14 @@ def _wrap_generator(fn: Callable[..., Any], mode: bool) -> Callable[..., Any]:
             try:
                 sent = yield value
             except GeneratorExit:
-                with _GradMode(mode):
+                with context():
                     generator.close()
                 raise
             except BaseException as error:
                 step = functools.partial(generator.throw, error)
             else:
                 step = functools.partial(generator.send, sent)
-            with _GradMode(mode):
+            with context():
                 try:
                     value = step()
                 except StopIteration as stop:
@@ -77,7 +81,7 @@ def _wrap_generator(fn: Callable[..., Any], mode: bool) -> Callable[..., Any]:
     return wrapped
 
 
-class no_grad(_GradMode):
+class no_grad(GradMode):
     """Operations inside are not recorded. As `torch.no_grad`."""
 
     def __new__(cls, fn: Any = None) -> Any:
@@ -91,21 +95,57 @@ class no_grad(_GradMode):
         super().__init__(False)
 
 
-class inference_mode(_GradMode):
-    """As `no_grad`; `mode=False` leaves recording on. As `torch.inference_mode`."""
+class inference_mode(GradMode):
+    """As `no_grad`, and tensors made inside can never take part in a recorded operation. As `torch.inference_mode`.
+
+    `mode=False` leaves recording on.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        instance = object.__new__(cls)
+        if isinstance(mode, bool):
+            return instance
+        instance.__init__()
+        return instance(mode)  # @inference_mode without parentheses
 
     def __init__(self, mode: bool = True):
         super().__init__(not mode)
+        self._tokens: list[Any] = []
+
+    def again(self) -> inference_mode:
+        return inference_mode(not self.mode)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        outer = made_in_inference()
+        made = None if self.mode else outer if outer is not None else Recent()
+        self._tokens.append((INFERENCE.set(made), made is not None and outer is None))
+        track_tensors(+1)
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        token, outermost = self._tokens.pop()
+        made = made_in_inference()
+        INFERENCE.reset(token)
+        track_tensors(-1)
+        if outermost and made is not None:
+            for tensor in made.live():
+                tensor._seal()
 
 
-class enable_grad(_GradMode):
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on."""
+    return made_in_inference() is not None
+
+
+class enable_grad(GradMode):
     """Operations inside are recorded again. As `torch.enable_grad`."""
 
     def __init__(self):
         super().__init__(True)
 
 
-class set_grad_enabled(_GradMode):
+class set_grad_enabled(GradMode):
     """Set the mode at once; as a context, restore it at the end. As `torch.set_grad_enabled`."""
 
     def __init__(self, mode: bool):

@@ -64,9 +64,8 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
         base._n = _overwritten(base._n, name) if value._n is None else value._n
         if about is None:
             return
-    for ref in base._v:
-        view = ref()
-        if view is not None and view._v[1] != NO_GRAD:
+    for view in base._v.live():
+        if view._v[1] != NO_GRAD:
             record(_STRIDED, (base,), geometry(base._array(), view._array()), view)
             tape.rename(view._n, "AsStridedBackward0")
 

@@ -50,7 +50,7 @@ def _reflected(name: str) -> Callable[..., Any]:
     """`other <op> self`, generated at its first call like the rest."""
 
     def first_call(self: Tensor, other: Any) -> Any:
-        real = single.reflected(OPS[name])
+        real = single.operator(OPS[name], reflected=True)
         for dunder, of in BINARY.items():
             if of == name:
                 setattr(Tensor, f"__r{dunder}__", real)
@@ -60,8 +60,14 @@ def _reflected(name: str) -> Callable[..., Any]:
 
 
 def _operator(name: str, dunder: str) -> Callable[..., Any]:
-    """The forward operator: the op itself, or NotImplemented's job done by Python for operands it does not know."""
-    return lazy(name, _method_binder(dunder))
+    """The forward operator: the op itself, or NotImplemented for operands it does not know."""
+
+    def first_call(*operands: Any) -> Any:
+        real = single.operator(OPS[name])
+        setattr(Tensor, dunder, real)
+        return real(*operands)
+
+    return first_call
 
 
 def install() -> None:

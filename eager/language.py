@@ -16,6 +16,7 @@ from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.spec import OPS, Op
 
 single = Module(FLOAT32, Tensor, Parameter, apply)
+single.scope["miss_operator"] = dispatch.apply_operator
 double = dispatch.double_module = Module(FLOAT64, Tensor, Parameter, plain_or_trace)
 
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from eager import hooks
 from eager.functional import (
     arithmetic,
     casts,
     creation,
+    data,
     einsum,
     gathering,
+    grids,
     indexing,
     joining,
     linear,
     reductions,
     shapes,
+    strides,
     updates,
 )
 from eager.tensor import Tensor
+from eager.views import base_of
 
 Function = Callable[..., Any]
 
@@ -49,6 +55,7 @@ BOTH: dict[str, Function] = {
         "gather scatter scatter_add take_along_dim index_select index_add index_copy index_fill index_put masked_fill "
         "masked_select nonzero repeat_interleave",
     ),
+    "as_strided": strides.as_strided,
     **_named(linear, "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner"),
     **_named(casts, "clone detach is_floating_point is_complex numel"),
     "pow": arithmetic.power, "subtract": arithmetic.sub, "divide": arithmetic.div, "true_divide": arithmetic.div,
@@ -61,9 +68,11 @@ FUNCTIONS: dict[str, Function] = {
     **BOTH,
     **_named(
         creation,
-        "tensor as_tensor from_numpy scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like "
-        "arange linspace logspace eye tril_indices triu_indices",
+        "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like arange linspace logspace eye "
+        "range empty_strided empty_permuted",
     ),
+    **_named(data, "tensor as_tensor asarray from_numpy frombuffer"),
+    **_named(grids, "tril_indices triu_indices meshgrid cartesian_prod combinations vander block_diag"),
     **_named(joining, "cat stack vstack hstack dstack"),
     **_named(reductions, "var_mean std_mean"),
     **_named(shapes, "broadcast_tensors"),
@@ -72,7 +81,7 @@ FUNCTIONS: dict[str, Function] = {
         casts, "is_tensor promote_types result_type can_cast set_default_dtype get_default_dtype"
     ),
     "concat": joining.cat, "concatenate": joining.cat, "row_stack": joining.vstack, "einsum": einsum.einsum,
-    "where": gathering.where, "broadcast_shapes": shapes.common_shape, "asarray": creation.as_tensor,
+    "where": gathering.where, "broadcast_shapes": shapes.common_shape,
 }  # fmt: skip
 
 # pointwise ops of the registry under a second name
@@ -92,13 +101,16 @@ METHODS: dict[str, Function] = {
     **BOTH,
     **casts.CASTS,
     **updates.METHODS,
+    **hooks.METHODS,
     **_named(
         shapes,
-        "view view_as reshape_as expand expand_as contiguous is_contiguous stride size dim",
+        "view view_as reshape_as expand expand_as size dim",
     ),
-    **_named(creation, "new_zeros new_ones new_empty new_full new_tensor"),
+    **_named(strides, "contiguous is_contiguous stride storage_offset unfold"),
+    **_named(creation, "new_zeros new_ones new_empty new_full new_empty_strided"),
+    **_named(data, "new_tensor"),
     **_named(casts, "to type_as detach_"),
-    "repeat": joining.repeat, "type": casts.type_, "where": _where_method, "ndimension": shapes.dim,
+    "_is_view": lambda self: base_of(self) is not None, "repeat": joining.repeat, "type": casts.type_, "where": _where_method, "ndimension": shapes.dim,
     "nelement": casts.numel, "__getitem__": indexing.getitem, "__setitem__": indexing.setitem,
     "__pow__": arithmetic.power,
 }  # fmt: skip
@@ -134,8 +146,62 @@ def _random(name: str) -> Function:
 
 
 PROPERTIES: dict[str, Function] = {
+    "retains_grad": hooks.retains_grad, "_base": base_of,
     "T": shapes.reversed_dims, "mT": shapes.matrix_transpose, "itemsize": _element_size,
+    "nbytes": lambda self: casts.numel(self) * self._dtype().itemsize,
 }  # fmt: skip
+
+
+# method -> module that has it, imported at its first call
+LATER: dict[str, str] = {
+    name: module
+    for module, names in {
+        "eager.functional.complexes": "conj conj_physical resolve_conj resolve_neg is_conj is_neg is_signed is_nonzero "
+        "angle sgn adjoint heaviside",
+        "eager.storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",
+        "eager.functional.creation": "new_empty_strided",
+        "eager.tensor_types": "new",
+        "eager.placement": "cuda xpu get_device pin_memory is_pinned",
+        "eager.interop": "__array_ufunc__ __array_function__ __dlpack__ __dlpack_device__",
+    }.items()
+    for name in names.split()
+}
+LATER_PROPERTIES: dict[str, tuple[str, str]] = {
+    "real": ("eager.functional.complexes", "real"), "imag": ("eager.functional.complexes", "imag"),
+    "H": ("eager.functional.complexes", "matrix_adjoint"), "mH": ("eager.functional.complexes", "adjoint"),
+    "layout": ("eager.layouts", "layout_of"),
+}  # fmt: skip
+# what is the same of every tensor here
+ALIKE: dict[str, Any] = {
+    **dict.fromkeys(
+        "is_sparse is_cuda is_quantized is_meta is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
+        "is_sparse_csr".split(), False,
+    ),
+    "is_cpu": True, "__array_priority__": 1000,
+}  # fmt: skip
+
+
+def _later(name: str, module: str) -> Function:
+    """A method that imports `module` at its first call, and puts the real one in its place."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        real = getattr(importlib.import_module(module), name)
+        setattr(Tensor, name, real)
+        return real(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _later_property(name: str, module: str, function: str) -> property:
+    """A property that imports `module` when it is first read, and puts the real one in its place."""
+
+    def get(self: Tensor) -> Any:
+        real = getattr(importlib.import_module(module), function)
+        setattr(Tensor, name, property(real))
+        return real(self)
+
+    return property(get)
 
 
 def install() -> None:
@@ -145,10 +211,17 @@ def install() -> None:
     for name, target in ALIASES.items():
         setattr(Tensor, name, _alias(target))
     Tensor.cpu, Tensor.element_size, Tensor.__iter__ = _cpu, _element_size, _iterate  # type: ignore[attr-defined]
-    for name in ("uniform_", "normal_", "bernoulli_", "random_", "exponential_"):
+    for name in ("uniform_", "normal_", "bernoulli_", "multinomial", "random_", "exponential_", "cauchy_",
+                 "log_normal_", "geometric_"):
         setattr(Tensor, name, _random(name))
+    for name, module in LATER.items():
+        setattr(Tensor, name, _later(name, module))
     for name, getter in PROPERTIES.items():
         setattr(Tensor, name, property(getter))
+    for name, (module, function) in LATER_PROPERTIES.items():
+        setattr(Tensor, name, _later_property(name, module, function))
+    for name, value in ALIKE.items():
+        setattr(Tensor, name, value)
 
 
 def _alias(target: str) -> Function:

@@ -12,7 +12,7 @@ import numpy as np
 
 from eager.dtypes import BY_NUMPY
 from eager.tensor import Deferred, Tensor
-from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, complex_of, default_float
+from graphc.ops.dtypes import BOOL, FLOAT32, INT64, SHORT_NAMES, complex_of, default_float
 
 Format = Callable[[Any], str]
 
@@ -80,7 +80,9 @@ def tensor_text(t: Tensor) -> str:
         kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
         return f"{prefix}<{kind} traced>)"
     array = t._array()
-    return _with_suffixes(prefix + _array_text(array, len(prefix)), _suffixes(t, array), len(prefix))
+    # bfloat16 prints as the float32 numbers that it holds
+    shown = array.astype(FLOAT32) if array.dtype.kind == "V" else array
+    return _with_suffixes(prefix + _array_text(shown, len(prefix)), _suffixes(t, array), len(prefix))
 
 
 def _suffixes(t: Tensor, array: np.ndarray) -> list[str]:

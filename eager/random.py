@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
+from eager import draws, dtypes
 from eager.device import check_device
 from eager.generator import Generator
 from eager.inplace import assign
@@ -71,11 +71,11 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, **ignor
         default_generator.set_state(before)
 
 
-def _sample(draw: Callable[[], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    """The Tensor that `draw()` makes: now, or under a trace at each call of the program."""
+def _sample(draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    """The Tensor that `draw(shape)` makes: now, or under a trace at each call of the program."""
     interpreter = current_interpreter()
     if interpreter is None:
-        return Tensor._wrap(draw())
+        return Tensor._wrap(draw(shape))
     return interpreter.random(draw, shape, dtype)
 
 
@@ -133,7 +133,7 @@ def rand(
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
     shape, kind, source = _shape("rand", size), _float_dtype(dtype, "check_uniform_bounds"), _source(generator)
     check_device(device)
-    return _made(_sample(lambda: source.uniform(shape, kind), shape, kind), out, requires_grad)
+    return _made(_sample(lambda shape: source.uniform(shape, kind), shape, kind), out, requires_grad)
 
 
 def randn(
@@ -149,7 +149,7 @@ def randn(
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
     shape, kind, source = _shape("randn", size), _float_dtype(dtype, "normal_kernel_cpu"), _source(generator)
     check_device(device)
-    return _made(_sample(lambda: source.normal(shape, kind), shape, kind), out, requires_grad)
+    return _made(_sample(lambda shape: source.normal(shape, kind), shape, kind), out, requires_grad)
 
 
 def randint(
@@ -187,7 +187,7 @@ def randint(
     )
     check_device(device)
     _check_range(low, high, kind)
-    return _made(_sample(lambda: source.integers(shape, kind, low, high), shape, kind), out, requires_grad)
+    return _made(_sample(lambda shape: source.integers(shape, kind, low, high), shape, kind), out, requires_grad)
 
 
 def _check_range(low: int, high: int, dtype: np.dtype) -> None:
@@ -218,7 +218,7 @@ def randperm(
     n = _integer("randperm", "n", 1, n)
     shape, kind, source = _shape("randperm", (n,)), dtypes.to_numpy(dtype), _source(generator)
     check_device(device)
-    return _made(_sample(lambda: source.permutation(n, kind), shape, kind), out, requires_grad)
+    return _made(_sample(permuted, shape, kind), out, requires_grad)
 
 
 def bernoulli(
@@ -234,11 +234,15 @@ def bernoulli(
     return _made(_bernoulli_of(input, input._dtype(), generator), out, False)
 
 
-def _bernoulli(like: Tensor, p: float, generator: Generator | None) -> Tensor:
+def _check_probability(p: float) -> None:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+
+
+def _bernoulli(like: Tensor, p: float, generator: Generator | None) -> Tensor:
+    _check_probability(p)
     shape, kind, source = like._d.shape, like._dtype(), _source(generator)
-    return _sample(lambda: source.bernoulli(shape, kind, p), shape, kind)
+    return _sample(lambda shape: source.bernoulli(shape, kind, p), shape, kind)
 
 
 def _bernoulli_of(p: Tensor, dtype: np.dtype, generator: Generator | None) -> Tensor:
@@ -247,7 +251,7 @@ def _bernoulli_of(p: Tensor, dtype: np.dtype, generator: Generator | None) -> Te
         array = p._array()
         if not bool(np.all((array >= 0) & (array <= 1))):
             raise RuntimeError(BAD_PROBABILITY)
-    smaller = _sample(lambda: source.uniform(shape, kind), shape, kind) < p.detach()
+    smaller = _sample(lambda shape: source.uniform(shape, kind), shape, kind) < p.detach()
     return E.cast(smaller, dtype=dtype)
 
 
@@ -271,16 +275,16 @@ def normal(
     if not tensors:
         shape, kind = _shape("normal", (() if size is None else size,)), _float_dtype(dtype, "normal_kernel_cpu")
         _check_std(std)
-        return _made(_sample(lambda: source.normal(shape, kind, mean, std), shape, kind), out, requires_grad)
+        return _made(_sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind), out, requires_grad)
     shape = np.broadcast_shapes(*(t._d.shape for t in tensors))
     kind = _check_float(tensors[0]._dtype(), "normal_kernel_cpu")
     if not isinstance(std, Tensor):
         _check_std(std)
-        result = E.add(_sample(lambda: source.normal(shape, kind, 0.0, std), shape, kind), mean)
+        result = E.add(_sample(lambda shape: source.normal(shape, kind, 0.0, std), shape, kind), mean)
     else:
         if current_interpreter() is None and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
-        result = E.add(E.mul(_sample(lambda: source.normal(shape, kind), shape, kind), std), mean)
+        result = E.add(E.mul(_sample(lambda shape: source.normal(shape, kind), shape, kind), std), mean)
     return _made(result.detach(), out, requires_grad)
 
 
@@ -289,46 +293,126 @@ def _check_std(std: float) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Indices drawn with probabilities in proportion to the last dim of `input`. As `torch.multinomial`.
+
+    input: (n,) or (m, n), floating; returns (num_samples,) or (m, num_samples), int64. Raises RuntimeError for any
+    other shape or dtype, for a negative, infinite or nan entry, for a sum of zero, and for more samples than entries
+    without `replacement`.
+    """
+    from eager.weighted_draws import draw
+
+    num_samples = _integer("multinomial", "num_samples", 2, num_samples)
+    return _made(draw(input, num_samples, replacement, _source(generator)), out, False)
+
+
+def _like(
+    input: Tensor, name: str, bounds: tuple[int, ...], dtype: Any, requires_grad: bool, options: dict[str, Any]
+) -> Tensor:
+    """`rand`, ... for the shape and dtype of `input`; elements take the numbers in the order of input's memory."""
+    options.pop("memory_format", None)
+    function, fill = LIKE[name]
+    order, dtype = _memory_order(input), dtype or input.dtype
+    if order is None:
+        return function(*bounds, tuple(input._d.shape), dtype=dtype, requires_grad=requires_grad, **options)
+    stored = tuple(input._d.shape[axis] for axis in order)
+    made = Tensor._wrap(np.empty(stored, dtypes.to_numpy(dtype)).transpose(np.argsort(order)))
+    fill(made, *bounds, generator=options.get("generator"))
+    return _made(made, None, requires_grad)
+
+
 def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
     """Uniform numbers in [0, 1) of the shape and dtype of `input`. As `torch.rand_like`."""
-    options.pop("memory_format", None)
-    return rand(input._d.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, **options)
+    return _like(input, "rand", (), dtype, requires_grad, options)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
     """Standard normal numbers of the shape and dtype of `input`. As `torch.randn_like`."""
-    options.pop("memory_format", None)
-    return randn(input._d.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, **options)
+    return _like(input, "randn", (), dtype, requires_grad, options)
 
 
 def randint_like(input: Tensor, *bounds: int, dtype: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
     """Integers in [low, high) of the shape and dtype of `input`. As `torch.randint_like`."""
-    options.pop("memory_format", None)
-    return randint(*bounds, input._d.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, **options)
+    limits = tuple(options.pop(name) for name in ("low", "high") if name in options)
+    return _like(input, "randint", bounds + limits, dtype, requires_grad, options)
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate. Eager only."""
+    dtype = input._dtype()
+    if dtype.kind != "f":
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{torch_name(dtype)}'")
+    rates = input._array()
+    if not np.all(rates >= 0):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return Tensor._wrap(draws.poisson(_source(generator), rates))
+
+
+# --- in place
+
+
+def _fill(self: Tensor, name: str, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Tensor:
+    """Write `draw(shape)` to `self`, whose elements take the numbers in the order they have in memory."""
+    shape, dtype = tuple(self._d.shape), self._dtype()
+    order = _memory_order(self)
+    if order is None:
+        made = _sample(lambda shape: draw(shape).astype(dtype, copy=False), shape, dtype)
+    else:
+        stored = tuple(shape[axis] for axis in order)
+        back = tuple(np.argsort(order))
+        made = _sample(lambda _: draw(stored).astype(dtype, copy=False).transpose(back), shape, dtype)
+    return assign(self, made, name)
+
+
+def _memory_order(t: Tensor) -> tuple[int, ...] | None:
+    """The dims of `t` from the longest step in memory to the shortest; None if they are in order."""
+    array = t._d
+    if not isinstance(array, np.ndarray) or array.flags.c_contiguous:
+        return None
+    order = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+    return None if order == tuple(range(array.ndim)) else order
+
+
+def _contiguous(t: Tensor) -> bool:
+    return not isinstance(t._d, np.ndarray) or t._d.flags.c_contiguous
 
 
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with uniform numbers in [from_, to)."""
     check_in_place(self)
-    shape, kind, source = self._d.shape, _check_float(self._dtype(), "check_uniform_bounds"), _source(generator)
+    kind, source = _check_float(self._dtype(), "check_uniform_bounds"), _source(generator)
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
-    return assign(self, _sample(lambda: source.uniform(shape, kind, from_, to), shape, kind), "uniform")
+    return _fill(self, "uniform", lambda shape: source.uniform(shape, kind, from_, to))
 
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     check_in_place(self)
-    shape, kind, source = self._d.shape, _check_float(self._dtype(), "normal_kernel_cpu"), _source(generator)
+    kind, source = _check_float(self._dtype(), "normal_kernel_cpu"), _source(generator)
     _check_std(std)
-    return assign(self, _sample(lambda: source.normal(shape, kind, mean, std), shape, kind), "normal")
+    if _contiguous(self) or kind.kind == "c":
+        return _fill(self, "normal", lambda shape: source.normal(shape, kind, mean, std))
+    return _fill(self, "normal", lambda shape: source.normals_one_by_one(shape, mean, std))
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with ones with probability `p` (a number, or a tensor of this shape), else zeros."""
+    """Fill with ones with probability `p` (a number, or a tensor that broadcasts to this shape), else zeros."""
     check_in_place(self)
-    made = _bernoulli_of(p, self._dtype(), generator) if isinstance(p, Tensor) else _bernoulli(self, p, generator)
-    return assign(self, made, "bernoulli")
+    if not isinstance(p, Tensor):
+        _check_probability(p)
+        kind, source = self._dtype(), _source(generator)
+        return _fill(self, "bernoulli", lambda shape: source.bernoulli(shape, kind, p))
+    if p._d.shape != self._d.shape:
+        p = E.broadcast_to(p, shape=tuple(self._d.shape))
+    return assign(self, _bernoulli_of(p, self._dtype(), generator), "bernoulli")
 
 
 def random_(
@@ -336,22 +420,69 @@ def random_(
 ) -> Tensor:
     """Fill with integers: all that the dtype holds, those below `random_(to)`, or those in [from_, to)."""
     check_in_place(self)
-    shape, kind, source = self._d.shape, self._dtype(), _source(generator)
+    kind, source = self._dtype(), _source(generator)
     if from_ is None:
-        return assign(self, _sample(lambda: source.any_integers(shape, kind), shape, kind), "random")
+        return _fill(self, "random", lambda shape: source.any_integers(shape, kind))
     low, high = (0, from_) if to is None else (from_, to)
     _check_range(low, high, kind)
-    return assign(self, _sample(lambda: source.integers(shape, kind, low, high), shape, kind), "random")
+    return _fill(self, "random", lambda shape: source.integers(shape, kind, low, high))
+
+
+def _check_continuous(self: Tensor, name: str) -> None:
+    check_in_place(self)
+    if self._dtype().kind != "f":
+        shown = _long_name(self) if name == "Cauchy" else torch_name(self._dtype())
+        raise RuntimeError(
+            f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {shown}"
+        )
+
+
+def _long_name(t: Tensor) -> str:
+    name = C_NAMES.get(torch_name(t._dtype()), torch_name(t._dtype()).lower())
+    return f"{name} int" if name in ("long", "short") else name
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
-    check_in_place(self)
-    shape, kind, source = self._d.shape, _check_float(self._dtype(), "exponential_cpu"), _source(generator)
+    _check_continuous(self, "Exponential")
+    kind, source = self._dtype(), _source(generator)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    return assign(self, _sample(lambda: source.exponential(shape, kind, lambd), shape, kind), "exponential")
+    return _fill(self, "exponential", lambda shape: source.exponential(shape, kind, lambd))
 
 
-for _method in (uniform_, normal_, bernoulli_, random_, exponential_):
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the Cauchy distribution."""
+    _check_continuous(self, "Cauchy")
+    source = _source(generator)
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    return _fill(self, "cauchy", lambda shape: draws.cauchy(source, shape, median, sigma))
+
+
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithm is normal with this mean and deviation."""
+    check_in_place(self)
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    _check_float(self._dtype(), "log_normal_cpu")
+    source = _source(generator)
+    return _fill(self, "log_normal", lambda shape: draws.log_normal(source, shape, mean, std))
+
+
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the number of trials that the first success of probability `p` takes."""
+    check_in_place(self)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    source = _source(generator)
+    return _fill(self, "geometric", lambda shape: draws.geometric(source, shape, p))
+
+
+LIKE = {"rand": (rand, uniform_), "randn": (randn, normal_), "randint": (randint, random_)}
+IN_PLACE = (
+    uniform_, normal_, bernoulli_, random_, exponential_, cauchy_, log_normal_, geometric_,
+)  # fmt: skip
+for _method in IN_PLACE:
     setattr(Tensor, _method.__name__, _method)

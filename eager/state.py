@@ -11,7 +11,7 @@ import itertools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -47,8 +47,15 @@ class Interpreter(Protocol):
         """The gradient of each of `inputs`, or None; the graph may be used again if `keep`."""
         ...
 
-    def random(self, draw: Callable[[], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        """A tensor of random numbers, drawn anew by `draw` each time the program runs."""
+    def hook(self, tensor: Any, hook: Callable[[Any], Any]) -> Any:
+        """Call `hook` with each gradient that arrives at `tensor`. Returns a handle."""
+
+    def custom(self, rule: Any, inputs: Sequence[Any], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        """`outputs` of a user's Function, computed from `inputs`, with its `rule` (eager.function) for a gradient."""
+        ...
+
+    def random(self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """A tensor of random numbers, drawn anew by `draw(shape)` each time the program runs."""
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         """The program is right only while `getter() == value`."""
@@ -56,6 +63,9 @@ class Interpreter(Protocol):
 
 INTERPRETER: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
 current_interpreter = INTERPRETER.get
+# the function transforms (eager.func) that the running code is inside of, outermost first
+TRANSFORMS: ContextVar[tuple[Any, ...]] = ContextVar("transforms", default=())
+active_transforms = TRANSFORMS.get
 
 _gate_lock = threading.Lock()
 _closed = 0
@@ -75,22 +85,84 @@ class interpreting:
         self.interpreter = interpreter
 
     def __enter__(self):
-        _shift_gate(+1)
+        shift_gate(+1)
         self.token = INTERPRETER.set(self.interpreter)
         return self.interpreter
 
     def __exit__(self, *error: object) -> None:
         INTERPRETER.reset(self.token)
-        _shift_gate(-1)
+        shift_gate(-1)
 
 
-def _shift_gate(by: int) -> None:
+def shift_gate(by: int) -> None:
+    """Close the fast paths once more (+1) or once less (-1); they are open while nobody wants them closed."""
     global _closed
     with _gate_lock:
         _closed += by
         for set_open in _gates:
             set_open(not _closed)
 
+
+# --- inference mode
+
+
+class Recent(list[Any]):
+    """Weak references to tensors. Dead ones are dropped when the list has doubled."""
+
+    limit = 16
+
+    def add(self, tensor: Any) -> None:
+        self.append(weakref.ref(tensor))
+        if len(self) > self.limit:
+            self[:] = [ref for ref in self if ref() is not None]
+            self.limit = 2 * max(len(self), 8)
+
+    def live(self) -> list[Any]:
+        return [tensor for ref in self if (tensor := ref()) is not None]
+
+
+# the tensors made in inference mode, which it seals at its end; None outside of it
+INFERENCE: ContextVar[Recent | None] = ContextVar("inference", default=None)
+made_in_inference = INFERENCE.get
+tracking = 0  # how many threads are in inference mode: only then do new tensors have to be noted
+_makers: list[Callable[[Any], None]] = []
+
+
+def tracked_new(cls: Any) -> Any:
+    """`object.__new__`, for tensors, while a thread is in inference mode."""
+    tensor = object.__new__(cls)
+    made = made_in_inference()
+    if made is not None:
+        made.add(tensor)
+    return tensor
+
+
+def add_maker(set_new: Callable[[Any], None]) -> None:
+    """Register code that makes tensors; `set_new(new)` tells it with what."""
+    _makers.append(set_new)
+    set_new(tracked_new if tracking else object.__new__)
+
+
+def track_tensors(by: int) -> None:
+    """Note new tensors once more (+1) or once less (-1)."""
+    global tracking
+    with _gate_lock:
+        tracking += by
+        for set_new in _makers:
+            set_new(tracked_new if tracking else object.__new__)
+
+
+class Anomaly:
+    """Whether anomaly mode is on, and whether it looks for nan."""
+
+    enabled = False
+    check_nan = True
+
+
+anomaly = Anomaly()
+# (pack, unpack) pairs in force for what nodes save; a string instead: saving with hooks is an error with that text
+SAVED_HOOKS: ContextVar[tuple[Any, ...]] = ContextVar("saved_hooks", default=())
+saved_hooks = SAVED_HOOKS.get
 
 # --- mutation clock
 
@@ -105,6 +177,19 @@ def storage_of(array: np.ndarray) -> Any:
     while isinstance(base, np.ndarray):
         array, base = base, base.base
     return array
+
+
+class _Memory:
+    """The memory of an array under another owner."""
+
+    def __init__(self, array: np.ndarray):
+        self.__array_interface__ = array.__array_interface__
+        self.array = array
+
+
+def separate(array: np.ndarray) -> np.ndarray:
+    """The same memory as an array whose in-place writes are counted apart."""
+    return np.asarray(_Memory(array)).view(array.dtype)
 
 
 def note_write(array: np.ndarray) -> None:

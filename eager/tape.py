@@ -40,9 +40,9 @@ FREED = (
 )
 MODIFIED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
-    "[torch.{dtype}Tensor {shape}], which is saved by {node}, is at version {now}; expected version {then} instead. "
-    "Hint: the backtrace further above shows the operation that failed to compute its gradient. "
-    "The variable in question was changed in there or anywhere later. Good luck!"
+    "[torch.{dtype}Tensor {shape}]{origin} is at version {now}; expected version {then} instead. "
+    "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
 )
 
 Node = list
@@ -113,22 +113,41 @@ def run(heap: list[Node], keep: bool) -> None:
 
 def check_unmodified(node: Node) -> None:
     """Raise RuntimeError if a value that `node` saved has been written in place since."""
-    for value in _arrays(node[SAVED]):
+    for value in arrays_in(node[SAVED]):
         if late := state.writes_since(value, -node[0]):
             now = state.version_of(value)
             raise RuntimeError(
                 MODIFIED.format(
-                    dtype=torch_name(value.dtype), shape=list(value.shape), node=name_of(node), now=now, then=now - late
+                    dtype=torch_name(value.dtype), shape=list(value.shape), origin=_origin(node, value), now=now,
+                    then=now - late,
                 )
-            )
+            )  # fmt: skip
 
 
-def _arrays(saved: Iterable[Any]) -> Iterable[np.ndarray]:
+def _origin(node: Node, value: np.ndarray) -> str:
+    """Where a saved value came from, in the words of PyTorch's message; nothing for a leaf."""
+    decode = decoders.get(function_of(node))
+    if decode is None:
+        return ""
+    op, _, values, parents = decode(node)
+    source = node if values.get("r") is value else None
+    for index, parent, _ in parents:
+        if values.get(op.arg_of(index)) is value:
+            source = parent
+    if source is None or is_leaf(source):
+        return ""
+    return f", which is output 0 of {name_of(source).partition('Backward')[0]},"
+
+
+def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:
+    """The arrays among what a node saved."""
     for value in saved:
         if isinstance(value, np.ndarray):
             yield value
+        elif isinstance(value, dict):
+            yield from arrays_in(value.values())
         elif isinstance(value, (list, tuple)):
-            yield from _arrays(value)
+            yield from arrays_in(value)
 
 
 # --- what a node is about, for everything that is not the fast loop
@@ -138,12 +157,28 @@ Decoded = tuple[Any, dict[str, Any], dict[str, Any], list[tuple[int, Node, tuple
 decoders: dict[Any, Callable[[Node], Decoded]] = {}
 # backward function -> shares(node, g: Tensor) -> [(parent, Tensor)], for nodes that are not an op of the registry
 tensor_rules: dict[Any, Callable[[Node, Any], list[tuple[Node, Any]]]] = {}
-names: dict[Any, str] = {accumulate: "AccumulateGrad"}
+# backward function of the node of one of several outputs -> the number of that output
+parts: dict[Any, int] = {}
+names: dict[Any, str] = {accumulate: "torch::autograd::AccumulateGrad"}
+
+
+def function_of(node: Node) -> Any:
+    """The backward function of `node`, without hooks."""
+    function = node[BACKWARD]
+    return getattr(function, "inner", function)
+
+
+def shares(node: Node, g: np.ndarray) -> list[np.ndarray | None]:
+    """What `node` gives each of its parents, without giving it."""
+    stand_ins: list[Any] = [None if p is None else [1, None, None, ()] for p in node[PARENTS:]]
+    function_of(node)([*node[:PARENTS], *stand_ins], g, [])
+    return [None if p is None else p[SLOT] for p in stand_ins]
 
 
 def name_of(node: Node) -> str:
     """The node's name as PyTorch prints it: "MulBackward0"."""
-    return names[node[BACKWARD]]
+    function = function_of(node)
+    return names[function] if function in names else function.name
 
 
 def rename(node: Node, name: str) -> Node:

@@ -25,10 +25,21 @@ NOT_LEAF_GRAD = (
     "use .retain_grad() on the non-leaf Tensor."
 )
 NUMPY_OF_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+NOT_IN = "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}."
 CHANGE_FLAG = "you can only change requires_grad flags of leaf variables.{hint}"
 USE_DETACH = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
     "var_no_grad = var.detach()."
+)
+SEALED_WRITE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+SEALED_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+SEALED_SAVE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
 REPEATED = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -51,9 +62,31 @@ class Deferred:
         self.shape = shape
         self.numpy_dtype = dtype
 
-    def force(self) -> np.ndarray:
+    def force(self, tensor: Tensor) -> np.ndarray:
         # a copy: the tensor may be written, and shared with views, from now on; the backend's memory is read-only
-        return np.array(self.array)
+        tensor._d = np.array(self.array)
+        return tensor._d
+
+
+class Sealed:
+    """The array of a tensor made in inference mode, after its end."""
+
+    __slots__ = ("array",)
+    dtype = None  # equals no dtype: the slow path, which looks closer, takes such a tensor
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def numpy_dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    def force(self, tensor: Tensor) -> np.ndarray:
+        return self.array
 
 
 class Tensor:
@@ -70,14 +103,16 @@ class Tensor:
 
         def __add__(self, other: Any) -> Tensor: ...
 
-    def __init__(self, data: Any = ()):
-        self._d = np.array(data, dtype=np.float32)
+    def __init__(self, *data: Any, device: Any = None):
+        from eager.tensor_types import legacy_array
+
+        self._d = legacy_array(data)
         self._n = None
 
     @staticmethod
     def _wrap(array: Any) -> Tensor:
         """A Tensor over `array`, not copied, that requires no grad."""
-        t = _new(Tensor)
+        t = state.tracked_new(Tensor) if state.tracking else _new(Tensor)
         t._d = array
         t._n = None
         interpreter = current_interpreter()
@@ -88,10 +123,7 @@ class Tensor:
     def _array(self) -> np.ndarray:
         """The values, as an ndarray that shares this tensor's memory. Raises CaptureError under a trace."""
         data = self._d
-        if data.__class__ is not np.ndarray:
-            data = data.force()
-            self._d = data
-        return data
+        return data if data.__class__ is np.ndarray else data.force(self)
 
     # --- what it is
 
@@ -146,6 +178,8 @@ class Tensor:
         if requires_grad:
             if not is_inexact(self._dtype()):
                 raise RuntimeError(_message)
+            if self._d.__class__ is Sealed and state.made_in_inference() is None:
+                raise RuntimeError(SEALED_LEAF)
             if self._n is None:
                 self._n = tape.new_leaf(self)
         else:
@@ -162,23 +196,24 @@ class Tensor:
         node = self._n
         if node is None or self.is_leaf:
             return None
-        from eager.nodes import NodeView
+        from eager.nodes import edge_of
 
-        return NodeView(node)
+        return edge_of(node)[0]
 
     @property
     def grad(self) -> Tensor | None:
         interpreter = current_interpreter()
         if interpreter is not None:
             return interpreter.get_grad(self)
-        if not self.is_leaf:
+        try:
+            grad = self._g
+        except AttributeError:
+            grad = None
+        if grad is None and not self.is_leaf and not self.retains_grad:
             import warnings
 
             warnings.warn(NOT_LEAF_GRAD, UserWarning, stacklevel=2)
-        try:
-            return self._g
-        except AttributeError:
-            return None
+        return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -213,9 +248,28 @@ class Tensor:
         np.add(array, g, out=array)
         state.note_write(array)
 
+    def _seal(self) -> None:
+        """Inference mode, in which this tensor was made, ends. A view of a tensor from before stays what it is."""
+        about = getattr(self, "_v", None)
+        if about.__class__ is tuple and about[0]._d.__class__ is not Sealed:
+            return
+        if self._d.__class__ is np.ndarray and self._n is None:
+            self._d = Sealed(self._d)
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made in inference mode. As `torch.Tensor.is_inference`."""
+        made = state.made_in_inference()
+        if made is None or self._d.__class__ is Sealed:
+            return self._d.__class__ is Sealed
+        about = getattr(self, "_v", None)
+        owner = about[0] if about.__class__ is tuple else self
+        return owner._d.__class__ is Sealed or any(t is owner for t in made.live())
+
     def _writable(self) -> np.ndarray:
         """The values as an ndarray that may be written; read-only memory is copied first."""
         array = self._array()
+        if self._d.__class__ is Sealed and state.made_in_inference() is None:
+            raise RuntimeError(SEALED_WRITE)
         if not array.flags.writeable:
             if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
                 raise RuntimeError(REPEATED)
@@ -232,8 +286,9 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same values, sharing memory, without history."""
-        return self.detach()
+        """The same values, sharing memory, without history; autograd does not see what is written to it."""
+        data = self._d
+        return Tensor._wrap(state.separate(data)) if data.__class__ is np.ndarray else self.detach()
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -243,15 +298,23 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if self._d.__class__ is Sealed:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return state.version_of(self._array())
 
     # --- to Python and NumPy
 
-    def numpy(self) -> np.ndarray:
-        """The values as an ndarray that shares memory. Raises RuntimeError if the tensor requires grad."""
-        if self._n is not None:
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The values as an ndarray that shares memory. As `torch.Tensor.numpy`.
+
+        RuntimeError if the tensor requires grad, unless `force`; TypeError for bfloat16, which NumPy does not have.
+        """
+        if self._n is not None and not force:
             raise RuntimeError(NUMPY_OF_GRAD)
-        return self._array()
+        array = self._array()
+        if array.dtype.kind == "V":
+            raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
+        return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
@@ -297,6 +360,8 @@ class Tensor:
         return bool(data.item())
 
     def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, bool, int, float, complex, np.generic)):
+            raise RuntimeError(NOT_IN.format(type(element)))
         return bool((self == element).any())  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -304,42 +369,24 @@ class Tensor:
 
         return tensor_text(self)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self._d.shape else object.__format__(repr(self), spec)
+        return format(self.item(), spec) if not self._d.shape else object.__format__(self, spec)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return id(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
-                "weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
-            )
-        if id(self) in memo:
-            return memo[id(self)]
-        copied = _new(type(self))
-        copied._d = self._array().copy()
-        copied._n = None
-        if self._n is not None:
-            copied._n = tape.new_leaf(copied)
-        old = getattr(self, "_g", None)
-        if old is not None:
-            copied._g = old.__deepcopy__(memo)
-        memo[id(self)] = copied
-        return copied
+        from eager.storage import deepcopy
+
+        return deepcopy(self, memo)
 
     def __reduce__(self):
-        return _rebuild, (type(self), self._array(), self._n is not None)
+        from eager.storage import reduced
 
-
-def _rebuild(kind: type[Tensor], array: np.ndarray, requires_grad: bool) -> Tensor:
-    t = _new(kind)
-    t._d = array
-    t._n = None
-    return t.requires_grad_(requires_grad)
+        return reduced(self)
 
 
 class Parameter(Tensor):

@@ -10,13 +10,12 @@ How history follows a write through them is in `eager.inplace`.
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 import numpy as np
 
 from eager import tape
-from eager.state import grad_enabled
+from eager.state import Recent, grad_enabled
 
 PLAIN, NO_GRAD = "", "no_grad"  # other origins: (number of the output, name of the function that made several)
 
@@ -34,16 +33,8 @@ ONE_OF_SEVERAL = (
 )
 
 
-class Views(list[Any]):
-    """Weak references to the views of a base. Dead ones are dropped when the list has doubled."""
-
-    limit = 16
-
-    def add(self, view: Any) -> None:
-        self.append(weakref.ref(view))
-        if len(self) > self.limit:
-            self[:] = [ref for ref in self if ref() is not None]
-            self.limit = 2 * max(len(self), 8)
+class Views(Recent):
+    """The views of a base."""
 
 
 def note_view(view: Any, source: Any) -> None:
@@ -61,12 +52,12 @@ def note_view(view: Any, source: Any) -> None:
         base._v.add(view)
 
 
-def note_pieces(pieces: tuple[Any, ...], name: str) -> None:
-    """Remember that the views `pieces` are the outputs of one function, `name`."""
-    for number, piece in enumerate(pieces):
-        about = getattr(piece, "_v", None)
-        if about.__class__ is tuple and about[1] == PLAIN:
-            piece._v = (about[0], (number, name))
+def note_piece(view: Any, source: Any, number: int, name: str) -> None:
+    """Remember that `view`, just made, shows memory of `source`, and is output `number` of the function `name`."""
+    note_view(view, source)
+    base, origin = view._v
+    if origin == PLAIN:
+        view._v = (base, (number, name))
 
 
 def base_of(tensor: Any) -> Any:

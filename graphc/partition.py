@@ -39,15 +39,22 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
     passed on, and constants are repeated, instead of being returned.
     """
     whole = with_effects(program)
-    builder = Builder(whole.nodes)
-    builder.inputs = list(whole.inputs)
     outputs = [r.id for r, h in zip(refs_of(program.graph.result), program.histories, strict=True) if h is LIVE]
-    cotangents = [builder.input(f"ct_{k}", whole.nodes[id].aval) for k, id in enumerate(outputs)]
-    seeds: dict[int, Any] = {}
-    for id, ct in zip(outputs, cotangents, strict=True):
-        seeds[id] = seeds[id] + ct if id in seeds else ct
+
+    def seeds(builder: Builder) -> dict[int, Any]:
+        found: dict[int, Any] = {}
+        for k, id in enumerate(outputs):
+            ct = builder.input(f"ct_{k}", whole.nodes[id].aval)
+            found[id] = found[id] + ct if id in found else ct
+        return found
+
     targets = [whole.inputs[k] for k in wrt]
-    grads = pullback(builder, seeds, targets, program.recorded)
+    if program.rules is None:
+        builder = Builder(whole.nodes)
+        builder.inputs = list(whole.inputs)
+        grads = pullback(builder, seeds(builder), targets, program.recorded)
+    else:
+        builder, grads = program.rules.pullback(whole, seeds, targets)
     found = [(k, grads[id].id) for k, id in zip(wrt, targets, strict=True) if id in grads]
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for _, id in found)))
     joint = optimize(joint, strict=strict)

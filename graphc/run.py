@@ -200,6 +200,11 @@ class Runner:
 
     def replay(self, inputs: list[Tensor]) -> list[Tensor]:
         """The results that require grad, computed op by op on Tensors: for gradients that are differentiated again."""
+        if self._program.rules is not None:
+            raise NotImplementedError(
+                "differentiating twice through a compiled function that holds an autograd.Function or hooks is not "
+                "supported. Remedy: compile the gradient as well, or run this part eagerly."
+            )
         graph: Graph = self._program.graph
         values: dict[int, Tensor] = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.operations():
@@ -220,7 +225,7 @@ def _overwrite(tensor: Tensor, value: Deferred) -> None:
     data = tensor._d
     # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
     if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
-        np.copyto(data, value.force())
+        np.copyto(data, np.asarray(value.array))
         note_write(data)
     else:
         tensor._d = value

@@ -47,7 +47,7 @@ OWNERS: dict[str, set[str]] = {
     "torch": {"compare"},
 }
 # conveniences that reach up, inside functions only: (importing module, imported module)
-REACHES_UP: set[tuple[str, str]] = set()
+REACHES_UP: set[tuple[str, str]] = {("eager.utils.tensorboard.writer", "graphc.capture")}
 
 
 class Import(NamedTuple):

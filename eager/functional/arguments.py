@@ -12,6 +12,7 @@ from eager import dtypes
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import normalize_axis
 
 Axes = tuple[int, ...]
@@ -26,7 +27,7 @@ def shape_of(x: Any, name: str, argument: str = "input", position: int = 1) -> t
     try:
         return x._d.shape
     except AttributeError:
-        kind = type(x).__name__
+        kind = dtypes.type_name(x)
         raise TypeError(NOT_TENSOR.format(name=name, argument=argument, position=position, kind=kind)) from None
 
 
@@ -95,8 +96,14 @@ def cast_to(x: Tensor, dtype: Any) -> Tensor:
     """`x` in the torch dtype `dtype`, itself if it has it or `dtype` is None; the cast is recorded."""
     if dtype is None:
         return x
-    wanted = dtypes.to_numpy(dtype)
-    return x if x._dtype() == wanted else E.cast(x, dtype=wanted)
+    return converted(x, dtypes.to_numpy(dtype))
+
+
+def converted(x: Tensor, wanted: np.dtype) -> Tensor:
+    """`x` in the NumPy dtype `wanted`, itself if it has it; the cast is recorded unless nothing flows through it."""
+    if x._dtype() == wanted:
+        return x
+    return E.cast(x if x._n is None or is_inexact(wanted) else E.stop_gradient(x), dtype=wanted)
 
 
 def constant(value: Any, like: Tensor) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from eager.functional.arguments import constant, shape_of
-from eager.functional.casts import FLOAT64
 from eager.language import E
 from eager.tensor import Tensor
+from graphc.ops.dtypes import FLOAT64, kind
 
 ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
@@ -18,7 +18,7 @@ ROUNDING = "div expected rounding_mode to be one of None, 'trunc', or 'floor' bu
 def kind_of(x: Any) -> str:
     """The kind of a tensor's or number's dtype: "b", "i" (and "u"), "f" or "c"."""
     if isinstance(x, Tensor):
-        return x._dtype().kind
+        return kind(x._dtype())
     return "b" if isinstance(x, bool) else "i" if isinstance(x, int) else "c" if isinstance(x, complex) else "f"
 
 
@@ -63,10 +63,10 @@ def power(input: Any, exponent: Any) -> Tensor:
     """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer exponent."""
     number = exponent.__class__ is int or exponent.__class__ is float
     if number and isinstance(input, Tensor):
-        kind = input._dtype().kind
-        if exponent == 2 and kind in "fc":
+        base = kind(input._dtype())
+        if exponent == 2 and base in "fc":
             return E.square(input)
-        if exponent.__class__ is int and exponent < 0 and kind in "iub":
+        if exponent.__class__ is int and exponent < 0 and base in "iub":
             raise RuntimeError(NEGATIVE_POWER)
     return E.pow(input, exponent)
 

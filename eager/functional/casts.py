@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.functional.arguments import cast_to, shape_of
+from eager.functional.arguments import cast_to, converted, shape_of
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops import dtypes as d
-from graphc.ops.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64
+from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import torch_name
 
 
@@ -25,29 +25,53 @@ def placed(t: Tensor, device: Any) -> Tensor:
     return t
 
 
+NO_TARGET = "to() received an invalid combination of arguments - got ({}), but expected a dtype, a device or a tensor"
+
+
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
        memory_format: Any = None) -> Tensor:  # fmt: skip
     """`self` in another dtype or on another device: `to(dtype)`, `to(device)`, `to(other)`. As `torch.Tensor.to`.
 
     Returns `self` itself if nothing changes and `copy` is False.
     """
+    flags = []
     for position, x in enumerate(args):
-        if isinstance(x, dtypes.dtype):
+        if isinstance(x, (dtypes.dtype, type)):
             dtype = x
         elif isinstance(x, Tensor):
             dtype, device = x.dtype, x.device
-        elif position < 2 and not isinstance(x, bool):
+        elif isinstance(x, bool):
+            flags.append(x)
+        elif position < 2 and (x is None or isinstance(x, str) or hasattr(x, "index")):
             device = x
-        elif position == len(args) - 1 and isinstance(args[position - 1], bool):
-            copy = x
+        else:
+            raise TypeError(NO_TARGET.format(", ".join(type(a).__name__ for a in args)))
+    copy = flags[1] if len(flags) > 1 else copy
     result = placed(cast_to(self, dtype), device)
+    if memory_format is not None:
+        result = _in_format(result, memory_format)
     return E.clone(result) if copy and result is self else result
+
+
+def _in_format(t: Tensor, order: Any) -> Tensor:
+    """`t`, or a copy of it that lies in memory in the memory format `order`."""
+    from eager.layouts import arranged, lies_in, preserve_format
+
+    if order is preserve_format or t._d.__class__ is not np.ndarray or lies_in(t._d, order):
+        return t
+    copied = E.clone(t)
+    copied._d = arranged(copied._d, order)
+    return copied
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, "torch.FloatTensor"; with `dtype`, the tensor in it. As `torch.Tensor.type`."""
     if dtype is None:
         return f"torch.{torch_name(self._dtype())}Tensor"
+    if not isinstance(dtype, dtypes.dtype):
+        from eager.tensor_types import dtype_of_type
+
+        dtype = dtype_of_type(dtype)
     return cast_to(self, dtype)
 
 
@@ -56,28 +80,26 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return cast_to(self, other.dtype)
 
 
-def _caster(name: str, wanted: np.dtype) -> Any:
+def _caster(name: str, dtype: dtypes.dtype) -> Any:
     def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return self if self._dtype() == wanted else E.cast(self, dtype=wanted)
+        result = converted(self, dtype.numpy)
+        return result if memory_format is None else _in_format(result, memory_format)
 
     method.__name__ = name
-    method.__doc__ = f"`self` as {dtypes.BY_NUMPY[wanted]}; itself if it is."
+    method.__doc__ = f"`self` as {dtype}; itself if it is."
     return method
 
 
 CASTS = {
-    name: _caster(name, wanted)
-    for name, wanted in {
-        "float": FLOAT32, "double": FLOAT64, "half": FLOAT16, "long": INT64, "int": INT32, "bool": BOOL,
-        "short": np.dtype(np.int16), "char": np.dtype(np.int8), "byte": np.dtype(np.uint8),
-        "cfloat": d.COMPLEX64, "cdouble": d.COMPLEX128,
-    }.items()
-}  # fmt: skip
+    name: _caster(name, getattr(dtypes, name))
+    for name in ("float", "double", "half", "bfloat16", "long", "int", "short", "cfloat", "cdouble", "bool")
+} | {"char": _caster("char", dtypes.int8), "byte": _caster("byte", dtypes.uint8)}
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy through which gradients flow. As `torch.clone`."""
-    return E.clone(input)
+    copied = E.clone(input)
+    return copied if memory_format is None else _in_format(copied, memory_format)
 
 
 def detach(input: Tensor) -> Tensor:
@@ -94,7 +116,7 @@ def detach_(self: Tensor) -> Tensor:
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating one. As `torch.is_floating_point`."""
-    return input._dtype().kind == "f"
+    return is_floating(input._dtype())
 
 
 def is_complex(input: Tensor) -> bool:
@@ -140,7 +162,9 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 def set_default_dtype(dtype: Any) -> None:
     """Set the dtype of new floating tensors. As `torch.set_default_dtype`. TypeError unless `dtype` is floating."""
-    d.set_default_float(dtypes.to_numpy(dtype))
+    if not isinstance(dtype, dtypes.dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    d.set_default_float(dtype.numpy)
 
 
 def get_default_dtype() -> dtypes.dtype:

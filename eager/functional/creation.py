@@ -3,192 +3,197 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from eager import dtypes
-from eager.functional.arguments import cast_to, shape_of, sizes_of
-from eager.functional.casts import placed
+from eager.functional.arguments import shape_of, sizes_of
+from eager.functional.data import as_tensor, finished, from_numpy, new_tensor, tensor
+from eager.inplace import assign
 from eager.tensor import Tensor
-from graphc.ops.dtypes import INT64, default_float, is_inexact, of_scalar
+from graphc.ops.dtypes import FLOAT64, INT64, complex_of, default_float, of_scalar
+from graphc.ops.rules import torch_name
 
-NO_GRAD_DTYPE = "Only Tensors of floating point and complex dtype can require gradients"
-COPY_WARNING = (
-    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-    "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
-)
+__all__ = [
+    "arange", "as_tensor", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "finished", "from_numpy",
+    "full", "full_like", "linspace", "logspace", "new_empty", "new_empty_strided", "new_full", "new_ones",
+    "new_tensor", "new_zeros", "ones", "ones_like", "range", "scalar_tensor", "tensor", "zeros", "zeros_like",
+]  # fmt: skip
 
-
-def finished(array: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
-    """A Tensor over `array`. RuntimeError if it is to require grad and its dtype cannot."""
-    if requires_grad and not is_inexact(array.dtype):
-        raise RuntimeError(NO_GRAD_DTYPE)
-    t = Tensor._wrap(array)
-    if device is not None:
-        placed(t, device)
-    return t.requires_grad_() if requires_grad else t
+_range = range
 
 
-def dtype_or(dtype: Any, default: np.dtype) -> np.dtype:
-    return default if dtype is None else dtypes.to_numpy(dtype)
+def dtype_or(dtype: Any, default: np.dtype, name: str = "", out: Tensor | None = None) -> np.dtype:
+    """The NumPy dtype of a result: the one asked for, that of `out`, or the default.
 
-
-# --- from data
-
-
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Tensor:  # fmt: skip
-    """A tensor with a copy of `data`: numbers, nested sequences, an ndarray. As `torch.tensor`.
-
-    Python floats get the default dtype, integers int64. ValueError for ragged or non-numeric sequences.
+    RuntimeError if `out` has another dtype than the one asked for.
     """
-    if isinstance(data, Tensor):
-        warnings.warn(COPY_WARNING, UserWarning, stacklevel=2)
-        array = np.array(data._array(), None if dtype is None else dtypes.to_numpy(dtype))
-    else:
-        array = array_of(data, dtype)
-    return finished(array, device, requires_grad)
-
-
-def array_of(data: Any, dtype: Any) -> np.ndarray:
-    """A new array of `data` with PyTorch's dtype for it."""
-    if isinstance(data, np.ndarray):
-        dtypes.of_numpy(data.dtype)
-        return np.array(data, None if dtype is None else dtypes.to_numpy(dtype))
-    try:
-        array = np.array(data, None if dtype is None else dtypes.to_numpy(dtype))
-    except (ValueError, TypeError):
-        check_sequence(data)
-        raise
-    if array.dtype not in dtypes.BY_NUMPY:
-        check_sequence(data)
-        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    if dtype is None and array.dtype.kind in "fc" and is_python_number(data):
-        return array.astype(of_scalar(array.flat[0].item()) if array.size else default_float())
-    return array
-
-
-def is_python_number(data: Any) -> bool:
-    """Whether the first number in `data` is a plain Python one (or there is none): its dtype is the default."""
-    while isinstance(data, Sequence):
-        if not data:
-            return True
-        data = data[0]
-    return not isinstance(data, (np.generic, np.ndarray, Tensor))
-
-
-def check_sequence(data: Any) -> None:
-    """Raise PyTorch's error for a sequence that is ragged or holds what is no number."""
-    shape: list[int] = []
-    first = data
-    while isinstance(first, Sequence) and not isinstance(first, str):
-        shape.append(len(first))
-        if not first:
-            break
-        first = first[0]
-    _check_level(data, shape, 0)
-
-
-def _check_level(data: Any, shape: list[int], depth: int) -> None:
-    if depth == len(shape):
-        if isinstance(data, str):
-            if depth:
-                raise ValueError(f"too many dimensions '{type(data).__name__}'")
-            raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-        if isinstance(data, Sequence):
-            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer")
-        if not isinstance(data, (bool, int, float, complex, np.generic, np.ndarray, Tensor)):
-            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-        return
-    if not isinstance(data, Sequence) or isinstance(data, str):
-        raise TypeError("not a sequence")
-    if len(data) != shape[depth]:
-        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
-    for item in data:
-        _check_level(item, shape, depth + 1)
-
-
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor, without a copy where it is a tensor or ndarray of that dtype. As `torch.as_tensor`."""
-    if isinstance(data, Tensor):
-        return placed(cast_to(data, dtype), device)
-    if isinstance(data, np.ndarray):
-        return placed(cast_to(from_numpy(data), dtype), device)
-    return tensor(data, dtype=dtype, device=device)
-
-
-def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor that shares memory with `ndarray`. As `torch.from_numpy`. TypeError for anything else."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    dtypes.of_numpy(ndarray.dtype)
-    if any(step < 0 for step in ndarray.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with "
-            "array.copy().) "
+    if dtype is None:
+        return default if out is None else out._dtype()
+    wanted = dtypes.to_numpy(dtype, name)
+    if out is not None and out._dtype() != wanted:
+        raise RuntimeError(
+            f"dtype {torch_name(wanted)} does not match dtype of out parameter ({torch_name(out._dtype())})"
         )
-    return Tensor._wrap(ndarray.view(np.ndarray))
+    return wanted
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A 0-d tensor, of the default dtype if None is given. As `torch.scalar_tensor`."""
-    return finished(np.array(s, dtype_or(dtype, default_float())), device, requires_grad)
+def delivered(array: np.ndarray, name: str, out: Tensor | None, layout: Any, device: Any, requires_grad: bool,
+              pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """A new tensor over `array`, or `out` with its values, in memory of its own size if that has another."""
+    if layout is not None:
+        from eager.layouts import check_layout
+
+        check_layout(layout, name)
+    if out is None:
+        return finished(array, device, requires_grad, pin_memory)
+    if out._n is not None:
+        raise RuntimeError(
+            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    if out._d.shape == array.shape:
+        return assign(out, Tensor._wrap(array), "copy")
+    out._d = array
+    return out
 
 
 # --- of a shape
 
 
-def _checked(shape: tuple[int, ...], name: str = "") -> tuple[int, ...]:
-    if min(shape, default=0) < 0:
-        if name:
-            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+def _shape(name: str, sizes: Any, size: Any = None) -> tuple[int, ...]:
+    """The sizes that a function was given, as `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
+    if size is not None:
+        sizes = (size,)
+    elif not sizes:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    try:
+        shape = sizes_of(sizes)
+    except TypeError:
+        raise TypeError(_bad_size(name, sizes)) from None
+    if shape and min(shape) < 0:
+        if name == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        worst = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {worst}: {list(shape)}")
     return shape
 
 
-def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Zeros. As `torch.zeros`."""
-    shape = _checked(sizes_of(sizes if size is None else (size,)), "zeros")
-    return finished(np.zeros(shape, dtype_or(dtype, default_float())), device, requires_grad)
+def _bad_size(name: str, sizes: Any) -> str:
+    if len(sizes) == 1 and not isinstance(sizes[0], (tuple, list)):
+        return f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(sizes[0]).__name__}"
+    sizes = sizes[0] if len(sizes) == 1 else sizes
+    position, kind = next((i, type(n).__name__) for i, n in enumerate(sizes) if not hasattr(n, "__index__"))
+    if not position:
+        return (
+            f"{name}(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
+        )
+    return (
+        f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error "
+        f'"type must be tuple of ints,but got {kind}"'
+    )
 
 
-def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Ones. As `torch.ones`."""
-    shape = _checked(sizes_of(sizes if size is None else (size,)), "ones")
-    return finished(np.ones(shape, dtype_or(dtype, default_float())), device, requires_grad)
+def _filled(name: str, make: Callable[..., np.ndarray], what: str) -> Any:
+    def function(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+                 device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        array = make(_shape(name, sizes, size), dtype_or(dtype, default_float(), name, out))
+        return delivered(array, name, out, layout, device, requires_grad, pin_memory)
+
+    function.__name__ = name
+    function.__doc__ = f"{what}. As `torch.{name}`."
+    return function
 
 
-def empty(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+zeros = _filled("zeros", np.zeros, "Zeros")
+ones = _filled("ones", np.ones, "Ones")
+
+
+def empty(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+          device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+          memory_format: Any = None) -> Tensor:  # fmt: skip
     """Memory that is not set to anything. As `torch.empty`."""
-    shape = _checked(sizes_of(sizes if size is None else (size,)), "empty")
-    return finished(np.empty(shape, dtype_or(dtype, default_float())), device, requires_grad)
+    shape, wanted = _shape("empty", sizes, size), dtype_or(dtype, default_float(), "empty", out)
+    array = np.empty(shape, wanted) if memory_format is None else _in_format(np.empty, shape, wanted, memory_format)
+    return delivered(array, "empty", out, layout, device, requires_grad, pin_memory)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False) -> Tensor:  # fmt: skip
+def _in_format(make: Any, shape: tuple[int, ...], dtype: np.dtype, order: Any, like: Any = None) -> np.ndarray:
+    from eager.layouts import allocated
+
+    return allocated(make, shape, dtype, order, like)
+
+
+def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+         device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` everywhere, in its own dtype if None is given. As `torch.full`."""
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
-    wanted = of_scalar(fill_value) if dtype is None else dtypes.to_numpy(dtype)
-    return finished(np.full(_checked(sizes_of((size,))), fill_value, wanted), device, requires_grad)
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    shape = _shape("full", (size,))
+    value = _number(fill_value, "full")
+    default = INT64 if out is not None else of_scalar(value)
+    array = np.full(shape, _fitting(value, dtype_or(dtype, default, "full", out)))
+    return delivered(array, "full", out, layout, device, requires_grad, pin_memory)
+
+
+def _number(value: Any, name: str) -> Any:
+    if isinstance(value, Tensor):
+        return value.item()
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return value
+    raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
+
+
+_C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+            "float32": "float", "float64": "double", "float16": "c10::Half"}  # fmt: skip
+
+
+def _fitting(value: Any, wanted: np.dtype) -> np.ndarray:
+    """The number `value` in `wanted`. RuntimeError if it does not fit; negative ones wrap if it has no sign."""
+    lost = isinstance(value, (complex, np.complexfloating)) and wanted.kind not in "cb" and value.imag != 0
+    if wanted.kind in "iu" and not lost:
+        limits = np.iinfo(wanted)
+        lost = not (limits.min if wanted.kind == "i" else -limits.max) <= value.real <= limits.max
+        value = value if lost else int(value.real)
+    if lost:
+        name = _C_NAMES.get(wanted.name, wanted.name)
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    if wanted.kind == "u":
+        value = int(value.real) % 2 ** (8 * wanted.itemsize)
+    return np.array(value).astype(wanted)
+
+
+def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+                  requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """A 0-d tensor, of the default dtype if None is given. As `torch.scalar_tensor`."""
+    array = _fitting(s, dtype_or(dtype, default_float(), "scalar_tensor"))
+    return delivered(array, "scalar_tensor", None, layout, device, requires_grad, pin_memory)
+
+
+# --- like another tensor
 
 
 def _like(name: str, make: Any, what: str) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                 requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
-        array = make(tuple(shape_of(input, name)), dtype_or(dtype, input._dtype()))
-        return finished(array, device, requires_grad)
+                 pin_memory: bool = False, requires_grad: bool = False,
+                 memory_format: Any = None) -> Tensor:  # fmt: skip
+        array = _laid_like(input, name, make, dtype, memory_format)
+        return delivered(array, name, None, layout, device, requires_grad, pin_memory)
 
     function.__name__ = name
     function.__doc__ = f"{what} in the shape and dtype of `input`. As `torch.{name}`."
     return function
+
+
+def _laid_like(input: Tensor, name: str, make: Any, dtype: Any, order: Any) -> np.ndarray:
+    shape = shape_of(input, name)
+    wanted, data = dtype_or(dtype, input._dtype(), name), input._d
+    if order is None and (data.__class__ is not np.ndarray or data.flags.c_contiguous):
+        return make(tuple(shape), wanted)
+    return _in_format(make, tuple(shape), wanted, order, data if data.__class__ is np.ndarray else None)
 
 
 zeros_like = _like("zeros_like", np.zeros, "Zeros")
@@ -197,17 +202,18 @@ empty_like = _like("empty_like", np.empty, "Memory that is not set to anything,"
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-              requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
+              pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """`fill_value` in the shape and dtype of `input`. As `torch.full_like`."""
-    array = np.full(tuple(shape_of(input, "full_like")), fill_value, dtype_or(dtype, input._dtype()))
-    return finished(array, device, requires_grad)
+    array = _laid_like(input, "full_like", np.empty, dtype, memory_format)
+    array[...] = _fitting(_number(fill_value, "full_like"), array.dtype)
+    return delivered(array, "full_like", None, layout, device, requires_grad, pin_memory)
 
 
 def _new(name: str, make: Any) -> Any:
-    def method(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
-               requires_grad: bool = False, **layout: Any) -> Tensor:  # fmt: skip
-        shape = _checked(sizes_of(sizes if size is None else (size,)))
-        return finished(make(shape, dtype_or(dtype, self._dtype())), device, requires_grad)
+    def method(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+               pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+        array = make(_shape(name, sizes, size), dtype_or(dtype, self._dtype(), name))
+        return delivered(array, name, None, layout, device, requires_grad, pin_memory)
 
     method.__name__ = name
     method.__doc__ = f"As `torch.Tensor.{name}`: in the dtype of `self`."
@@ -219,87 +225,149 @@ new_ones = _new("new_ones", np.ones)
 new_empty = _new("new_empty", np.empty)
 
 
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
-             requires_grad: bool = False) -> Tensor:  # fmt: skip
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` in shape `size`, in the dtype of `self`. As `torch.Tensor.new_full`."""
-    array = np.full(_checked(sizes_of((size,))), fill_value, dtype_or(dtype, self._dtype()))
-    return finished(array, device, requires_grad)
+    value = _fitting(_number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full"))
+    return delivered(np.full(_shape("new_full", (size,)), value), "new_full", None, layout, device, requires_grad,
+                     pin_memory)  # fmt: skip
 
 
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """A copy of `data` in the dtype of `self`. As `torch.Tensor.new_tensor`."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+# --- with strides
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                  requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Memory that is not set to anything, with the given steps between elements. As `torch.empty_strided`."""
+    shape, steps = _shape("empty_strided", (size,)), sizes_of((stride,))
+    if len(shape) != len(steps):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
+        )
+    if min(steps, default=0) < 0:
+        raise RuntimeError(f"strides must be non-negative, got {list(steps)}")
+    wanted = dtype_or(dtype, default_float(), "empty_strided")
+    needed = 0 if 0 in shape else 1 + sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
+    array = np.ndarray(shape, wanted, np.empty(needed, wanted), strides=[step * wanted.itemsize for step in steps])
+    return delivered(array, "empty_strided", None, layout, device, requires_grad, pin_memory)
+
+
+def new_empty_strided(self: Tensor, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
+                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """`empty_strided` in the dtype of `self`. As `torch.Tensor.new_empty_strided`."""
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout, device=device,
+                         pin_memory=pin_memory, requires_grad=requires_grad)  # fmt: skip
+
+
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Memory that is not set to anything, dims in memory in the order `physical_layout`. As `torch.empty_permuted`."""
+    shape, order = _shape("empty_permuted", (size,)), sizes_of((physical_layout,))
+    if sorted(order) != list(_range(len(shape))):
+        raise RuntimeError(f"physical_layout must be a permutation of the dims of size, but got {list(order)}")
+    wanted = dtype_or(dtype, default_float(), "empty_permuted")
+    array = np.empty([shape[i] for i in order], wanted).transpose(np.argsort(order)) if order else np.empty((), wanted)
+    return delivered(array, "empty_permuted", None, layout, device, requires_grad, pin_memory)
 
 
 # --- number lines
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None,
-           device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def _bounds(*values: Any) -> list[Any]:
+    return [x.item() if isinstance(x, (Tensor, np.generic)) else x for x in values]
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, pin_memory: bool = False,
+           requires_grad: bool = False) -> Tensor:  # fmt: skip
     """start, start + step, ... below `end`; int64 for integers. As `torch.arange`; RuntimeError for a bad step."""
     if end is None:
         start, end = 0, start
-    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
+    start, end, step = _bounds(start, end, step)
+    for value in (end, start, step):
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"arange(): argument 'end' (position 1) must be Number, not {type(value).__name__}")
+    integers = all(isinstance(x, int) for x in (start, end, step))
+    wanted = dtype_or(dtype, INT64 if integers else default_float(), "arange", out)
+    if wanted.kind in "iu" and not integers and all(map(math.isfinite, (start, end, step))):
+        start, end, step, integers = int(start), int(end), int(step), True
+    _check_line(start, end, step)
+    if integers:
+        array = np.arange(start, end, step).astype(wanted, copy=False)
+    else:
+        array = (start + step * np.arange(math.ceil((end - start) / step))).astype(wanted)
+    return delivered(array, "arange", out, layout, device, requires_grad, pin_memory)
+
+
+def _check_line(start: Any, end: Any, step: Any) -> None:
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    integers = all(isinstance(x, int) for x in (start, end, step))
-    wanted = dtype_or(dtype, INT64 if integers else default_float())
-    if integers:
-        return finished(np.arange(start, end, step).astype(wanted, copy=False), device, requires_grad)
-    count = math.ceil((end - start) / step)
-    return finished((start + step * np.arange(count)).astype(wanted), device, requires_grad)
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None,
+          layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """start, start + step, ... up to and including `end`; deprecated: use `arange`. As `torch.range`."""
+    import warnings
+
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    start, end, step = _bounds(*((0, start, step) if end is None else (start, end, step)))
+    _check_line(start, end, step)
+    array = start + step * np.arange(math.floor((end - start) / step) + 1)
+    array = array.astype(dtype_or(dtype, default_float(), "range", out))
+    return delivered(array, "range", out, layout, device, requires_grad)
+
+
+def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+             device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`steps` values evenly spaced from `start` to `end`, both included. As `torch.linspace`."""
+    array = _even(start, end, steps, dtype, "linspace", out)
+    return delivered(array, "linspace", out, layout, device, requires_grad, pin_memory)
+
+
+def _even(start: Any, end: Any, steps: int, dtype: Any, name: str, out: Tensor | None = None) -> np.ndarray:
+    steps = operator.index(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    wanted = dtype_or(dtype, default_float())
-    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
-    kind = wanted if wanted.kind in "fc" else np.dtype(np.float64)
+    start, end = _bounds(start, end)
+    is_complex = any(isinstance(x, complex) for x in (start, end))
+    wanted = dtype_or(dtype, complex_of(default_float()) if is_complex else default_float(), name, out)
+    kind = wanted if wanted.kind in "fc" else FLOAT64
     first, last = kind.type(start), kind.type(end)
     if steps < 2:
-        return finished(np.full(steps, first).astype(wanted), device, requires_grad)
+        return np.full(steps, first).astype(wanted)
     step = (last - first) / kind.type(steps - 1)
     # From the nearer end: both ends are exact. PyTorch fuses products and sums: here they are not rounded to float32.
-    index = np.arange(steps, dtype=np.result_type(kind, np.float64))
-    values = np.where(index < steps // 2, first + step * index, last - step * (steps - 1 - index))
-    return finished(values.astype(wanted), device, requires_grad)
+    index = np.arange(steps, dtype=np.result_type(kind, FLOAT64))
+    return np.where(index.real < steps // 2, first + step * index, last - step * (steps - 1 - index)).astype(wanted)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None,
-             layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Any = None,
+             layout: Any = None, device: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`base` to the powers `linspace(start, end, steps)`. As `torch.logspace`."""
-    exponents = linspace(start, end, steps, dtype=dtypes.float64)._array()
-    return finished(np.power(base, exponents).astype(dtype_or(dtype, default_float())), device, requires_grad)
-
-
-def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Ones on the diagonal of an (n, m) matrix of zeros. As `torch.eye`."""
-    if n < 0:
-        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
-    return finished(np.eye(n, m, dtype=dtype_or(dtype, default_float())), device, requires_grad)
-
-
-def _indices(name: str, where: Any) -> Any:
-    def function(
-        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
-    ) -> Tensor:
-        places = np.array(np.nonzero(where(np.ones((row, col)), offset)))
-        return finished(places.astype(dtype_or(dtype, INT64)), device, False)
-
-    function.__name__ = name
-    function.__doc__ = (
-        f"The (2, N) indices of a triangle of a (row, col) matrix, in row-major order. As `torch.{name}`."
+    wanted = dtype_or(dtype, default_float(), "logspace", out)
+    exponents = _even(start, end, steps, dtypes.complex128 if wanted.kind == "c" else dtypes.float64, "logspace")
+    return delivered(
+        np.power(base, exponents).astype(wanted), "logspace", out, layout, device, requires_grad, pin_memory
     )
-    return function
 
 
-tril_indices = _indices("tril_indices", np.tril)
-triu_indices = _indices("triu_indices", np.triu)
+def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Ones on the diagonal of an (n, m) matrix of zeros. As `torch.eye`."""
+    for name, position, value in (("n", 1, n), ("m", 2, n if m is None else m)):
+        if not hasattr(value, "__index__"):
+            raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    array = np.eye(n, m, dtype=dtype_or(dtype, default_float(), "eye", out))
+    return delivered(array, "eye", out, layout, device, requires_grad, pin_memory)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from eager.dtypes import type_name
 from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of, unrecorded_arrays
 from eager.functional.shapes import expand
 from eager.language import E
-from eager.naming import named
+from eager.several import split_views, unbind_views
+from eager.state import current_interpreter
 from eager.tensor import Tensor
-from eager.views import note_pieces
 
 
 def cut(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -32,7 +33,7 @@ def check_tensors(tensors: Sequence[Any]) -> None:
     """Raise PyTorch's TypeError for an element that is no Tensor."""
     for position, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(x).__name__}")
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type_name(x)}")
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tensor:
@@ -131,21 +132,14 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
     else:
         sizes = [min(split_size, total - start) for start in range(0, total, split_size or 1)] or [0]
-    pieces = _pieces(tensor, axis, [0, *itertools.accumulate(sizes)])
-    return several(pieces, "Split" if isinstance(split_size, int) else "SplitWithSizes")
+    edges = (0, *itertools.accumulate(sizes))
+    if current_interpreter() is not None:
+        return _pieces(tensor, axis, edges)
+    return split_views(tensor, axis, edges, "Split" if isinstance(split_size, int) else "SplitWithSizes")
 
 
-def _pieces(x: Tensor, axis: int, edges: list[int]) -> tuple[Tensor, ...]:
+def _pieces(x: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple(cut(x, axis, start, stop) for start, stop in itertools.pairwise(edges))
-
-
-def several(pieces: tuple[Tensor, ...], name: str) -> tuple[Tensor, ...]:
-    """`pieces`, each one view, as the outputs of a function that makes several."""
-    note_pieces(pieces, name)
-    if pieces and pieces[0]._n is not None:
-        for piece in pieces:
-            named(piece, f"{name}Backward0")
-    return pieces
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -187,7 +181,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = axis_of(dim, len(shape))
-    return several(tuple(select(input, axis, i) for i in range(shape[axis])), "Unbind")
+    if current_interpreter() is not None:
+        return tuple(select(input, axis, i) for i in range(shape[axis]))
+    return unbind_views(input, axis)
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:

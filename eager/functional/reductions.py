@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, cast_to, constant, shape_of, unrecorded_arrays
 from eager.language import E
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.reduce import count
 from graphc.ops.rules import torch_name
 
@@ -169,7 +170,7 @@ def _variance(
     shape = shape_of(input, name)
     if isinstance(dim, bool):  # std(x, unbiased)
         dim, unbiased = None, dim
-    if input._dtype().kind not in "fc":
+    if not is_inexact(input._dtype()):
         raise RuntimeError("std and var only support floating point and complex dtypes")
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
@@ -222,7 +223,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`."""
     axes = axes_of(dim, len(shape_of(input, "norm")))
     input = cast_to(input, dtype)
-    if input._dtype().kind not in "fc":
+    if not is_inexact(input._dtype()):
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{torch_name(input._dtype())}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.dtypes import Size
+from eager.dtypes import Size, dtype
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, shape_of, sizes_of
 from eager.language import E
 from eager.naming import named
@@ -32,7 +32,14 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 
 def view(self: Tensor, *shape: Any) -> Tensor:
-    """As `reshape`, but always shares memory. RuntimeError where it cannot. As `torch.Tensor.view`."""
+    """As `reshape`, but always shares memory; of a dtype, the bytes as it. As `torch.Tensor.view`.
+
+    RuntimeError where it cannot.
+    """
+    if len(shape) == 1 and isinstance(shape[0], dtype):
+        from eager.storage import view_dtype
+
+        return view_dtype(self, shape[0])
     new = inferred_shape(sizes_of(shape), math.prod(self._d.shape))
     array = self._d
     if array.__class__ is np.ndarray and not array.flags.c_contiguous and array.size == math.prod(new):

@@ -18,13 +18,27 @@ from graphc.ops.spec import OPS
 from graphc.ops.strided import row_major
 
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """`self` if it lies in row-major order in memory, else a copy that does. As `torch.Tensor.contiguous`."""
-    return self if is_contiguous(self) else E.clone(self)
+    """`self` if it lies in row-major (or the given) order in memory, else a copy. As `torch.Tensor.contiguous`."""
+    if is_contiguous(self, memory_format):
+        return self
+    from eager.layouts import arranged
+
+    copied = E.clone(self)
+    copied._d = arranged(copied._d, memory_format)
+    return copied
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in row-major order. As `torch.Tensor.is_contiguous`; a traced tensor always does."""
-    return self._d.__class__ is not np.ndarray or self._d.flags.c_contiguous
+    """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`.
+
+    A traced tensor always does.
+    """
+    data = self._d
+    if memory_format is None or data.__class__ is not np.ndarray:
+        return data.__class__ is not np.ndarray or data.flags.c_contiguous
+    from eager.layouts import lies_in
+
+    return lies_in(data, memory_format)
 
 
 def stride(self: Tensor, dim: int | None = None) -> Any:

@@ -1,89 +1,102 @@
-"""Losses. Each ends in `reduced`: the mean, the sum, or the losses one by one."""
+"""Losses between numbers, and of two classes. As in `torch.nn.functional`."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import ALL_AXES, constant, shape_of
+from eager.functional.arguments import shape_of
 from eager.functional.arithmetic import clamp
 from eager.language import E
-from eager.state import current_interpreter
+from eager.naming import enclosed, whole
+from eager.nn.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
+from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import torch_name
 
-SIZES = (
-    "Using a target size (torch.Size({target})) that is different to the input size (torch.Size({input})). "
-    "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
-)
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
+    "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
+]  # fmt: skip
 
 
-def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """`losses` by "mean", "sum" or "none". Raises ValueError for another word."""
-    if reduction == "mean":
-        return E.mean(losses, axis=ALL_AXES[len(losses._d.shape)], keepdims=False)
-    if reduction == "sum":
-        return E.sum(losses, axis=ALL_AXES[len(losses._d.shape)], keepdims=False)
+def _floating(t: Tensor, kernel: str) -> None:
+    if not is_inexact(t._dtype()):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(t._dtype())}'")
+
+
+def _weighted(losses: Tensor, weight: Tensor | None, reduction: str, node: str, since: int) -> Tensor:
+    """`losses` reduced, as one node; with weights their mean is over the weights."""
+    if weight is None:
+        return enclosed(reduced(losses, reduction), node, since)
     check_reduction(reduction)
-    return losses
-
-
-def check_reduction(reduction: str) -> None:
-    """Raise PyTorch's ValueError unless `reduction` is one of the three."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-
-
-def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
-    if input._d.shape != target._d.shape:
-        sizes = {"target": list(target._d.shape), "input": list(input._d.shape)}
-        warnings.warn(SIZES.format(**sizes), UserWarning, stacklevel=3)
+    losses = E.mul(enclosed(losses, node, since), weight)
+    if reduction != "mean":
+        return reduced(losses, reduction)
+    total = E.broadcast_to(weight, shape=tuple(losses._d.shape)) if weight._d.shape != losses._d.shape else weight
+    return E.div(reduced(losses, "sum"), reduced(total, "sum"))
 
 
 def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
              weight: Tensor | None = None) -> Tensor:  # fmt: skip
     """(input - target)^2. As `torch.nn.functional.mse_loss`."""
-    _warn_of_sizes(input, target)
-    losses = E.square(E.sub(input, target))
-    return reduced(losses if weight is None else E.mul(losses, weight), reduction)
+    warn_of_sizes(input, target)
+    since = next(sequence)
+    difference = E.sub(input, target)
+    _floating(difference, "mse_cpu")
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    return _weighted(E.square(difference), weight, reduction, "MseLossBackward0", since)
 
 
 def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
             weight: Tensor | None = None) -> Tensor:  # fmt: skip
     """|input - target|. As `torch.nn.functional.l1_loss`."""
-    _warn_of_sizes(input, target)
+    warn_of_sizes(input, target)
+    reduction = chosen_reduction(size_average, reduce, reduction)
     losses = E.abs(E.sub(input, target))
-    return reduced(losses if weight is None else E.mul(losses, weight), reduction)
+    if weight is None:
+        return reduced(losses, reduction)
+    return _weighted(losses, weight, reduction, "AbsBackward0", next(sequence))
 
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """Quadratic up to `delta`, then linear: d^2 / 2 or delta * (|d| - delta / 2). As in PyTorch."""
-    _warn_of_sizes(input, target)
+    warn_of_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    since = next(sequence)
     distance = E.abs(E.sub(input, target))
     near = E.mul(E.square(distance), 0.5)
     losses = E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
-    return reduced(losses if weight is None else E.mul(losses, weight), reduction)
+    return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
                    beta: float = 1.0) -> Tensor:  # fmt: skip
     """The Huber loss divided by its threshold `beta`. As `torch.nn.functional.smooth_l1_loss`."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
     if beta == 0.0:
         return l1_loss(input, target, reduction=reduction)
-    _warn_of_sizes(input, target)
+    warn_of_sizes(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    since = next(sequence)
     distance = E.abs(E.sub(input, target))
     losses = E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
-    return reduced(losses, reduction)
+    return _weighted(losses, None, reduction, "SmoothL1LossBackward0", since)
 
 
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
            log_target: bool = False) -> Tensor:  # fmt: skip
     """target * (log(target) - input), `input` in log space. As `torch.nn.functional.kl_div` (with "batchmean")."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if reduction != "batchmean":
+        check_reduction(reduction)
     if log_target:
         losses = E.mul(E.exp(target), E.sub(target, input))
     else:
@@ -91,7 +104,52 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
         entropy = E.where(positive, E.mul(target, E.log(E.where(positive, target, 1))), 0)
         losses = E.sub(entropy, E.mul(target, input))
     if reduction == "batchmean":
-        return E.div(reduced(losses, "sum"), float(input._d.shape[0]))
+        total = reduced(losses, "sum")
+        return E.div(total, float(input._d.shape[0])) if input._d.shape else total
+    return reduced(losses, reduction)
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+                     size_average: Any = None, eps: float = 1e-8, reduce: Any = None,
+                     reduction: str = "mean") -> Tensor:  # fmt: skip
+    """exp(input) - target * input, or of rates themselves; `full` adds Stirling's term. As in PyTorch."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if log_input:
+        losses = E.sub(E.exp(input), E.mul(target, input))
+    else:
+        losses = E.sub(input, E.mul(target, E.log(E.add(input, eps))))
+    if full:
+        large = E.gt(target, 1)
+        t = E.where(large, target, 1.0)
+        term = E.add(E.sub(E.mul(t, E.log(t)), t), E.mul(E.log(E.mul(t, 2 * math.pi)), 0.5))
+        losses = E.add(losses, E.where(large, term, 0.0))
+    return reduced(losses, reduction)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6,
+                      reduction: str = "mean") -> Tensor:  # fmt: skip
+    """(log(var) + (input - target)^2 / var) / 2, with var at least `eps`. As `torch.nn.functional.gaussian_nll_loss`."""
+    shape = tuple(shape_of(input, "gaussian_nll_loss"))
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = E.full(shape=shape, value=var, dtype=input._dtype())
+    elif current_interpreter() is None and bool(np.any(var._array() < 0)):
+        raise ValueError("var has negative entry/entries")
+    given = tuple(var._d.shape)
+    if given != shape:
+        if given == shape[:-1]:
+            var = E.reshape(var, shape=(*given, 1))
+        elif not (given[:-1] == shape[:-1] and given and given[-1] == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    # the bound holds for the value; the gradient is that of var itself
+    least = E.where(E.lt(var, eps), E.add(E.sub(var, E.stop_gradient(var)), eps), var)
+    losses = E.mul(E.add(E.log(least), E.div(E.square(E.sub(input, target)), least)), 0.5)
+    if full:
+        losses = E.add(losses, 0.5 * math.log(2 * math.pi))
     return reduced(losses, reduction)
 
 
@@ -102,17 +160,25 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          reduce: Any = None, reduction: str = "mean") -> Tensor:  # fmt: skip
     """-(t log(x) + (1 - t) log(1 - x)), each log at least -100. As `torch.nn.functional.binary_cross_entropy`.
 
-    Raises ValueError for sizes that differ, RuntimeError for an input outside [0, 1].
+    Raises ValueError for sizes that differ, RuntimeError for an input or target outside [0, 1].
     """
     if input._d.shape != target._d.shape:
         raise ValueError(
             f"Using a target size (torch.Size({list(target._d.shape)})) that is different to the input size "
             f"(torch.Size({list(input._d.shape)})) is deprecated. Please ensure they have the same size."
         )
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
     if current_interpreter() is None:
-        array = input._array()
-        if not np.all((array >= 0) & (array <= 1)):
-            raise RuntimeError("all elements of input should be between 0 and 1")
+        for name, t in (("input", input), ("target", target)):
+            array = t._array()
+            if not np.all((array >= 0) & (array <= 1)):
+                raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    return _binary(input, target, weight, reduction)
+
+
+@whole("BinaryCrossEntropyBackward0")
+def _binary(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     least = math.exp(-100)  # bounding the argument keeps the gradient finite where log(0) would make it 0 * inf
     yes = E.mul(target, E.log(clamp(input, least)))
     no = E.mul(E.sub(1, target), E.log(clamp(E.sub(1, input), least)))
@@ -129,133 +195,15 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
             f"Target size (torch.Size({list(target._d.shape)})) must be the same as input size "
             f"(torch.Size({list(input._d.shape)}))"
         )
+    return _binary_of_logits(input, target, weight, chosen_reduction(size_average, reduce, reduction), pos_weight)
+
+
+@whole("BinaryCrossEntropyWithLogitsBackward0")
+def _binary_of_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, pos_weight: Tensor | None
+) -> Tensor:
     below = E.softplus(E.neg(input))  # -log(sigmoid(x))
     if pos_weight is not None:
         below = E.mul(below, E.add(E.mul(E.sub(pos_weight, 1), target), 1))
     losses = E.add(E.mul(E.sub(1, target), input), below)
     return reduced(losses if weight is None else E.mul(losses, weight), reduction)
-
-
-# --- many classes
-
-
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-                  ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
-                  label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
-    """The cross entropy of logits (N, C, *) and classes (N, *) or probabilities (N, C, *). As in PyTorch.
-
-    Raises IndexError for a class out of bounds, RuntimeError or ValueError for sizes that do not fit.
-    """
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    shape = shape_of(input, "cross_entropy")
-    axis = 0 if len(shape) == 1 else 1
-    log_probabilities = E.log_softmax(input, axis=axis)
-    if target._d.shape == shape and target._dtype().kind == "f":
-        return _of_probabilities(log_probabilities, target, weight, reduction, label_smoothing, axis)
-    return _nll(log_probabilities, target, weight, ignore_index, reduction, label_smoothing)
-
-
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """Minus the log probabilities (N, C, *) of the classes (N, *). As `torch.nn.functional.nll_loss`."""
-    shape_of(input, "nll_loss")
-    return _nll(input, target, weight, ignore_index, reduction, 0.0)
-
-
-def _of_probabilities(
-    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int
-) -> Tensor:
-    shape = logs._d.shape
-    if smoothing:
-        target = E.add(E.mul(target, 1 - smoothing), smoothing / shape[axis])
-    terms = E.mul(logs, target)
-    if weight is not None:
-        terms = E.mul(terms, _by_class(weight, len(shape), axis))
-    losses = E.neg(E.sum(terms, axis=(axis,), keepdims=False))
-    if reduction == "mean":  # over the samples, also where a sample is an image
-        return E.div(reduced(losses, "sum"), float(math.prod(losses._d.shape)))
-    return reduced(losses, reduction)
-
-
-def _by_class(weight: Tensor, ndim: int, axis: int) -> Tensor:
-    return E.reshape(weight, shape=tuple(weight._d.shape[0] if i == axis else 1 for i in range(ndim)))
-
-
-def _nll(logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str, smoothing: float) -> Tensor:
-    check_reduction(reduction)
-    shape, at = logs._d.shape, target._d.shape
-    axis = 0 if len(shape) == 1 else 1
-    if shape[:axis] + shape[axis + 1 :] != at:
-        _raise_sizes(shape, at)
-    if target._dtype().kind not in "iu":
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {torch_name(target._dtype())}")
-    classes = shape[axis]
-    plain = weight is None and not smoothing
-    tall = (*at[:axis], 1, *at[axis:])
-    if current_interpreter() is None:
-        values = target._array()
-        some_ignored = _check_classes(values, classes, ignore)
-        # a mask and a sum cost a third of a gather and its scatter, and their code is generated
-        mask = Tensor._wrap(
-            values.reshape(tall) == np.arange(classes).reshape((classes,) + (1,) * (len(shape) - axis - 1))
-        )
-        chosen = E.where(mask, logs, constant(0, logs))
-        if plain and not some_ignored and reduction != "none":
-            total = E.sum(chosen, axis=ALL_AXES[len(shape)], keepdims=False)
-            return E.div(total, float(-values.size)) if reduction == "mean" else E.neg(total)
-        picked = E.sum(chosen, axis=(axis,), keepdims=False)
-        valid = E.ne(target, ignore) if some_ignored else None
-        index = target if valid is None else E.where(valid, target, 0)
-    else:
-        valid = E.ne(target, ignore)
-        index = E.where(valid, target, 0)
-        picked = E.reshape(E.gather(logs, E.reshape(index, shape=tall), axis=axis), shape=at)
-    if plain and valid is None:
-        return E.neg(picked)
-    return _weighted(logs, picked, index, valid, weight, reduction, smoothing, axis)
-
-
-def _weighted(logs: Tensor, picked: Tensor, index: Tensor, valid: Tensor | None, weight: Tensor | None, reduction: str,
-              smoothing: float, axis: int) -> Tensor:  # fmt: skip
-    """The loss with class weights, ignored classes and smoothing; its mean is over the weights that count."""
-    at, dtype = picked._d.shape, logs._dtype()
-    if weight is None:
-        mass = E.full(shape=tuple(at), value=1, dtype=dtype)
-    else:
-        mass = E.index(weight, index, spec=(0,))
-    if valid is not None:
-        zero = constant(0, logs)
-        mass, picked = E.where(valid, mass, zero), E.where(valid, picked, zero)
-    losses = E.neg(E.mul(picked, mass) if weight is not None else picked)
-    if smoothing:
-        terms = logs if weight is None else E.mul(logs, _by_class(weight, len(logs._d.shape), axis))
-        smooth = E.neg(E.sum(terms, axis=(axis,), keepdims=False))
-        if valid is not None:
-            smooth = E.where(valid, smooth, constant(0, logs))
-        losses = E.add(E.mul(losses, 1 - smoothing), E.mul(smooth, smoothing / logs._d.shape[axis]))
-    if reduction == "mean":
-        return E.div(reduced(losses, "sum"), reduced(mass, "sum"))
-    return reduced(losses, reduction)
-
-
-def _check_classes(target: np.ndarray, classes: int, ignore: int) -> bool:
-    """Whether some targets are `ignore`. Raises PyTorch's IndexError for any other that is no class."""
-    if not target.size:
-        return False
-    # as unsigned numbers, negative classes are large: one test for both ends
-    if target.astype(np.uint64, copy=False).max() < classes and not 0 <= ignore < classes:
-        return False
-    ignored = target == ignore
-    outside = target[((target < 0) | (target >= classes)) & ~ignored]
-    if outside.size:
-        raise IndexError(f"Target {int(outside[0])} is out of bounds.")
-    return bool(ignored.any())
-
-
-def _raise_sizes(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
-    if len(shape) > 1 and target and shape[0] != target[0]:
-        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({target[0]}).")
-    if len(shape) == 2 and len(target) > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    raise RuntimeError(f"Expected target size {[*shape[:1], *shape[2:]]}, got {list(target)}")

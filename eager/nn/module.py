@@ -19,7 +19,7 @@ from graphc.ops.rules import torch_name
 
 def typename(value: Any) -> str:
     """The type of `value` as PyTorch's messages name it: "torch.FloatTensor", "str", "package.Class"."""
-    if type(value) is Tensor:
+    if isinstance(value, Tensor):
         return f"torch.{torch_name(value._dtype())}Tensor"
     kind = value if isinstance(value, type) else type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

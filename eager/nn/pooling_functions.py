@@ -1,215 +1,414 @@
-"""Functions of images and signals: convolution, pooling, padding."""
+"""Pooling. As in `torch.nn.functional`."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from eager.functional.arguments import shape_of
+from eager.functional.gathering import gather
 from eager.language import E
+from eager.naming import enclosed, named, whole
+from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL
 
-Pair = tuple[int, int]
+Sizes = tuple[int, ...]
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
+
+NUMBER_WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def pair(x: Any, name: str = "") -> Pair:
-    """2 -> (2, 2); a sequence of one or two ints as a pair. Raises RuntimeError for any other length."""
-    if isinstance(x, int):
-        return x, x
-    values = tuple(int(v) for v in x)
+def _tuple(value: Any, rank: int, name: str, what: str) -> Sizes:
+    if isinstance(value, int):
+        return (value,) * rank
+    values = tuple(int(v) for v in value)
     if len(values) == 1:
-        return values[0], values[0]
-    if len(values) != 2:
-        raise RuntimeError(f"{name}: expected an int or a tuple of two ints, but got {values}")
-    return values  # type: ignore[return-value]
+        return values * rank
+    if len(values) != rank:
+        raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of {NUMBER_WORDS[rank]}")
+    return values
 
 
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-           dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
-    """Cross-correlation of input (N, C, H, W) or (C, H, W) with weight (O, C / groups, kh, kw). As in PyTorch.
-
-    `padding` is an int, a pair, "valid" or "same". Raises RuntimeError for sizes or dtypes that do not fit.
-    """
-    shape = shape_of(input, "conv2d")
-    if len(shape) == 3:
-        batch = E.reshape(input, shape=(1, *shape))
-        result = conv2d(batch, weight, bias, stride, padding, dilation, groups)
-        return E.reshape(result, shape=result._d.shape[1:])
-    steps, spread = pair(stride, "stride"), pair(dilation, "dilation")
-    if isinstance(padding, str):
-        input, border = _named_padding(input, weight, padding, steps, spread)
-    else:
-        border = pair(padding, "padding")
-    result = E.conv2d(input, weight, stride=steps, padding=border, dilation=spread, groups=groups)
-    if bias is None:
-        return result
-    if bias._d.shape != weight._d.shape[:1]:
+def _check_ndim(shape: Sizes, rank: int, name: str) -> None:
+    if len(shape) in (rank + 1, rank + 2):
+        return
+    if name == "max_pool1d":
         raise RuntimeError(
-            f"Given weight of size {list(weight._d.shape)}, expected bias to be 1-dimensional with "
-            f"{weight._d.shape[0]} elements, but got bias of size {list(bias._d.shape)} instead"
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{list(shape)}"
         )
-    return E.add(result, E.reshape(bias, shape=(1, bias._d.shape[0], 1, 1)))
-
-
-def _named_padding(input: Tensor, weight: Tensor, padding: str, stride: Pair, dilation: Pair) -> tuple[Tensor, Pair]:
-    if padding == "valid":
-        return input, (0, 0)
-    if padding != "same":
-        raise RuntimeError(f"Invalid padding string: '{padding}'")
-    if stride != (1, 1):
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
-    total = [d * (k - 1) for d, k in zip(dilation, weight._d.shape[2:], strict=True)]
-    if all(n % 2 == 0 for n in total):
-        return input, (total[0] // 2, total[1] // 2)
-    low, high = (0, 0, *(n // 2 for n in total)), (0, 0, *(n - n // 2 for n in total))
-    return E.pad_zeros(input, low=low, high=high, interior=(0, 0, 0, 0)), (0, 0)
-
-
-def _one(x: Any) -> int:
-    return x if isinstance(x, int) else int(x[0])
-
-
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-           dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
-    """Cross-correlation of input (N, C, L) or (C, L) with weight (O, C / groups, k). As in PyTorch."""
-    flat = E.reshape(weight, shape=(*weight._d.shape[:2], 1, *weight._d.shape[2:]))
-    border = padding if isinstance(padding, str) else (0, _one(padding))
-    steps, spread = (1, _one(stride)), (1, _one(dilation))
-    return _as_rows(input, lambda x: conv2d(x, flat, bias, steps, border, spread, groups))
-
-
-def _as_rows(input: Tensor, function: Any) -> Tensor:
-    """A function of images applied to signals (*, L), as images of one row."""
-    shape = input._d.shape
-    result = function(E.reshape(input, shape=(*shape[:-1], 1, shape[-1])))
-    return E.reshape(result, shape=(*result._d.shape[:-2], result._d.shape[-1]))
-
-
-# --- pooling
-
-
-def _pool(op: Any, input: Tensor, kernel_size: Any, stride: Any, padding: Any) -> Tensor:
-    shape = input._d.shape
-    kernel = pair(kernel_size, "kernel_size")
-    steps = kernel if stride is None or stride == [] else pair(stride, "stride")
-    if len(shape) == 3:
-        result = op(E.reshape(input, shape=(1, *shape)), kernel=kernel, stride=steps, padding=pair(padding))
-        return E.reshape(result, shape=result._d.shape[1:])
-    return op(input, kernel=kernel, stride=steps, padding=pair(padding))
-
-
-def _supported(name: str, **unsupported: bool) -> None:
-    for option, used in unsupported.items():
-        if used:
-            raise NotImplementedError(f"{name}(): {option} is not supported")
-
-
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Tensor:  # fmt: skip
-    """The largest element of each window of (N, C, H, W) or (C, H, W). As in PyTorch.
-
-    NotImplementedError for `dilation`, `ceil_mode` and `return_indices`.
-    """
-    shape_of(input, "max_pool2d")
-    _supported("max_pool2d", dilation=pair(dilation) != (1, 1), ceil_mode=ceil_mode, return_indices=return_indices)
-    return _pool(E.max_pool2d, input, kernel_size, stride, padding)
-
-
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
-    """The mean of each window of (N, C, H, W) or (C, H, W); padding counts as zeros. As in PyTorch."""
-    shape_of(input, "avg_pool2d")
-    border = pair(padding)
-    _supported("avg_pool2d", ceil_mode=ceil_mode)
-    result = _pool(E.avg_pool2d, input, kernel_size, stride, border)
-    size = pair(kernel_size)[0] * pair(kernel_size)[1]
-    if divisor_override is not None:
-        return E.mul(result, size / divisor_override)
-    if count_include_pad or border == (0, 0):
-        return result
-    covered = Tensor._wrap(np.ones((1, 1, *input._d.shape[-2:]), input._dtype()))
-    share = _pool(E.avg_pool2d, covered, kernel_size, stride, border)
-    return E.div(result, E.reshape(share, shape=share._d.shape[-2:]))
-
-
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-               ceil_mode: bool = False, return_indices: bool = False) -> Tensor:  # fmt: skip
-    """The largest element of each window of (N, C, L) or (C, L). As in PyTorch."""
-    kernel, border, spread = (1, _one(kernel_size)), (0, _one(padding)), (1, _one(dilation))
-    steps = kernel if stride is None else (1, _one(stride))
-    return _as_rows(input, lambda x: max_pool2d(x, kernel, steps, border, spread, ceil_mode, return_indices))
-
-
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-               count_include_pad: bool = True) -> Tensor:  # fmt: skip
-    """The mean of each window of (N, C, L) or (C, L). As in PyTorch."""
-    kernel, border = (1, _one(kernel_size)), (0, _one(padding))
-    steps = kernel if stride is None else (1, _one(stride))
-    return _as_rows(input, lambda x: avg_pool2d(x, kernel, steps, border, ceil_mode, count_include_pad))
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of windows that tile (*, H, W) to `output_size`. As in PyTorch; all windows must be equal."""
-    h, w = shape_of(input, "adaptive_avg_pool2d")[-2:]
-    sizes = (output_size, output_size) if isinstance(output_size, int) or output_size is None else output_size
-    rows, columns = (n if size is None else size for n, size in zip((h, w), sizes, strict=True))
-    if h % rows or w % columns:
-        raise NotImplementedError(
-            f"adaptive_avg_pool2d(): output size ({rows}, {columns}) does not divide the input's ({h}, {w})"
-        )
-    return avg_pool2d(input, (h // rows, w // columns))
-
-
-# --- padding
-
-
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """`input` with borders: `pad` is (low, high) of the last dim, then of the one before, ... As in PyTorch.
-
-    Negative sizes crop. `mode` is "constant", "reflect", "replicate" or "circular".
-    """
-    shape = shape_of(input, "pad")
-    ends = tuple(int(n) for n in pad)
-    if len(ends) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
-    if len(ends) > 2 * len(shape):
+    if rank == 1:
         raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(ends)} and input of dimension {len(shape)}"
+            f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {name})"
         )
-    keep = len(shape) - len(ends) // 2
-    low, high = (0,) * keep + ends[-2::-2], (0,) * keep + ends[::-2]
-    if mode != "constant":
-        return _pad_by_index(input, low, high, mode)
-    if min(ends, default=0) < 0:
-        start = tuple(max(-a, 0) for a in low)
-        stop = tuple(max(n - max(-b, 0), a) for n, b, a in zip(shape, high, start, strict=True))
-        input = E.slice(input, start=start, stop=stop, step=(1,) * len(shape))
-        low, high = tuple(max(a, 0) for a in low), tuple(max(b, 0) for b in high)
-    interior = (0,) * len(shape)
-    padded = E.pad_zeros(input, low=low, high=high, interior=interior)
-    if not value:
-        return padded
-    inside = E.full(shape=tuple(input._d.shape), value=True, dtype=BOOL)
-    return E.where(E.pad_zeros(inside, low=low, high=high, interior=interior), padded, value)
+    if name == "avg_pool2d" and len(shape) < 3:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got -3)"
+        )
+    raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
 
 
-def _pad_by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mode: str) -> Tensor:
-    names = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-    if mode not in names:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    result = input
-    for axis, (a, b) in enumerate(zip(low, high, strict=True)):
-        if a or b:
-            n = result._d.shape[axis]
-            limit = {"reflect": n - 1, "replicate": None, "circular": n}[mode]
-            if limit is not None and max(a, b) > limit:
+def _check_windows(name: str, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
+    if min(stride) == 0:
+        raise RuntimeError("stride should not be zero" if name != "max_pool1d" else
+                           "max_pool1d() stride must be greater than zero, but got 0")  # fmt: skip
+    if min(kernel) <= 0:
+        raise RuntimeError(
+            "kernel size should be greater than zero, but got "
+            + " ".join(f"k{letter}: {k}" for letter, k in zip("TWH" if len(kernel) == 3 else "HW", kernel, strict=True))
+        )
+    if min(dilation) < 1:
+        shown = " ".join(f"dilation{letter}: {d}" for letter, d in zip("DHW"[-len(kernel) :], dilation, strict=True))
+        raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
+    for p, k, d in zip(padding, kernel, dilation, strict=True):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if 2 * p > d * (k - 1) + 1:
+            if name == "max_pool1d":
                 raise RuntimeError(
-                    "Argument #4: Padding size should be less than the corresponding input dimension, but got: "
-                    f"padding ({a}, {b}) at dimension {axis} of input {list(input._d.shape)}"
+                    f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and "
+                    f"kernel_size={k}"
                 )
-            where = Tensor._wrap(np.pad(np.arange(n), (a, b), mode=names[mode]))  # type: ignore[call-overload]
-            result = E.index(result, where, spec=(None,) * axis + (0,))
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
+            )
+
+
+def _borders(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil: bool) -> Any:
+    """(before, after) of each dim; with `ceil` the last window, begun inside, may reach past the end."""
+    borders = []
+    for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
+        reach, more = d * (k - 1) + 1, 0
+        if ceil:
+            count = -(-(n + 2 * p - reach) // s) + 1
+            if (count - 1) * s >= n + p:
+                count -= 1
+            more = max((count - 1) * s + reach - (n + 2 * p), 0)
+        borders.append((p, p + more))
+    return tuple(borders)
+
+
+def _batched(input: Tensor, rank: int) -> Tensor:
+    shape = tuple(input._d.shape)
+    return input if len(shape) == rank + 2 else E.reshape(input, shape=(1, *shape))
+
+
+def _unbatched(result: Tensor, like: Tensor, rank: int) -> Tensor:
+    return result if len(like._d.shape) == rank + 2 else E.reshape(result, shape=tuple(result._d.shape[1:]))
+
+
+def _max_pool(rank: int) -> Any:
+    name = f"max_pool{rank}d"
+    node = "SqueezeBackward1" if rank == 1 else f"MaxPool{rank}DWithIndicesBackward0"
+
+    def function(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        shape = tuple(shape_of(input, name))
+        kernel = _tuple(kernel_size, rank, name, "kernel_size")
+        steps = kernel if stride is None or stride == [] else _tuple(stride, rank, name, "stride")
+        border, gaps = _tuple(padding, rank, name, "padding"), _tuple(dilation, rank, name, "dilation")
+        _check_windows(name, kernel, steps, border, gaps)
+        _check_ndim(shape, rank, name)
+        if rank == 1 and (size := (shape[-1] + 2 * border[0] - gaps[0] * (kernel[0] - 1) - 1) // steps[0] + 1) <= 0:
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
+        windows = {
+            "kernel": kernel, "stride": steps, "dilation": gaps,
+            "padding": _borders(shape[-rank:], kernel, steps, border, gaps, ceil_mode),
+        }  # fmt: skip
+        since = next(sequence)
+        x = _batched(input, rank)
+        values = enclosed(_unbatched(getattr(E, name)(x, **windows), input, rank), node, since)
+        if not return_indices:
+            return values
+        return values, _unbatched(getattr(E, f"{name}_index")(x, **windows), input, rank)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The largest element of each window of (N, C, *) or (C, *), * {rank} sizes; with `return_indices` also their "
+        f"places in the flattened image. As `torch.nn.functional.{name}`."
+    )
+    return function
+
+
+max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
+
+
+def _counts(size: Sizes, kernel: Sizes, stride: Sizes, borders: Any, padding: Sizes, include_pad: bool) -> np.ndarray:
+    """How many elements each mean of a window is over; those past the (padded) end do not count."""
+    result = np.ones(())
+    for n, k, s, (a, b), p in zip(size, kernel, stride, borders, padding, strict=True):
+        first = np.arange((n + a + b - k) // s + 1) * s - a
+        last = np.minimum(first + k, n + p)
+        if not include_pad:
+            first, last = np.maximum(first, 0), np.minimum(last, n)
+        result = result[..., None] * (last - first)
     return result
+
+
+def _avg_pool(rank: int) -> Any:
+    name = f"avg_pool{rank}d"
+    node = "SqueezeBackward1" if rank == 1 else f"AvgPool{rank}DBackward0"
+
+    def function(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        shape = tuple(shape_of(input, name))
+        kernel = _tuple(kernel_size, rank, name, "kernel_size")
+        steps = kernel if stride is None or stride == [] else _tuple(stride, rank, name, "stride")
+        border = _tuple(padding, rank, name, "padding")
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        _check_ndim(shape, rank, name)
+        _check_windows(name, kernel, steps, border, (1,) * rank)
+        borders = _borders(shape[-rank:], kernel, steps, border, (1,) * rank, ceil_mode)
+        since, whole_size = next(sequence), math.prod(kernel)
+        x = _batched(input, rank)
+        if x._dtype().kind != "f":
+            x = E.cast(x, dtype=np.dtype(np.float64))
+        result = getattr(E, name)(x, kernel=kernel, stride=steps, padding=borders)
+        if divisor_override is not None:
+            result = E.mul(result, whole_size / divisor_override)
+        elif ceil_mode or (not count_include_pad and any(border)):
+            counts = _counts(shape[-rank:], kernel, steps, borders, border, count_include_pad)
+            if (counts != whole_size).any():
+                result = E.mul(result, Tensor._wrap((whole_size / counts).astype(x._dtype())))
+        if x._dtype() != input._dtype():
+            result = E.cast(E.trunc(result), dtype=input._dtype())
+        return enclosed(_unbatched(result, input, rank), node, since)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The mean of each window of (N, C, *) or (C, *), * {rank} sizes; padding counts as zeros. As "
+        f"`torch.nn.functional.{name}`."
+    )
+    return function
+
+
+avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
+
+
+def _lp_pool(rank: int) -> Any:
+    name = f"lp_pool{rank}d"
+
+    def function(
+        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Tensor:
+        pool = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1]
+        mean = pool(E.pow(input, float(norm_type)), kernel_size, stride, 0, ceil_mode)
+        size = math.prod(_tuple(kernel_size, rank, name, "kernel_size"))
+        total = E.mul(E.mul(E.sign(mean), E.relu(E.abs(mean))), float(size))
+        return E.pow(total, 1.0 / norm_type)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The `norm_type`-norm of each window. As `torch.nn.functional.{name}`."
+    return function
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
+
+# --- windows that cover the input evenly, whatever their number
+
+
+def _targets(name: str, shape: Sizes, output_size: Any, rank: int) -> Sizes:
+    if len(shape) not in (rank + 1, rank + 2):
+        if rank == 1 and name.startswith("adaptive_avg"):
+            _check_ndim(shape, rank, name)
+        colon = ":" if "max" in name else ""
+        raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{colon} {list(shape)}")
+    sizes = (output_size,) * rank if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    if len(sizes) == 1:
+        sizes = sizes * rank
+    if len(sizes) > len(shape) - 1 or len(sizes) > rank:
+        raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
+    return tuple(n if size is None else int(size) for n, size in zip(shape[-rank:], sizes, strict=True))
+
+
+def _edges(n: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and one past the last of each of `count` windows that cover `n`."""
+    i = np.arange(count)
+    return i * n // count, -(-(i + 1) * n // count)
+
+
+def _adaptive_avg(rank: int) -> Any:
+    name = f"adaptive_avg_pool{rank}d"
+    node = "SqueezeBackward1" if rank == 1 else f"AdaptiveAvgPool{rank}DBackward0"
+
+    def function(input: Tensor, output_size: Any) -> Tensor:
+        shape = tuple(shape_of(input, name))
+        targets = _targets(name, shape, output_size, rank)
+        since = next(sequence)
+        sizes = shape[-rank:]
+        if targets == (1,) * rank and rank > 1:  # PyTorch takes the mean
+            mean = E.mean(input, axis=tuple(range(len(shape) - rank, len(shape))), keepdims=True)
+            return named(mean, "MeanBackward1")
+        if all(m and n % m == 0 for n, m in zip(sizes, targets, strict=True)):
+            kernel = tuple(n // m for n, m in zip(sizes, targets, strict=True))
+            pool = getattr(E, f"avg_pool{rank}d")
+            result = pool(_batched(input, rank), kernel=kernel, stride=kernel, padding=((0, 0),) * rank)
+            return enclosed(_unbatched(result, input, rank), node, since)
+        result = input
+        for axis in range(len(shape) - rank, len(shape)):
+            result = _averaged(result, axis, targets[axis - len(shape) + rank])
+        return enclosed(result, node, since)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The means of windows that cover (N, C, *) or (C, *) in `output_size` steps. As `torch.nn.functional.{name}`."
+    )
+    return function
+
+
+def _averaged(x: Tensor, axis: int, count: int) -> Tensor:
+    """Means of `count` windows along `axis`: a product with a matrix of weights."""
+    n, ndim = x._d.shape[axis], len(x._d.shape)
+    first, last = _edges(n, count)
+    place = np.arange(n)[:, None]
+    weights = ((place >= first) & (place < last)) / (last - first)
+    order = (*range(axis), *range(axis + 1, ndim), axis)
+    turned = E.permute(x, dims=order)
+    result = E.matmul(turned, Tensor._wrap(weights.astype(x._dtype())))
+    return E.permute(result, dims=tuple(int(i) for i in np.argsort(order)))
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg, (1, 2, 3))
+
+
+def _adaptive_max(rank: int) -> Any:
+    name = f"adaptive_max_pool{rank}d"
+    node = "SqueezeBackward1" if rank == 1 else f"AdaptiveMaxPool{rank}DBackward0"
+
+    def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        shape = tuple(shape_of(input, name))
+        targets = _targets(name, shape, output_size, rank)
+        since, lead, sizes = next(sequence), shape[:-rank], shape[-rank:]
+        places = _flat_windows(sizes, targets)  # (windows, taps) in the flattened image
+        flat = E.reshape(input, shape=(*lead, math.prod(sizes)))
+        table = Tensor._wrap(places)
+        taps = E.index(flat, table, spec=(None,) * len(lead) + (0,))
+        winner = E.argmax(E.stop_gradient(taps), axis=len(lead) + 1, keepdims=True)
+        values = E.reshape(gather(taps, len(lead) + 1, winner), shape=(*lead, *targets))
+        values = enclosed(values, node, since)
+        if not return_indices:
+            return values
+        spread = E.broadcast_to(table, shape=(*lead, *places.shape))
+        at = E.reshape(E.gather(spread, winner, axis=len(lead) + 1), shape=(*lead, *targets))
+        return values, at
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        "The maxima of windows that cover (N, C, *) or (C, *) in `output_size` steps; with `return_indices` also their "
+        f"places in the flattened image. As `torch.nn.functional.{name}`."
+    )
+    return function
+
+
+def _flat_windows(sizes: Sizes, targets: Sizes) -> np.ndarray:
+    """For each window its places in the flattened image; shorter windows repeat their last one."""
+    rank, flat = len(sizes), np.zeros((1,) * (2 * len(sizes)), np.int64)
+    for axis, (n, count) in enumerate(zip(sizes, targets, strict=True)):
+        first, last = _edges(n, count)
+        longest = int((last - first).max(initial=0))
+        places = np.minimum(first[:, None] + np.arange(longest), last[:, None] - 1)
+        shape = [1] * (2 * rank)
+        shape[axis], shape[rank + axis] = places.shape
+        flat = flat * n + places.reshape(shape)
+    return flat.reshape(math.prod(flat.shape[:rank]), -1)
+
+
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(_adaptive_max, (1, 2, 3))
+
+# --- the way back
+
+
+def _unpooled_size(input: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_size: Any) -> Sizes:
+    rank = len(kernel)
+    default = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input[-rank:], stride, kernel, padding, strict=True)]
+    if output_size is None:
+        return tuple(default)
+    sizes = tuple(int(n) for n in output_size)
+    if len(sizes) == rank + 2:
+        sizes = sizes[2:]
+    if len(sizes) != rank:
+        raise ValueError(
+            f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of "
+            f"'{len(sizes)}'"
+        )
+    for axis, (n, usual, s) in enumerate(zip(sizes, default, stride, strict=True)):
+        if not usual - s < n < usual + s:
+            raise ValueError(
+                f'invalid output_size "{output_size}" (dim {axis} must be between {usual - s} and {usual + s})'
+            )
+    return sizes
+
+
+def _max_unpool(rank: int) -> Any:
+    name = f"max_unpool{rank}d"
+
+    @whole(f"MaxUnpool{rank}DBackward0" if rank > 1 else "SqueezeBackward1")
+    def function(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Tensor:
+        shape = tuple(shape_of(input, name))
+        kernel = _tuple(kernel_size, rank, name, "kernel_size")
+        steps = kernel if stride is None else _tuple(stride, rank, name, "stride")
+        sizes = _unpooled_size(shape, kernel, steps, _tuple(padding, rank, name, "padding"), output_size)
+        if indices._dtype() != np.int64:
+            from graphc.ops.rules import torch_name
+
+            raise RuntimeError(f"elements in indices should be type int64 but got: {torch_name(indices._dtype())}")
+        if tuple(indices._d.shape) != shape:
+            raise RuntimeError(
+                f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices "
+                f"tensor with shape: {list(indices._d.shape)}"
+            )
+        lead, count = shape[:-rank], math.prod(sizes)
+        _check_places(indices, count, sizes)
+        rows = math.prod(lead)
+        flat = E.full(shape=(rows, count), value=0, dtype=input._dtype())
+        taken = math.prod(shape[-rank:])
+        at = E.reshape(indices, shape=(rows, taken))
+        lines = Tensor._wrap(np.arange(rows)[:, None])
+        values = E.reshape(input, shape=(rows, taken))
+        result = E.index_put(flat, values, lines, at, spec=(0, 1), accumulate=False)
+        return E.reshape(result, shape=(*lead, *sizes))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Each element at its place in an image of zeros: undoes `max_pool{rank}d` with `return_indices`. As "
+        f"`torch.nn.functional.{name}`."
+    )
+    return function
+
+
+def _check_places(indices: Tensor, count: int, sizes: Sizes) -> None:
+    data = indices._d
+    if isinstance(data, np.ndarray) and data.size:
+        outside = data[(data < 0) | (data >= count)]
+        if outside.size:
+            volume = "x".join(map(str, sizes if len(sizes) > 1 else (1, *sizes)))
+            raise RuntimeError(f"Found an invalid max index: {int(outside[0])} (output volumes are of size {volume})")
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))

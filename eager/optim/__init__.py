@@ -1,7 +1,20 @@
 """Optimizers. As `torch.optim`."""
 
+from eager.optim import lr_scheduler, swa_utils
+from eager.optim.adadelta import Adadelta
+from eager.optim.adagrad import Adagrad
 from eager.optim.adam import Adam, AdamW
+from eager.optim.adamax import Adamax
+from eager.optim.asgd import ASGD
+from eager.optim.lbfgs import LBFGS
+from eager.optim.nadam import NAdam
 from eager.optim.optimizer import Optimizer
+from eager.optim.radam import RAdam
+from eager.optim.rmsprop import RMSprop
+from eager.optim.rprop import Rprop
 from eager.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = [
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
+    "Rprop", "lr_scheduler", "swa_utils",
+]  # fmt: skip

@@ -7,7 +7,16 @@ from typing import Any
 
 from eager.inplace import assign
 from eager.language import E
-from eager.optim.optimizer import Group, Optimizer, check_setting, check_unsupported, zeros
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_betas,
+    check_implementation,
+    check_rate,
+    check_setting,
+    kept,
+    zeros,
+)
 from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
@@ -34,24 +43,18 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        check_setting("learning rate", lr, lr >= 0.0)
+        _check_tensors(lr, betas, bool(foreach) and not capturable)
+        check_rate(lr)
         check_setting("epsilon value", eps, eps >= 0.0)
-        for i in (0, 1):
-            check_setting(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
+        check_betas(betas)
         check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check_unsupported(differentiable=differentiable)
         defaults = {
-            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "lr": lr, "betas": tuple(float(beta) for beta in betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
             "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _update(self, group: Group) -> None:
-        for parameter in group["params"]:
-            grad = parameter.grad
-            if grad is not None:
-                self._update_one(parameter, E.neg(grad) if group["maximize"] else grad, group)
+        check_implementation(differentiable, foreach, fused)
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
         lr, decay = float(group["lr"]), group["weight_decay"]
@@ -74,18 +77,31 @@ class Adam(Optimizer):
         square.add_(E.mul(E.mul(grad, grad), 1 - beta2))
         if group["amsgrad"]:
             largest = remembered["max_exp_avg_sq"]
-            assign(largest, E.maximum(largest, square), "maximum")
+            assign(largest, E.maximum(kept(largest, group), square), "maximum")
             square = largest
         steps = E.cast(step, dtype=FLOAT64) if parameter._dtype() == FLOAT64 else step
-        debias1, debias2 = _negative_bias(steps, beta1), _negative_bias(steps, beta2)
+        debias1, debias2 = negative_bias(steps, beta1), negative_bias(steps, beta2)
         denominator = E.add(E.div(E.sqrt(square), E.sqrt(E.neg(debias2))), group["eps"])
-        parameter.add_(E.mul(E.div(average, denominator), lr / debias1))
+        parameter.add_(E.mul(E.div(kept(average, group), denominator), lr / debias1))
 
 
-def _negative_bias(steps: Tensor, beta: float) -> Any:
+def negative_bias(steps: Tensor, beta: float) -> Any:
     """beta ** steps - 1, as a 0-d tensor of the dtype of `steps`, so that a step never waits for a Python number."""
     # expm1 keeps every digit where beta ** steps is close to 1, in float32 too
     return E.expm1(E.mul(steps, math.log(beta) if beta else -math.inf))
+
+
+def _check_tensors(lr: Any, betas: tuple[Any, Any], refused: bool) -> None:
+    """Raise PyTorch's ValueError for settings that are tensors and `refused`, or have more than one element."""
+    if isinstance(lr, Tensor) and refused:
+        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and refused:
+            raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+        if isinstance(beta, Tensor) and beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{i}] must be 1-element")
 
 
 class AdamW(Adam):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -18,24 +18,36 @@ import numpy as np
 from eager import state
 from eager.grad_mode import enable_grad, no_grad
 from eager.language import E
+from eager.nn.hooks import Hook, HookTable, RemovableHandle
 from eager.nn.module import clear_gradient, typename
 from eager.tensor import Tensor
+from graphc.ops.dtypes import FLOAT64, default_float
 
 Group = dict[str, Any]
 NOT_SETTINGS = frozenset(("params", "foreach", "fused", "capturable", "differentiable"))
+STEP_HOOKS = frozenset(("step_pre", "step_post"))
 DUPLICATES = (
     "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
     "github.com/pytorch/pytorch/issues/40967 for more information"
 )
 
 
-class Optimizer(ABC):
-    """Base of the optimizers. A subclass passes its default settings and defines `_update(group)`.
+class Optimizer:
+    """Base of the optimizers. A subclass passes its default settings and defines `_update_one`, or `step` itself.
 
     param_groups: dicts of "params" and settings; state: for each parameter, what is remembered between steps.
     """
 
+    _opt_called = False  # whether a step has been made: learning rate schedules ask for it
+    _tables: dict[str, HookTable]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.step)
+
     def __init__(self, params: Any, defaults: dict[str, Any]):
+        self._tables = {}
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -64,27 +76,46 @@ class Optimizer(ABC):
                 "will change between runs. Please use a list instead."
             )
         params = [params] if isinstance(params, Tensor) else list(params)
+        params, named = _split_names(params)
         for parameter in params:
             if not isinstance(parameter, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(parameter)}")
-            if not parameter.is_leaf:
+            if not (parameter.is_leaf or self.defaults.get("differentiable") or getattr(parameter, "retains_grad", False)):
                 raise ValueError("can't optimize a non-leaf Tensor")
         ids = {id(p) for p in params}
         if len(ids) != len(params):
             warnings.warn(DUPLICATES, stacklevel=3)
+        if any(("param_names" in group) != bool(named) for group in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if named else 'without'} names to the optimizer"
+            )
         if any(id(p) in ids for group in self.param_groups for p in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
-        self.param_groups.append({**param_group, "params": params, **self._missing(param_group)})
+        self.param_groups.append({**param_group, "params": params, **named, **self._missing(param_group)})
 
     def _missing(self, group: Group) -> dict[str, Any]:
         return {name: value for name, value in self.defaults.items() if name not in group}
 
-    @abstractmethod
     def _update(self, group: Group) -> None:
         """Update the parameters of one group from their gradients."""
+        for parameter in group["params"]:
+            grad = parameter.grad
+            if grad is not None:
+                self._update_one(parameter, E.neg(grad) if group["maximize"] else grad, group)
+
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+        """Update one parameter from its gradient, or from minus its gradient to maximize."""
+        raise NotImplementedError
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure` recomputes the loss, which is returned."""
+        self._opt_called = True
+        if self._tables and self._tables.keys() & STEP_HOOKS:
+            return self._run_step((self,) if closure is None else (self, closure), {}, type(self)._step)
+        return self._step(closure)
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
             with enable_grad():
@@ -92,10 +123,25 @@ class Optimizer(ABC):
         interpreter = state.current_interpreter()
         if interpreter is not None:
             self._guard(interpreter)
-        with no_grad():
+        with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
                 self._update(group)
         return loss
+
+    def _run_step(self, arguments: tuple[Any, ...], keywords: dict[str, Any], step: Callable[..., Any]) -> Any:
+        """`step(*arguments, **keywords)` with the hooks before and after it; the first argument is the optimizer."""
+        for hook in self._hooks("step_pre"):
+            changed = hook(self, arguments, keywords)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
+                arguments, keywords = changed
+        result = step(*arguments, **keywords)
+        for hook in self._hooks("step_post"):
+            hook(self, arguments, keywords)
+        return result
 
     def _guard(self, interpreter: Any) -> None:
         """Tell the trace what the step depends on besides tensors: the groups, their settings, and the state in use."""
@@ -117,17 +163,61 @@ class Optimizer(ABC):
                 else:
                     clear_gradient(parameter, False)
 
+    # --- hooks
+
+    def _hooks(self, kind: str) -> list[Callable[..., Any]]:
+        return [hook.function for hook in self._tables.get(kind, {}).values()]
+
+    def _register(self, kind: str, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        return self._tables.setdefault(kind, HookTable()).register(Hook(hook), prepend)
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; what it returns, if not None, replaces the two."""
+        return self._register("step_pre", hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return self._register("step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict`."""
+        return self._register("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` on what `state_dict` returns; what it returns, if not None, replaces it."""
+        return self._register("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before loading; what it returns, if not None, is loaded instead."""
+        return self._register("load_state_dict_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` after loading."""
+        return self._register("load_state_dict_post", hook, prepend)
+
+    # --- state
+
     def state_dict(self) -> dict[str, Any]:
         """The state by parameter number, and the groups with numbers for parameters. Tensors share memory."""
+        for hook in self._hooks("state_dict_pre"):
+            hook(self)
         numbers = {id(p): i for i, p in enumerate(self._parameters())}
         groups = [
             {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
             for group in self.param_groups
         ]
-        return {"state": {numbers[id(p)]: s for p, s in self.state.items() if id(p) in numbers}, "param_groups": groups}
+        found = {"state": {numbers.get(id(p), p): s for p, s in self.state.items()}, "param_groups": groups}
+        for hook in self._hooks("state_dict_post"):
+            changed = hook(self, found)
+            found = found if changed is None else changed
+        return found
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over state and settings that `state_dict` returned. Raises ValueError if the groups differ in size."""
+        state_dict = dict(state_dict)
+        for hook in self._hooks("load_state_dict_pre"):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -138,20 +228,24 @@ class Optimizer(ABC):
         parameter_of = dict(zip([i for s in saved for i in s["params"]], self._parameters(), strict=True))
         self.state = defaultdict(dict)
         for number, values in state_dict["state"].items():
-            parameter = parameter_of[number]
-            self.state[parameter] = {name: _fitted(name, value, parameter) for name, value in values.items()}
+            parameter = parameter_of.get(number)
+            self.state[number if parameter is None else parameter] = _fitted("", values, parameter)
         for group, other in zip(self.param_groups, saved, strict=True):
-            group.update(copy.deepcopy({k: v for k, v in other.items() if k != "params"}))
+            kept = {name: group[name] for name in ("params", "param_names") if name in group}
+            group.clear()
+            group.update(kept | copy.deepcopy({k: v for k, v in other.items() if k != "params"}))
+        for hook in self._hooks("load_state_dict_post"):
+            hook(self)
 
     def _parameters(self) -> Iterable[Tensor]:
         return (p for group in self.param_groups for p in group["params"])
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
+        blocks = []
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines.extend(f"    {name}: {group[name]}" for name in sorted(group) if name != "params")
-        return "\n".join([*lines, ")"])
+            lines = [f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params"]
+            blocks.append(f"Parameter Group {i}\n{''.join(lines)}")
+        return f"{type(self).__name__} (\n" + "\n".join(blocks) + ")"
 
 
 def settings(group: Group) -> tuple[Any, ...]:
@@ -163,26 +257,91 @@ def settings(group: Group) -> tuple[Any, ...]:
     )
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    """A new state tensor, real even under a trace."""
+def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
+    """A new state tensor, real even under a trace; full of `value`."""
     with state.interpreting(None):
-        return E.full(shape=shape, value=0, dtype=dtype)
+        return E.full(shape=shape, value=value, dtype=dtype)
 
 
-def _fitted(name: str, value: Any, parameter: Tensor) -> Any:
-    """A loaded state value: tensors are copied, in the parameter's dtype unless they count steps."""
-    if not isinstance(value, Tensor):
-        return copy.deepcopy(value)
-    if name != "step" and parameter._dtype().kind == "f":
-        return Tensor._wrap(value._array().astype(parameter._dtype()))
-    return Tensor._wrap(value._array().copy())
+def like(parameter: Tensor, value: float = 0) -> Tensor:
+    """A new state tensor of the shape and dtype of `parameter`."""
+    return zeros(parameter._d.shape, parameter._dtype(), value)
 
 
-def check_unsupported(**flags: Any) -> None:
-    """Raise NotImplementedError for a PyTorch switch that would change what a step records."""
-    for name, value in flags.items():
-        if value:
-            raise NotImplementedError(f"{name}={value!r} is not supported; leave it out")
+def counter(value: float = 0) -> Tensor:
+    """A new 0-d state tensor, such as the number of steps."""
+    return zeros((), default_float(), value)
+
+
+def wide(number: Tensor) -> Tensor:
+    """A 0-d state tensor in float64: formulas of the step number lose too many digits in float32."""
+    return E.cast(number, dtype=FLOAT64)
+
+
+def decayed(grad: Tensor, parameter: Tensor, group: Group) -> Tensor:
+    """The gradient of the loss plus weight_decay / 2 * |parameter|^2."""
+    decay = group["weight_decay"]
+    return grad if decay == 0 else E.add(grad, E.mul(parameter, decay))
+
+
+def kept(value: Tensor, group: Group) -> Tensor:
+    """State as an operand that gradients may need later: a copy if the step itself is recorded."""
+    return E.clone(value) if group["differentiable"] else value
+
+
+def _fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
+    """Loaded state: tensors are copied, in the parameter's dtype unless they count steps."""
+    if isinstance(value, Tensor):
+        if parameter is not None and name != "step" and parameter._dtype().kind == "f":
+            return Tensor._wrap(value._array().astype(parameter._dtype()))
+        return Tensor._wrap(value._array().copy())
+    if isinstance(value, dict):
+        return {key: _fitted(key, each, parameter) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fitted(None, each, parameter) for each in value)
+    return copy.deepcopy(value)
+
+
+def _split_names(params: list[Any]) -> tuple[list[Any], dict[str, list[str]]]:
+    """The parameters of a list like `named_parameters()`, and their names as an entry of the group."""
+    names = [p[0] for p in params if isinstance(p, tuple)]
+    if names and len(names) != len(params):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    return ([p[1] for p in params], {"param_names": names}) if names else (params, {})
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """The `step` of a subclass, with the hooks that were registered; it is noted that it was called."""
+
+    @wraps(step)
+    def wrapped(self: Optimizer, *arguments: Any, **keywords: Any) -> Any:
+        self._opt_called = True
+        if self._tables.keys() & STEP_HOOKS:
+            return self._run_step((self, *arguments), keywords, step)
+        return step(self, *arguments, **keywords)
+
+    return wrapped
+
+
+def check_implementation(differentiable: bool, foreach: bool | None, fused: bool | None) -> None:
+    """Raise PyTorch's RuntimeError for switches that exclude each other."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def check_rate(lr: Any) -> None:
+    """Raise PyTorch's ValueError unless `lr` is a number or one-element tensor that is not negative."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check_setting("learning rate", lr, lr >= 0.0)
+
+
+def check_betas(betas: tuple[float, float]) -> None:
+    """Raise PyTorch's ValueError unless both are in [0, 1)."""
+    for i in (0, 1):
+        check_setting(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
 
 
 def check_setting(what: str, value: float, valid: bool) -> None:

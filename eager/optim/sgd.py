@@ -7,7 +7,7 @@ from typing import Any
 from eager import state
 from eager.inplace import assign
 from eager.language import E
-from eager.optim.optimizer import Group, Optimizer, check_setting, check_unsupported, zeros
+from eager.optim.optimizer import Group, Optimizer, check_implementation, check_rate, check_setting, kept, zeros
 from eager.tensor import Tensor
 
 
@@ -31,17 +31,17 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        check_setting("learning rate", lr, lr >= 0.0)
+        check_rate(lr)
         check_setting("momentum value", momentum, momentum >= 0.0)
         check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        check_unsupported(differentiable=differentiable)
         defaults = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
             "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
         }  # fmt: skip
         super().__init__(params, defaults)
+        check_implementation(differentiable, foreach, fused)
 
     def _update(self, group: Group) -> None:
         descent = -float(group["lr"])

@@ -1,5 +1,5 @@
 """Gradients of graphs, as graphs."""
 
-from graphc.autodiff.reverse import gradients, pullback
+from graphc.autodiff.reverse import Custom, gradients, pullback
 
-__all__ = ["gradients", "pullback"]
+__all__ = ["Custom", "gradients", "pullback"]

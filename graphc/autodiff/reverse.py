@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from graphc.errors import GraphError
+from graphc.errors import OPAQUE_GRADIENT, GraphError
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
 from graphc.ir.memory import without_collector
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.gradient import rule_values, share
+
+
+class Custom(NamedTuple):
+    """Nodes that share a gradient rule of the user's: `rule({output number: cotangent})` gives (operand, share) pairs."""
+
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    rule: Callable[[dict[int, Symbol]], list[tuple[int, Symbol]]]
 
 
 def pullback(
@@ -17,11 +26,16 @@ def pullback(
     cotangents: Mapping[int, Symbol],
     wrt: Collection[int],
     recorded: Collection[int] | None = None,
+    *,
+    custom: Mapping[int, Custom] = MappingProxyType({}),
+    arrived: Callable[[int, Symbol], Symbol] = lambda id, g: g,
 ) -> dict[int, Symbol]:
     """Append to `builder` the gradients of the nodes `wrt`, given the cotangents of other nodes.
 
     recorded: the ids that gradients may flow through (None: all). Returns id -> gradient, for those of `wrt` that the
     cotangents reach. Contributions are added in the order in which the tape adds them, last user first.
+    custom: what is to be used in place of the rules of the ops. arrived: called with each complete gradient; what it
+    returns takes its place.
     """
     nodes = list(builder.nodes.values())
     targets = frozenset(wrt)
@@ -29,7 +43,13 @@ def pullback(
     passes: set[int] = set()  # nodes that hand gradients on to operands
     for node in nodes:
         vjp = node.op.vjp
-        if vjp and (recorded is None or node.id in recorded):
+        if node.op.opaque and node.id not in custom:
+            raise GraphError(OPAQUE_GRADIENT.format(where=node.where or "an unknown line"))
+        if node.id in custom:
+            if not reaches.isdisjoint(custom[node.id].inputs):
+                reaches.add(node.id)
+                passes.add(node.id)
+        elif vjp and (recorded is None or node.id in recorded):
             for k, operand in enumerate(node.inputs):
                 if operand in reaches and node.op.arg_of(k) in vjp and is_inexact(builder.nodes[operand].aval.dtype):
                     reaches.add(node.id)
@@ -38,15 +58,33 @@ def pullback(
     grads = {id: g for id, g in cotangents.items() if id in reaches}
     where, scope = builder.where, builder.scope
     for node in reversed(nodes):
-        if node.id not in passes or node.id not in grads:
+        if node.id not in grads and not (node.id in custom and node.id in passes):
             continue
-        g = grads[node.id] if node.id in targets else grads.pop(node.id)
         builder.where, builder.scope = node.where, node.scope
-        for operand, d in _shares(builder, node, g, reaches):
+        if node.id in grads:
+            grads[node.id] = arrived(node.id, grads[node.id])
+        if node.id not in passes:
+            continue
+        if node.id in custom:
+            shares = _custom_shares(custom[node.id], node.id, grads, reaches)
+        else:
+            g = grads[node.id] if node.id in targets else grads.pop(node.id)
+            shares = _shares(builder, node, g, reaches)
+        for operand, d in shares:
             old = grads.get(operand)
             grads[operand] = d if old is None else old + d
     builder.where, builder.scope = where, scope
     return {id: grads[id] for id in wrt if id in grads}
+
+
+def _custom_shares(
+    rule: Custom, id: int, grads: Mapping[int, Symbol], reaches: Collection[int]
+) -> list[tuple[int, Symbol]]:
+    """What the operands of a user's rule get, once its first output is reached: the cotangents of all are there."""
+    given = {k: grads[i] for k, i in enumerate(rule.outputs) if i in grads}
+    if id != min(rule.outputs) or not given:
+        return []
+    return [(operand, d) for operand, d in rule.rule(given) if operand in reaches]
 
 
 def _shares(builder: Builder, node: Node, g: Symbol, reaches: Collection[int]) -> list[tuple[int, Symbol]]:

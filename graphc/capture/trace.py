@@ -26,6 +26,7 @@ class Program(NamedTuple):
     guards    what must still hold for the graph to be right
     histories what autograd knows of each tensor of the result
     recorded  ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
+    rules     the tracer, if gradients depend on autograd.Functions or hooks of the user's
     """
 
     graph: Graph
@@ -34,6 +35,7 @@ class Program(NamedTuple):
     guards: tuple[Guard, ...]
     histories: tuple[History, ...]
     recorded: frozenset[int]
+    rules: Tracer | None
 
 
 def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -87,8 +89,9 @@ def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         tracer.builder.closed = True
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), refs)
     return Program(
-        graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(histories), tracer.recorded
-    )
+        graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(histories), tracer.recorded,
+        tracer if tracer.has_rules else None,
+    )  # fmt: skip
 
 
 def identifier(name: str) -> str:

@@ -8,6 +8,7 @@ writes, `.grad` and random draws are kept here, outside the tensors, until `fini
 from __future__ import annotations
 
 import enum
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,20 +16,21 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager import tape
+from eager import hooks, tape
 from eager.dispatch import call_text
-from eager.state import grad_enabled
+from eager.grad_mode import set_grad_enabled
+from eager.state import grad_enabled, interpreting
 from eager.tensor import Tensor
 from graphc import errors
-from graphc.autodiff import pullback
+from graphc.autodiff import Custom, pullback
 from graphc.capture.location import user_line
 from graphc.capture.tree import map_tensors, tensors_of
-from graphc.ir import Builder, Ref, Symbol
+from graphc.ir import Builder, Graph, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
 
-_STOP = OPS["stop_gradient"]
+_STOP, _USER = OPS["stop_gradient"], OPS["user_function"]
 _CAST = OPS["cast"]
 _FULL = OPS["full"]
 INLINE = 64  # larger constants whose elements are all equal become `full`
@@ -124,6 +126,8 @@ class Tracer:
         self._initial_grads: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
         self._views: dict[int, list[_Base]] = {}  # node of a view -> the tensors that it looks at, nearest first
         self._viewers: dict[int, set[int]] = {}  # node -> the nodes that are views of it
+        self._custom: dict[int, Custom] = {}  # output nodes of user Functions
+        self._hooks: dict[int, dict[int, Callable[[Tensor], Any]]] = {}  # node -> hooks on the gradient that arrives
         self._stale: set[int] = set()  # views of what has been written in place since
 
     # --- tensors and symbols
@@ -261,8 +265,35 @@ class Tracer:
             self._held[id(target)] = (target, symbol)
         return target
 
-    def random(self, draw: Callable[[], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-        return self._wrap(self._input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), Draw(draw)), False)
+    def random(
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype
+    ) -> Tensor:
+        source = Draw(functools.partial(draw, shape))
+        return self._wrap(self._input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
+
+    def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
+        """A tensor like `tensor` that gradients can be taken with respect to: with its history, or with `leaf`."""
+        if tensor._n is not None:
+            return self.apply(OPS["clone"], (tensor,), {})
+        stand_in = self.apply(_STOP, (tensor,), {})
+        stand_in._n = leaf
+        self._leaves[self.read(stand_in).id] = stand_in
+        return stand_in
+
+    def left(self, tensor: Tensor) -> None:
+        """Gradients are no longer taken with respect to `tensor`, which `entered` made."""
+        leaf = self._leaves.get(self.read(tensor).id)
+        if leaf is tensor:
+            del self._leaves[self.read(tensor).id]
+
+    def has_leaves(self, tensor: Tensor) -> bool:
+        """Whether some leaf, live now, can get a gradient from `tensor`."""
+        if tensor._n is None:
+            return False
+        id_ = self.read(tensor).id
+        history = self._history_of([id_])
+        sources = {id_, *(i for h in history for i in self.builder.nodes[h].inputs)}
+        return not sources.isdisjoint(self._leaves)
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         self.guards.append(Guard(getter, value))
@@ -354,12 +385,51 @@ class Tracer:
             id_, g = self.read(output).id, self.read(cotangent)
             seeds[id_] = seeds[id_] + g if id_ in seeds else g
         before = self.builder.next_id
-        grads = pullback(self.builder, seeds, wrt, self._recorded)
+        with set_grad_enabled(create_graph):
+            grads = pullback(
+                self.builder, seeds, wrt, self._recorded, custom=self._custom,
+                arrived=functools.partial(self._arrived, create_graph=create_graph),
+            )  # fmt: skip
         if create_graph:
             self._recorded.update(range(before, self.builder.next_id))
         if not keep:
             self._freed |= {i for i in walked if _saves(self.builder.nodes[i].op)}
         return grads
+
+    def hook(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
+        return hooks.RemovableHandle(self._hooks.setdefault(self.read(tensor).id, {}), hook)
+
+    def _arrived(self, id_: int, g: Symbol, create_graph: bool) -> Symbol:
+        """A complete gradient, as the hooks on its tensor leave it."""
+        found = list(self._hooks.get(id_, {}).values())
+        leaf = self._leaves.get(id_)
+        if leaf is not None and isinstance(leaf._n, list) and (registered := hooks.hooks_of(leaf._n)):
+            found += registered.of_tensor.values()
+        for hook in found:
+            result = hook(self._wrap(g, create_graph))
+            g = g if result is None else self.read(result)
+        return g
+
+    def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        before = self.builder.next_id
+        ids = tuple(self.read(t).id for t in inputs)
+        results, outs = list[Any](), list[int]()
+        for t, differentiable in zip(outputs, wanted, strict=True):
+            # one node for each output; those without a gradient take part, so that the numbers agree
+            symbol = self.builder.emit(_USER, (self.read(t),), {}) if isinstance(t, Tensor) else None
+            outs.append(-1 if symbol is None else symbol.id)
+            results.append(t if symbol is None else self._wrap(symbol, differentiable))
+        saved, rule.ctx._to_save = rule.ctx._to_save, ()
+
+        def shares(given: dict[int, Symbol]) -> list[tuple[int, Symbol]]:
+            cotangents = {k: self._wrap(g, grad_enabled()) for k, g in given.items()}
+            grads = rule.run(cotangents, saved)
+            return [(id_, self.read(g)) for id_, g in zip(ids, grads, strict=True) if g is not None]
+
+        entry = Custom(tuple(outs), ids, shares)
+        self._custom.update(dict.fromkeys((id_ for id_ in outs if id_ >= 0), entry))
+        self._recorded.update(range(before, self.builder.next_id))
+        return results
 
     def _history_of(self, ids: list[int]) -> set[int]:
         """The recorded nodes that the nodes `ids` were computed through."""
@@ -393,6 +463,30 @@ class Tracer:
         place = {source: k for k, source in enumerate(self.sources)}
         effects.sort(key=lambda effect: place.get(effect.target, len(place)))
         return refs, effects
+
+    def pullback(
+        self, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]], wrt: list[int]
+    ) -> tuple[Builder, dict[int, Symbol]]:
+        """As `graphc.autodiff.pullback`, on a copy of `graph`, which this tracer made: with the user's rules and hooks.
+
+        They run in this trace, which is open again for them. Returns the builder, too.
+        """
+        builder = self.builder
+        builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
+        try:
+            with interpreting(self), set_grad_enabled(False):
+                found = pullback(
+                    builder, seeds(builder), wrt, self._recorded, custom=self._custom,
+                    arrived=functools.partial(self._arrived, create_graph=False),
+                )  # fmt: skip
+        finally:
+            builder.closed = True
+        return builder, found
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether gradients depend on Functions or hooks of the user's."""
+        return bool(self._custom or self._hooks)
 
     @property
     def recorded(self) -> frozenset[int]:

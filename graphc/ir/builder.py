@@ -44,7 +44,7 @@ class Symbol(OperatorMixin):
 
     # What a Tensor asks of its data. A Symbol has no values to give.
 
-    def force(self) -> np.ndarray:
+    def force(self, tensor: Any) -> np.ndarray:
         raise self._error(errors.TRACED_TO_NUMPY, "reading the values")
 
     def truth(self, tensor: Any) -> bool:

@@ -22,7 +22,7 @@ from graphc.errors import GraphError, ParseError
 from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import BY_SHORT_NAME, SHORT_NAMES
+from graphc.ops.dtypes import SHORT_NAMES, of_short_name
 
 _CONSTANT = OPS["constant"]
 INLINE = 16  # constants up to this many elements are written as numbers
@@ -187,11 +187,11 @@ def _parse_node(statement: ast.stmt, lines: list[str], ids: dict[str, int], node
 
 
 def _aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
-    if isinstance(annotation, ast.Name) and annotation.id in BY_SHORT_NAME:
-        return Aval((), BY_SHORT_NAME[annotation.id])
+    if isinstance(annotation, ast.Name) and (dtype := of_short_name(annotation.id)) is not None:
+        return Aval((), dtype)
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.value, ast.Name):
         raise _error(at, "expected a type such as f32[2,3]")
-    dtype = BY_SHORT_NAME.get(annotation.value.id)
+    dtype = of_short_name(annotation.value.id)
     extents = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
     shape = tuple(e.value for e in extents if isinstance(e, ast.Constant) and type(e.value) is int)
     if dtype is None or len(shape) != len(extents):
@@ -201,8 +201,8 @@ def _aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
 
 def _value(node: ast.expr, aval: Aval) -> Any:
     if isinstance(node, ast.Name):
-        if node.id in BY_SHORT_NAME:
-            return BY_SHORT_NAME[node.id]
+        if (dtype := of_short_name(node.id)) is not None:
+            return dtype
         if node.id in ("nan", "inf"):
             return float(node.id)
     if isinstance(node, ast.Tuple):

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -50,7 +51,8 @@ class ReverseMode:
             return tuple(outputs[k] for k in self._seeded), outputs
 
         _, back, outputs = jax.vjp(seeded, *(arrays[k] for k in self._wrt), has_aux=True)
-        return outputs, back(tuple(cotangents))
+        # JAX's cotangents of complex numbers are the conjugates of ours
+        return outputs, tuple(map(jnp.conj, back(tuple(map(jnp.conj, cotangents)))))
 
     def __call__(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(outputs, gradients) as jax.Arrays, not awaited. Run-time checks are not carried out."""

@@ -1,6 +1,17 @@
 """The op registry: what an op is, and every op. NumPy (and SciPy, on demand) only; no engine."""
 
-from graphc.ops import compare, index, linalg, movement, nn, pointwise, reduce  # noqa: F401  (declarations)
+from graphc.ops import (  # noqa: F401  (declarations)
+    compare,
+    complexes,
+    fft,
+    index,
+    linalg,
+    movement,
+    nn,
+    pointwise,
+    reduce,
+    strided,
+)
 from graphc.ops.aval import Aval, Literal, aval_of
 from graphc.ops.spec import OPS, Check, Kink, Op, Rule, Trait, op
 

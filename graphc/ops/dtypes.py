@@ -8,6 +8,8 @@ Python scalars; a class of lower rank changes the result only when its category 
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 BOOL = np.dtype(np.bool_)
@@ -31,11 +33,42 @@ SHORT_NAMES: dict[np.dtype, str] = {
     FLOAT64: "f64",
     COMPLEX64: "c64",
     COMPLEX128: "c128",
+    np.dtype(np.uint16): "u16",
+    np.dtype(np.uint32): "u32",
+    np.dtype(np.uint64): "u64",
 }
+
+
+@functools.cache
+def bfloat16() -> np.dtype:
+    """The dtype of brain floats, an extension of NumPy's. Imports ml_dtypes, at the first call."""
+    import ml_dtypes
+
+    dtype = np.dtype(ml_dtypes.bfloat16)
+    SHORT_NAMES[dtype] = "bf16"
+    BY_SHORT_NAME["bf16"] = dtype
+    return dtype
+
+
 BY_SHORT_NAME = {name: dtype for dtype, name in SHORT_NAMES.items()}
 
-_CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+def of_short_name(name: str) -> np.dtype | None:
+    """The dtype that `SHORT_NAMES` calls `name`, or None."""
+    return bfloat16() if name == "bf16" else BY_SHORT_NAME.get(name)
+
+
+# PyTorch's scalar type names, as its messages use them
+TORCH_NAMES = {"f16": "Half", "bf16": "BFloat16", "f32": "Float", "f64": "Double", "bool": "Bool", "u8": "Byte",
+               "i8": "Char", "i16": "Short", "i32": "Int", "i64": "Long", "c64": "ComplexFloat",
+               "c128": "ComplexDouble", "u16": "UInt16", "u32": "UInt32", "u64": "UInt64"}  # fmt: skip
+
+# NumPy gives its extensions the kind of raw bytes, "V"; bfloat16 is the only one here
+_CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+_KIND = {"V": "f"}
+_HALF = "eE"  # the characters of float16 and bfloat16
 _DEFAULT_FLOAT = FLOAT32
+NO_PROMOTION = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {} and {}"
 
 
 def category(dtype: np.dtype) -> int:
@@ -43,9 +76,24 @@ def category(dtype: np.dtype) -> int:
     return _CATEGORY[dtype.kind]
 
 
+def kind(dtype: np.dtype) -> str:
+    """`dtype.kind`, where bfloat16 is floating too: "b", "i", "u", "f" or "c"."""
+    return _KIND.get(dtype.kind, dtype.kind)
+
+
 def is_inexact(dtype: np.dtype) -> bool:
     """Whether `dtype` is floating or complex, i.e. can carry a gradient."""
-    return dtype.kind in "fc"
+    return dtype.kind in "fcV"
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    """Whether `dtype` is a real floating one."""
+    return dtype.kind in "fV"
+
+
+def is_half(dtype: np.dtype) -> bool:
+    """Whether `dtype` has 16 bits and is floating: kernels compute in float32, and round once."""
+    return dtype.char in _HALF
 
 
 def default_float() -> np.dtype:
@@ -56,9 +104,14 @@ def default_float() -> np.dtype:
 def set_default_float(dtype: np.dtype) -> None:
     """Set what `default_float` returns. Raises TypeError unless `dtype` is floating."""
     global _DEFAULT_FLOAT
-    if dtype.kind != "f":
+    if not is_floating(dtype):
         raise TypeError("only floating-point types are supported as the default type")
     _DEFAULT_FLOAT = dtype
+
+
+def real_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of a complex dtype; any other dtype itself."""
+    return {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}.get(dtype, dtype)
 
 
 def complex_of(dtype: np.dtype) -> np.dtype:
@@ -79,16 +132,23 @@ def of_scalar(value: object) -> np.dtype:
     raise TypeError(f"expected a Python scalar, got {type(value).__name__}")
 
 
+def _is_wide_unsigned(dtype: np.dtype) -> bool:
+    return dtype.kind == "u" and dtype.itemsize > 1
+
+
 def promote_types(a: np.dtype, b: np.dtype) -> np.dtype:
-    """PyTorch's `torch.promote_types`: as NumPy's within a category, else the higher category's dtype."""
+    """PyTorch's `torch.promote_types`: as NumPy's within a category, else the higher category's dtype.
+
+    RuntimeError for an unsigned integer of more than 8 bits beside anything but itself and real floats.
+    """
     if a == b:
         return a
     low, high = sorted((a, b), key=category)
+    if (_is_wide_unsigned(a) or _is_wide_unsigned(b)) and not is_floating(high):
+        raise RuntimeError(NO_PROMOTION.format(*(TORCH_NAMES[SHORT_NAMES[t]] for t in (a, b))))
     if category(low) == category(high):
-        return np.promote_types(a, b)
-    if high.kind == "c":
-        return np.promote_types(high, low) if low.kind == "f" else high
-    return high
+        return FLOAT32 if is_half(a) and is_half(b) else np.promote_types(a, b)
+    return COMPLEX128 if high.kind == "c" and low == FLOAT64 else high
 
 
 def _combine(higher: np.dtype | None, lower: np.dtype | None) -> np.dtype | None:
@@ -97,10 +157,12 @@ def _combine(higher: np.dtype | None, lower: np.dtype | None) -> np.dtype | None
         return higher or lower
     if higher.kind == "c":
         return higher
-    if higher.kind == "f":
+    if is_floating(higher):
         return complex_of(higher) if lower.kind == "c" else higher
-    if higher == BOOL or lower.kind in "fc":
+    if higher == BOOL:
         return promote_types(higher, lower)
+    if is_inexact(lower):
+        return lower
     return higher
 
 

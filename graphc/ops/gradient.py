@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from graphc.ops.dtypes import FLOAT32, is_half
 from graphc.ops.movement import sum_to
 from graphc.ops.spec import Op
 
@@ -35,10 +38,38 @@ def rule_values(
 def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], shape: tuple[int, ...] | None) -> Any:
     """What operand number `index` of `op` gets of the cotangent `g`, by the op's rule, in any op language.
 
-    `shape` is the operand's, if it may have been broadcast.
+    `shape` is the operand's, if it may have been broadcast. A cotangent of a complex z is dL/dRe(z) + i dL/dIm(z), so
+    what a holomorphic function passes on is g conj(f'(z)). On ndarrays of 16-bit floats a rule computes in float32.
     """
+    half = g.dtype if g.__class__ is np.ndarray and is_half(g.dtype) and "dtype" not in op.params else None
+    if half is not None:
+        g, values = widened(g), {name: widened(value) for name, value in values.items()}
+    conjugated = op.holomorphic and is_complex(g)
     vjp = op.vjp[op.arg_of(index)]
     position = index - (len(op.args) - 1)
+    if conjugated:
+        g = language.conj(g)
     arguments = [g if n == "g" else position if n == "position" else values[n] for n in vjp.names]
     d = vjp.fn(language, *arguments)
-    return d if shape is None or d.shape == shape else sum_to(language, d, shape)
+    if conjugated and is_complex(d):
+        d = language.conj(d)
+    if shape is not None and d.shape != shape:
+        d = sum_to(language, d, shape)
+    return d if half is None else narrowed(d, half)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether `x`, an array of any op language, is complex."""
+    return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
+
+
+def widened(x: Any) -> Any:
+    """16-bit floats in float32, in a list too; anything else as it is."""
+    if x.__class__ is np.ndarray and is_half(x.dtype):
+        return x.astype(FLOAT32)
+    return [widened(y) for y in x] if x.__class__ is list else x
+
+
+def narrowed(x: np.ndarray, half: np.dtype) -> np.ndarray:
+    """float32 in the 16-bit dtype `half`; any other dtype as it is."""
+    return x.astype(half) if x.dtype == FLOAT32 else x

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
-from graphc.ops.dtypes import BOOL, INT64, default_float, is_inexact, result_type
+from graphc.ops.dtypes import BOOL, FLOAT32, INT64, default_float, is_half, is_inexact, result_type
 from graphc.ops.spec import OPS, Op
 
 # One policy for the process, not an errstate for each op: like PyTorch, overflow and 0/0 give inf and nan silently.
@@ -47,7 +47,15 @@ def with_defaults(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) -> np.ndarray:
-    """The result of `op` on arrays already promoted and checked, always an ndarray."""
+    """The result of `op` on arrays already promoted and checked, always an ndarray.
+
+    Like PyTorch's, kernels of 16-bit floats compute in float32 and round the result; sums lose nothing on the way.
+    """
+    for array in arrays:
+        if is_half(array.dtype) and not op.view and "dtype" not in op.params:
+            wide = [a.astype(FLOAT32) if is_half(a.dtype) else a for a in arrays]
+            result = np.asarray(op.kernel(*wide, **params))
+            return result.astype(array.dtype) if result.dtype == FLOAT32 else result
     return np.asarray(op.kernel(*arrays, **params))
 
 

@@ -1,113 +1,140 @@
-"""NumPy kernels for windows that slide over images: convolution and pooling.
+"""NumPy kernels for windows that slide over images: convolution and pooling, in any number of spatial dimensions.
 
-Arrays are (N, C, H, W). A window op is described by `kernel`, `stride`, `padding` and `dilation`, each a pair.
+Arrays are (N, C, *spatial). A window op is described by `kernel`, `stride`, `padding` and `dilation`, with an entry
+for each spatial dimension: the `padding` of a convolution is a number, that of a pool a pair (before, after).
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 
-Pair = tuple[int, int]
+Sizes = tuple[int, ...]
+Borders = tuple[tuple[int, int], ...]
 
 
 def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int = 1) -> int:
-    """How many windows fit along one axis."""
+    """How many windows fit along one axis with `padding` on both sides."""
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def padded(x: np.ndarray, padding: Pair, value: float = 0.0) -> np.ndarray:
+def _both(padding: Sizes) -> Borders:
+    return tuple((p, p) for p in padding)
+
+
+def _taps(kernel: Sizes) -> Iterator[Sizes]:
+    """The positions in a window, in memory order."""
+    return itertools.product(*map(range, kernel))
+
+
+def padded(x: np.ndarray, padding: Borders, value: float = 0.0) -> np.ndarray:
     """`x` with a border of `value` around each image."""
-    ph, pw = padding
-    if not ph and not pw:
+    if not any(map(any, padding)):
         return x
-    n, c, h, w = x.shape
-    result = np.full((n, c, h + 2 * ph, w + 2 * pw), value, x.dtype)
-    result[:, :, ph : ph + h, pw : pw + w] = x
+    spatial = x.shape[2:]
+    result = np.full((*x.shape[:2], *(n + a + b for n, (a, b) in zip(spatial, padding, strict=True))), value, x.dtype)
+    result[_inside(spatial, padding)] = x
     return result
 
 
-def _fits(*sizes: int) -> None:
-    """Raise ValueError if a window is larger than the image; the shape rule then words the error."""
-    if min(sizes) < 1:
+def _inside(spatial: Sizes, padding: Borders) -> tuple[slice, ...]:
+    return (slice(None), slice(None), *(slice(a, a + n) for n, (a, _) in zip(spatial, padding, strict=True)))
+
+
+def windows(x: np.ndarray, kernel: Sizes, stride: Sizes, dilation: Sizes) -> np.ndarray:
+    """A view (N, C, *kernel, *out) of the padded `x`: element [..., i, j, p, q] is tap (i, j) of window (p, q)."""
+    out = [out_size(n, k, s, 0, d) for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
+    if min(out) < 1:  # the shape rule words the error
         raise ValueError("the window is larger than the padded image")
-
-
-def windows(x: np.ndarray, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray:
-    """A view (N, C, kh, kw, OH, OW) of the padded `x`: element [..., i, j, p, q] is tap (i, j) of window (p, q)."""
-    n, c, h, w = x.shape
-    sn, sc, sh, sw = x.strides
-    oh = out_size(h, kernel[0], stride[0], 0, dilation[0])
-    ow = out_size(w, kernel[1], stride[1], 0, dilation[1])
-    _fits(oh, ow)
+    spatial = x.strides[2:]
     return np.lib.stride_tricks.as_strided(
         x,
-        (n, c, *kernel, oh, ow),
-        (sn, sc, sh * dilation[0], sw * dilation[1], sh * stride[0], sw * stride[1]),
+        (*x.shape[:2], *kernel, *out),
+        (
+            *x.strides[:2],
+            *(b * d for b, d in zip(spatial, dilation, strict=True)),
+            *(b * s for b, s in zip(spatial, stride, strict=True)),
+        ),
         writeable=False,
     )
 
 
-def fold(cols: np.ndarray, shape: tuple[int, ...], stride: Pair, padding: Pair, dilation: Pair) -> np.ndarray:
-    """Add windows (N, C, kh, kw, OH, OW) back to images of `shape`: the transpose of `windows` after padding."""
-    n, c, h, w = shape
-    kh, kw, oh, ow = cols.shape[2:]
-    ph, pw = padding
-    result = np.zeros((n, c, h + 2 * ph, w + 2 * pw), cols.dtype)
-    for i in range(kh):
-        top = i * dilation[0]
-        for j in range(kw):
-            left = j * dilation[1]
-            result[:, :, top : top + oh * stride[0] : stride[0], left : left + ow * stride[1] : stride[1]] += cols[
-                :, :, i, j
-            ]
-    return result[:, :, ph : ph + h, pw : pw + w]
+def fold(cols: np.ndarray, shape: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
+    """Add windows (N, C, *kernel, *out) back to images of `shape`: the transpose of `windows` after padding."""
+    spatial = shape[2:]
+    kernel, out = cols.shape[2 : 2 + len(spatial)], cols.shape[2 + len(spatial) :]
+    result = np.zeros((*shape[:2], *(n + a + b for n, (a, b) in zip(spatial, padding, strict=True))), cols.dtype)
+    for tap in _taps(kernel):
+        first = [i * d for i, d in zip(tap, dilation, strict=True)]
+        places = (slice(a, a + n * s, s) for a, n, s in zip(first, out, stride, strict=True))
+        result[(slice(None), slice(None), *places)] += cols[(slice(None), slice(None), *tap)]
+    return result[_inside(spatial, padding)]
 
 
-def _columns(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> np.ndarray:
-    """(N, groups, C/groups * kh * kw, OH * OW): each window of `x` as a column."""
-    n, c = x.shape[:2]
-    view = windows(padded(x, padding), kernel, stride, dilation)
-    return view.reshape(n, groups, c // groups * kernel[0] * kernel[1], view.shape[4] * view.shape[5])
+# --- convolution
 
 
-def conv2d(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> np.ndarray:
-    """Cross-correlation of x (N, C, H, W) with w (O, C/groups, kh, kw)."""
-    n, _, h, wd = x.shape
-    o, _, kh, kw = w.shape
-    cols = _columns(x, (kh, kw), stride, padding, dilation, groups)
+def _columns(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
+    """(N, groups, C/groups * taps, windows): each window of `x` as a column."""
+    view = windows(padded(x, _both(padding)), kernel, stride, dilation)
+    taps, count = _size(kernel), _size(view.shape[2 + len(kernel) :])
+    return view.reshape(x.shape[0], groups, x.shape[1] // groups * taps, count)
+
+
+def _size(shape: Sizes) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def conv(x: np.ndarray, w: np.ndarray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
+    """Cross-correlation of x (N, C, *spatial) with w (O, C/groups, *kernel)."""
+    o, kernel = w.shape[0], w.shape[2:]
+    cols = _columns(x, kernel, stride, padding, dilation, groups)
     result = np.matmul(w.reshape(groups, o // groups, -1), cols)
-    oh = out_size(h, kh, stride[0], padding[0], dilation[0])
-    return result.reshape(n, o, oh, out_size(wd, kw, stride[1], padding[1], dilation[1]))
+    out = (out_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True))
+    return result.reshape(x.shape[0], o, *out)
 
 
-def conv2d_input(
-    g: np.ndarray, w: np.ndarray, shape: tuple[int, ...], stride: Pair, padding: Pair, dilation: Pair, groups: int
+def conv_input(
+    g: np.ndarray, w: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> np.ndarray:
-    """The gradient of conv2d with respect to an x of `shape`, for cotangent g (N, O, OH, OW)."""
-    n, o, oh, ow = g.shape
-    kh, kw = w.shape[2:]
+    """The gradient of conv with respect to an x of `shape`, for cotangent g (N, O, *out)."""
+    n, o, *out = g.shape
     flat = w.reshape(groups, o // groups, -1).transpose(0, 2, 1)
-    cols = np.matmul(flat, g.reshape(n, groups, o // groups, oh * ow))
-    return fold(cols.reshape(n, shape[1], kh, kw, oh, ow), shape, stride, padding, dilation)
+    cols = np.matmul(flat, g.reshape(n, groups, o // groups, _size(tuple(out))))
+    return fold(cols.reshape(n, shape[1], *w.shape[2:], *out), shape, stride, _both(padding), dilation)
 
 
-def conv2d_weight(
-    g: np.ndarray, x: np.ndarray, shape: tuple[int, ...], stride: Pair, padding: Pair, dilation: Pair, groups: int
+def conv_weight(
+    g: np.ndarray, x: np.ndarray, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> np.ndarray:
-    """The gradient of conv2d with respect to a w of `shape`, for cotangent g (N, O, OH, OW)."""
-    n, o, oh, ow = g.shape
-    cols = _columns(x, (shape[2], shape[3]), stride, padding, dilation, groups)
+    """The gradient of conv with respect to a w of `shape`, for cotangent g (N, O, *out)."""
+    n, o, *out = g.shape
+    count = _size(tuple(out))
+    cols = _columns(x, shape[2:], stride, padding, dilation, groups)
     if groups == 1:  # one large product instead of N small ones
-        rows = g.transpose(1, 0, 2, 3).reshape(o, -1)
-        return np.matmul(rows, cols[:, 0].transpose(0, 2, 1).reshape(n * oh * ow, -1)).reshape(shape)
-    rows = g.reshape(n, groups, o // groups, oh * ow)
+        rows = np.moveaxis(g, 1, 0).reshape(o, -1)
+        return np.matmul(rows, cols[:, 0].transpose(0, 2, 1).reshape(n * count, -1)).reshape(shape)
+    rows = g.reshape(n, groups, o // groups, count)
     return np.matmul(rows, cols.transpose(0, 1, 3, 2)).sum(axis=0).reshape(shape)
 
 
-def _flat_windows(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, fill: float) -> np.ndarray:
-    """(N, C, OH, OW, kh * kw), taps last."""
-    view = windows(padded(x, padding, fill), kernel, stride, (1, 1)).transpose(0, 1, 4, 5, 2, 3)
-    return view.reshape(*view.shape[:4], -1)
+# --- pooling
+
+
+def _flat_windows(
+    x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes, fill: float
+) -> np.ndarray:
+    """(N, C, *out, taps)."""
+    view = windows(padded(x, padding, fill), kernel, stride, dilation)
+    rank = len(kernel)
+    order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
+    view = view.transpose(order)
+    return view.reshape(*view.shape[: 2 + rank], -1)
 
 
 def lowest(dtype: np.dtype) -> float:
@@ -115,47 +142,71 @@ def lowest(dtype: np.dtype) -> float:
     return -np.inf if dtype.kind == "f" else float(np.iinfo(dtype).min)
 
 
-def max_pool2d(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair) -> np.ndarray:
+def max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
     """The largest element of each window; padding never wins; nan does."""
-    view = windows(padded(x, padding, lowest(x.dtype)), kernel, stride, (1, 1))
-    result = view[:, :, 0, 0].copy()
-    for i in range(kernel[0]):  # one pass a tap is much faster than a reduction over two short axes
-        for j in range(kernel[1]):
-            np.maximum(result, view[:, :, i, j], out=result)
+    view = windows(padded(x, padding, lowest(x.dtype)), kernel, stride, dilation)
+    result = None
+    for tap in _taps(kernel):  # one pass a tap is much faster than a reduction over two short axes
+        part = view[(slice(None), slice(None), *tap)]
+        result = part.copy() if result is None else np.maximum(result, part, out=result)
+    assert result is not None
     return result
 
 
-def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair) -> np.ndarray:
-    """(N, C, OH, OW): the first tap of each window that holds its maximum (PyTorch's choice on ties)."""
-    return _flat_windows(x, kernel, stride, padding, lowest(x.dtype)).argmax(axis=-1)
+def _winners(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
+    """(N, C, *out): the first tap of each window that holds its maximum (PyTorch's choice on ties)."""
+    low = lowest(x.dtype)
+    taps = _flat_windows(x, kernel, stride, padding, dilation, low)
+    winners = taps.argmax(axis=-1)
+    if low == -np.inf and any(map(any, padding)) and np.isneginf(x).any():
+        # an element -inf ties with the border, which must not win
+        real = _flat_windows(np.ones_like(x), kernel, stride, padding, dilation, 0.0) > 0
+        lost = ~np.take_along_axis(real, winners[..., None], axis=-1)[..., 0]
+        winners = np.where(lost, real.argmax(axis=-1), winners)
+    return winners
 
 
-def max_pool2d_spread(g: np.ndarray, x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair) -> np.ndarray:
-    """The transpose of `max_pool2d_pick`: each g goes to the place of its window's maximum in x."""
-    winners = _winners(x, kernel, stride, padding)
-    n, c, oh, ow = g.shape
-    cols = np.zeros((n, c, *kernel, oh, ow), g.dtype)
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            np.multiply(g, winners == i * kernel[1] + j, out=cols[:, :, i, j])
-    return fold(cols, x.shape, stride, padding, (1, 1))
+def max_pool_index(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
+    """Where each window has its maximum: positions in the flattened image, as int64."""
+    winners = _winners(x, kernel, stride, padding, dilation)
+    rank = len(kernel)
+    flat = np.zeros((), np.int64)
+    for axis, tap in enumerate(np.unravel_index(winners, kernel)):
+        first = np.arange(winners.shape[2 + axis]) * stride[axis] - padding[axis][0]
+        place = first.reshape((-1,) + (1,) * (rank - axis - 1)) + tap * dilation[axis]
+        flat = flat * x.shape[2 + axis] + place
+    return flat
 
 
-def max_pool2d_pick(t: np.ndarray, x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair) -> np.ndarray:
+def max_pool_spread(
+    g: np.ndarray, x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes
+) -> np.ndarray:
+    """The transpose of `max_pool_pick`: each g goes to the place of its window's maximum in x."""
+    winners = _winners(x, kernel, stride, padding, dilation)
+    cols = np.zeros((*g.shape[:2], *kernel, *g.shape[2:]), g.dtype)
+    for number, tap in enumerate(_taps(kernel)):
+        np.multiply(g, winners == number, out=cols[(slice(None), slice(None), *tap)])
+    return fold(cols, x.shape, stride, padding, dilation)
+
+
+def max_pool_pick(
+    t: np.ndarray, x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes
+) -> np.ndarray:
     """The element of t at the place of each window's maximum in x."""
-    winners = _winners(x, kernel, stride, padding)
-    taps = _flat_windows(t, kernel, stride, padding, 0.0)
+    winners = _winners(x, kernel, stride, padding, dilation)
+    taps = _flat_windows(t, kernel, stride, padding, dilation, 0.0)
     return np.take_along_axis(taps, winners[..., None], axis=-1)[..., 0]
 
 
-def avg_pool2d(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair) -> np.ndarray:
+def avg_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders) -> np.ndarray:
     """The mean of each window; padding counts as zeros."""
-    view = windows(padded(x, padding), kernel, stride, (1, 1))
-    return view.sum(axis=(2, 3)) * x.dtype.type(1 / (kernel[0] * kernel[1]))
+    view = windows(padded(x, padding), kernel, stride, (1,) * len(kernel))
+    return view.sum(axis=tuple(range(2, 2 + len(kernel)))) * x.dtype.type(1 / _size(kernel))
 
 
-def avg_pool2d_spread(g: np.ndarray, shape: tuple[int, ...], kernel: Pair, stride: Pair, padding: Pair) -> np.ndarray:
-    """The transpose of `avg_pool2d`: each g is shared evenly by its window, in images of `shape`."""
-    share = g * g.dtype.type(1 / (kernel[0] * kernel[1]))
-    cols = np.broadcast_to(share[:, :, None, None], (*g.shape[:2], *kernel, *g.shape[2:]))
-    return fold(cols, shape, stride, padding, (1, 1))
+def avg_pool_spread(g: np.ndarray, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders) -> np.ndarray:
+    """The transpose of `avg_pool`: each g is shared evenly by its window, in images of `shape`."""
+    share = g * g.dtype.type(1 / _size(kernel))
+    ones = (1,) * len(kernel)
+    cols = np.broadcast_to(share.reshape(*g.shape[:2], *ones, *g.shape[2:]), (*g.shape[:2], *kernel, *g.shape[2:]))
+    return fold(cols, shape, stride, padding, ones)

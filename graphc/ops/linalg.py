@@ -113,7 +113,8 @@ def _matmul_right(F, g, input, other_shape):
 
 
 matmul = op(
-    "matmul", "input other", impl="matmul", rule=Rule(_matmul), traits=Trait.BILINEAR | Trait.BROADCASTS, label="Mm",
+    "matmul", "input other", impl="matmul", rule=Rule(_matmul), label="Mm",
+    traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC,
     flops=_flops, ref="numpy.dot",
     samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),
              Sample((2, 3, 4), (4, 2)), Sample((0, 4), (4, 2))),
@@ -129,7 +130,7 @@ def _np_addmm(c, x, y):
 
 addmm = op(
     "addmm", "input mat1 mat2", impl=lambda xp, c, x, y: xp.matmul(x, y) + c, numpy=_np_addmm, rule=Rule(_addmm),
-    traits=Trait.BROADCASTS, flops=_flops, ref=lambda c, x, y: np.einsum("ij,jk->ik", x, y) + c,
+    traits=Trait.BROADCASTS | Trait.HOLOMORPHIC, flops=_flops, ref=lambda c, x, y: np.einsum("ij,jk->ik", x, y) + c,
     samples=(Sample((2,), (3, 4), (4, 2)), Sample((3, 2), (3, 4), (4, 2)), Sample((), (3, 4), (4, 2))),
     vjp=dict(input=lambda F, g: g, mat1=lambda F, g, mat2: g @ swap_last(F, mat2),
              mat2=lambda F, g, mat1: swap_last(F, mat1) @ g),
@@ -207,7 +208,8 @@ def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
 
 
 einsum = op(
-    "einsum", "*operands", params={"equation": ""}, rule=Rule(_einsum), flops=_einsum_flops, ref=_ref_einsum,
+    "einsum", "*operands", params={"equation": ""}, rule=Rule(_einsum), flops=_einsum_flops,
+    ref=_ref_einsum, traits=Trait.HOLOMORPHIC,
     impl=lambda xp, *operands, equation: xp.einsum(equation, *operands, optimize=len(operands) > 2),
     vjp=dict(operands=_einsum_vjp),
     samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),

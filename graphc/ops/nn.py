@@ -1,6 +1,7 @@
 """Ops of neural networks that are no compositions: convolution and pooling, with the transposes their gradients need.
 
-A family is closed: the gradient of every member is a member. JAX's kernels are in lowering/overrides.py.
+Each is declared for one, two and three spatial dimensions. A family is closed: the gradient of every member is a member.
+JAX's kernels are in lowering/windows.py.
 """
 
 from __future__ import annotations
@@ -12,24 +13,27 @@ import numpy as np
 
 from graphc.ops import kernels
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import SHORT_NAMES
+from graphc.ops.dtypes import INT64, SHORT_NAMES
 from graphc.ops.rules import C_NAMES
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
 LINEAR, BILINEAR = Trait.LINEAR, Trait.BILINEAR
-CONV = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
-POOL = {"kernel": None, "stride": None, "padding": (0, 0)}
 
 
-def _conv2d(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _conv(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x, w = avals
-    if x.ndim != 4:
+    rank = len(params["stride"])
+    if x.ndim != rank + 2:
         raise RuntimeError(
-            f"Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: {list(x.shape)}"
+            f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {op.name}, but got input of size: "
+            f"{list(x.shape)}"
         )
-    if w.ndim != 4:
-        raise RuntimeError(f"expected 4D weight for conv2d, but got weight of size: {list(w.shape)}")
+    if w.ndim != rank + 2:
+        raise RuntimeError(
+            f"expected {rank + 2}D weight for {op.name}, but got {w.ndim}-dimensional weight of size {list(w.shape)} "
+            "instead"
+        )
     if x.dtype != w.dtype:
         names = C_NAMES[SHORT_NAMES[x.dtype]], C_NAMES[SHORT_NAMES[w.dtype]]
         raise RuntimeError(f"Input type ({names[0]}) and weight type ({names[1]}) should be the same")
@@ -44,15 +48,14 @@ def _conv2d(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
             f"Given groups={groups}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
             f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
         )
+    padding, dilation = params["padding"], params["dilation"]
     size = [
-        kernels.out_size(
-            x.shape[i + 2], w.shape[i + 2], params["stride"][i], params["padding"][i], params["dilation"][i]
-        )
-        for i in (0, 1)
+        kernels.out_size(*sizes)
+        for sizes in zip(x.shape[2:], w.shape[2:], params["stride"], padding, dilation, strict=True)
     ]
     if min(size) <= 0:
-        extent = " x ".join(str(x.shape[i + 2] + 2 * params["padding"][i]) for i in (0, 1))
-        kernel = " x ".join(str(n) for n in w.shape[2:])
+        extent = " x ".join(str(n + 2 * p) for n, p in zip(x.shape[2:], padding, strict=True))
+        kernel = " x ".join(str(d * (n - 1) + 1) for n, d in zip(w.shape[2:], dilation, strict=True))
         raise RuntimeError(
             f"Calculated padded input size per channel: ({extent}). Kernel size: ({kernel}). "
             "Kernel size can't be greater than actual input size"
@@ -68,20 +71,39 @@ def _conv_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> i
     return 2 * result.size * avals[1].size // avals[1].shape[0]
 
 
-def _naive_conv2d(x, w, stride, padding, dilation, groups):
+def _patches(x, kernel, stride, dilation, out):
+    """(position, patch) of every window of the padded `x`."""
+    for at in np.ndindex(*out):
+        yield (
+            at,
+            x[
+                (
+                    slice(None),
+                    slice(None),
+                    *(
+                        slice(p * s, p * s + d * (k - 1) + 1, d)
+                        for p, s, k, d in zip(at, stride, kernel, dilation, strict=True)
+                    ),
+                )
+            ],
+        )
+
+
+def _out(shape, kernel, stride, dilation):
+    return [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(shape[2:], kernel, stride, dilation, strict=True)]
+
+
+def _naive_conv(x, w, stride, padding, dilation, groups):
     """Convolution as its definition: a loop over output positions."""
-    x = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2))
-    o, cg, kh, kw = w.shape
-    oh = (x.shape[2] - dilation[0] * (kh - 1) - 1) // stride[0] + 1
-    ow = (x.shape[3] - dilation[1] * (kw - 1) - 1) // stride[1] + 1
-    r = np.zeros((x.shape[0], o, oh, ow))
+    x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
+    o, cg, *kernel = w.shape
+    out = _out(x.shape, kernel, stride, dilation)
+    r = np.zeros((x.shape[0], o, *out))
+    over = tuple(range(1, x.ndim))
     for k in range(o):
-        channels = slice(k // (o // groups) * cg, (k // (o // groups) + 1) * cg)
-        for p, q in np.ndindex(oh, ow):
-            patch = x[:, channels, p * stride[0] :, q * stride[1] :][
-                :, :, : dilation[0] * kh : dilation[0], : dilation[1] * kw : dilation[1]
-            ]
-            r[:, k, p, q] = np.sum(patch[:, :, :kh, :kw] * w[k], axis=(1, 2, 3))
+        first = k // (o // groups) * cg
+        for at, patch in _patches(x[:, first : first + cg], kernel, stride, dilation, out):
+            r[(slice(None), k, *at)] = np.sum(patch * w[k], axis=over)
     return r
 
 
@@ -92,78 +114,91 @@ def _transpose_of(function, shape):
     return lambda g: np.array([column @ g.ravel() for column in columns]).reshape(shape)
 
 
-def _conv(**changes: Any) -> dict[str, Any]:
-    return {**CONV, **changes}
+def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> None:
+    """Declare conv<rank>d and its two transposes; each sample is (x shape, w shape, out shape, parameters)."""
+    name = f"conv{rank}d"
+    defaults = {"stride": (1,) * rank, "padding": (0,) * rank, "dilation": (1,) * rank, "groups": 1}
+    samples = [(x, w, out, {**defaults, **params}) for x, w, out, params in (plain, strided, grouped)]
+    transposes = samples[:2]
+    op(
+        name, "input weight", params=defaults, impl=kernels.conv, numpy=kernels.conv, rule=Rule(_conv),
+        traits=BILINEAR, label="Convolution", flops=_conv_flops, ref=_naive_conv,
+        samples=tuple(Sample(x, w, **params) for x, w, _, params in samples),
+        vjp=dict(
+            input=lambda F, g, weight, input_shape, stride, padding, dilation, groups: getattr(F, f"{name}_input")(
+                g, weight, shape=input_shape, stride=stride, padding=padding, dilation=dilation, groups=groups),
+            weight=lambda F, g, input, weight_shape, stride, padding, dilation, groups: getattr(F, f"{name}_weight")(
+                g, input, shape=weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)),
+    )  # fmt: skip
+    op(
+        f"{name}_input", "grad weight", params={"shape": None, **defaults}, impl=kernels.conv_input,
+        numpy=kernels.conv_input, rule=Rule(_of_shape), traits=BILINEAR, label="Convolution",
+        flops=lambda avals, result, params: 2 * avals[0].size * avals[1].size // avals[1].shape[0],
+        ref=lambda g, w, shape, **p: _transpose_of(lambda x: _naive_conv(x, w, **p), shape)(g),
+        samples=tuple(Sample(out, w, shape=x, **params) for x, w, out, params in transposes),
+        vjp=dict(
+            grad=lambda F, g, weight, stride, padding, dilation, groups: getattr(F, name)(
+                g, weight, stride=stride, padding=padding, dilation=dilation, groups=groups),
+            weight=lambda F, g, grad, weight_shape, stride, padding, dilation, groups: getattr(F, f"{name}_weight")(
+                grad, g, shape=weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)),
+    )  # fmt: skip
+    op(
+        f"{name}_weight", "grad input", params={"shape": None, **defaults}, impl=kernels.conv_weight,
+        numpy=kernels.conv_weight, rule=Rule(_of_shape), traits=BILINEAR, label="Convolution",
+        flops=lambda avals, result, params: 2 * avals[0].size * result.size // max(result.shape[0], 1),
+        ref=lambda g, x, shape, **p: _transpose_of(lambda w: _naive_conv(x, w, **p), shape)(g),
+        samples=tuple(Sample(out, x, shape=w, **params) for x, w, out, params in transposes),
+        vjp=dict(
+            grad=lambda F, g, input, stride, padding, dilation, groups: getattr(F, name)(
+                input, g, stride=stride, padding=padding, dilation=dilation, groups=groups),
+            input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: getattr(F, f"{name}_input")(
+                grad, g, shape=input_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)),
+    )  # fmt: skip
 
 
-_STRIDED = _conv(stride=(2, 1), padding=(1, 2), dilation=(1, 2))
-
-conv2d = op(
-    "conv2d", "input weight", params=CONV, impl=kernels.conv2d, numpy=kernels.conv2d, rule=Rule(_conv2d),
-    traits=BILINEAR, label="Convolution", flops=_conv_flops, ref=_naive_conv2d,
-    samples=(Sample((2, 3, 5, 4), (2, 3, 3, 2), **CONV), Sample((1, 2, 6, 5), (3, 2, 3, 2), **_STRIDED),
-             Sample((1, 4, 4, 4), (2, 2, 3, 3), **_conv(groups=2, padding=(1, 1)))),
-    vjp=dict(
-        input=lambda F, g, weight, input_shape, stride, padding, dilation, groups: F.conv2d_input(
-            g, weight, shape=input_shape, stride=stride, padding=padding, dilation=dilation, groups=groups),
-        weight=lambda F, g, input, weight_shape, stride, padding, dilation, groups: F.conv2d_weight(
-            g, input, shape=weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)),
-)  # fmt: skip
-conv2d_input = op(
-    "conv2d_input",
-    "grad weight",
-    params={"shape": None, **CONV},
-    impl=kernels.conv2d_input,
-    numpy=kernels.conv2d_input,
-    rule=Rule(_of_shape),
-    traits=BILINEAR,
-    flops=lambda avals, result, params: 2 * avals[0].size * avals[1].size // avals[1].shape[0],
-    ref=lambda g, w, shape, **p: _transpose_of(lambda x: _naive_conv2d(x, w, **p), shape)(g),
-    samples=(
-        Sample((2, 2, 3, 3), (2, 3, 3, 2), shape=(2, 3, 5, 4), **CONV),
-        Sample((1, 3, 3, 7), (3, 2, 3, 2), shape=(1, 2, 6, 5), **_STRIDED),
-    ),
-    vjp=dict(
-        grad=lambda F, g, weight, stride, padding, dilation, groups: F.conv2d(
-            g, weight, stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        weight=lambda F, g, grad, weight_shape, stride, padding, dilation, groups: F.conv2d_weight(
-            grad, g, shape=weight_shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-    ),
+_convolutions(
+    1,
+    ((2, 3, 5), (2, 3, 3), (2, 2, 3), {}),
+    ((1, 2, 6), (3, 2, 2), (1, 3, 3), {"stride": (2,), "padding": (1,), "dilation": (2,)}),
+    ((1, 4, 4), (2, 2, 3), (1, 2, 4), {"groups": 2, "padding": (1,)}),
 )
-conv2d_weight = op(
-    "conv2d_weight", "grad input", params={"shape": None, **CONV}, impl=kernels.conv2d_weight,
-    numpy=kernels.conv2d_weight, rule=Rule(_of_shape), traits=BILINEAR,
-    flops=lambda avals, result, params: 2 * avals[0].size * result.size // max(result.shape[0], 1),
-    ref=lambda g, x, shape, **p: _transpose_of(lambda w: _naive_conv2d(x, w, **p), shape)(g),
-    samples=(Sample((2, 2, 3, 3), (2, 3, 5, 4), shape=(2, 3, 3, 2), **CONV),
-             Sample((1, 3, 3, 7), (1, 2, 6, 5), shape=(3, 2, 3, 2), **_STRIDED)),
-    vjp=dict(
-        grad=lambda F, g, input, stride, padding, dilation, groups: F.conv2d(
-            input, g, stride=stride, padding=padding, dilation=dilation, groups=groups),
-        input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv2d_input(
-            grad, g, shape=input_shape, stride=stride, padding=padding, dilation=dilation, groups=groups)),
+_convolutions(
+    2,
+    ((2, 3, 5, 4), (2, 3, 3, 2), (2, 2, 3, 3), {}),
+    ((1, 2, 6, 5), (3, 2, 3, 2), (1, 3, 3, 7), {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2)}),
+    ((1, 4, 4, 4), (2, 2, 3, 3), (1, 2, 4, 4), {"groups": 2, "padding": (1, 1)}),
+)
+_convolutions(
+    3,
+    ((1, 2, 3, 3, 2), (2, 2, 2, 2, 1), (1, 2, 2, 2, 2), {}),
+    ((1, 1, 4, 3, 3), (2, 1, 2, 2, 2), (1, 2, 2, 4, 1), {"stride": (2, 1, 1), "padding": (0, 1, 0),
+                                                        "dilation": (1, 1, 2)}),
+    ((1, 2, 2, 2, 2), (2, 1, 2, 1, 1), (1, 2, 1, 2, 2), {"groups": 2}),
 )  # fmt: skip
 
 
 # --- pooling
 
 
-def _pool2d(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _pool(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x = avals[0]
-    if x.ndim != 4:
-        raise RuntimeError(f"{op.name}: Expected 4D input, but got input of size {list(x.shape)}")
     kernel, stride, padding = params["kernel"], params["stride"], params["padding"]
-    if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
-        raise RuntimeError("pad should be at most half of effective kernel size, but got "
-                           f"pad={max(padding)}, kernel_size={min(kernel)} and dilation=1")  # fmt: skip
-    size = [kernels.out_size(x.shape[i + 2], kernel[i], stride[i], padding[i]) for i in (0, 1)]
+    dilation = params.get("dilation", (1,) * len(kernel))
+    if x.ndim != len(kernel) + 2:
+        raise RuntimeError(f"{op.name}: Expected {len(kernel) + 2}D input, but got input of size {list(x.shape)}")
+    size = [
+        (n + a + b - d * (k - 1) - 1) // s + 1
+        for n, k, s, (a, b), d in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
+    ]
     if min(size) <= 0:
-        c, h, w = x.shape[1:]
-        raise RuntimeError(f"Given input size: ({c}x{h}x{w}). Calculated output size: "
-                           f"({c}x{max(size[0], 0)}x{max(size[1], 0)}). Output size is too small")  # fmt: skip
+        before = "x".join(map(str, x.shape[1:]))
+        after = "x".join(str(max(n, 0)) for n in (x.shape[1], *size))
+        raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
     return Aval((*x.shape[:2], *size), x.dtype)
+
+
+def _pool_index(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return Aval(_pool(op, avals, params).shape, INT64)
 
 
 def _like_input(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -171,14 +206,13 @@ def _like_input(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 
 def _naive_pool(reduce):
-    def pool(x, kernel, stride, padding, fill=0.0):
-        x = np.pad(x, ((0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2), constant_values=fill)
-        oh, ow = ((x.shape[i + 2] - kernel[i]) // stride[i] + 1 for i in (0, 1))
-        r = np.zeros((*x.shape[:2], oh, ow))
-        for p, q in np.ndindex(oh, ow):
-            r[:, :, p, q] = reduce(
-                x[:, :, p * stride[0] :, q * stride[1] :][:, :, : kernel[0], : kernel[1]], axis=(2, 3)
-            )
+    def pool(x, kernel, stride, padding, dilation=None, fill=0.0):
+        x = np.pad(x, ((0, 0), (0, 0), *padding), constant_values=fill)
+        dilation = dilation or (1,) * len(kernel)
+        out = _out(x.shape, kernel, stride, dilation)
+        r = np.zeros((*x.shape[:2], *out))
+        for at, patch in _patches(x, kernel, stride, dilation, out):
+            r[(slice(None), slice(None), *at)] = reduce(patch, axis=tuple(range(2, x.ndim)))
         return r
 
     return pool
@@ -188,46 +222,84 @@ _naive_max, _naive_mean = _naive_pool(np.max), _naive_pool(np.mean)
 
 
 def _naive_pick(t, x, **p):
-    """The derivative of max_pool2d in direction t, as a difference quotient; the samples have no ties."""
+    """The derivative of max pooling in direction t, as a difference quotient; the samples have no ties."""
     step = 1e-6
     return (_naive_max(x + step * t, **p, fill=-np.inf) - _naive_max(x, **p, fill=-np.inf)) / step
 
 
-_TILES = {"kernel": (2, 2), "stride": (2, 2), "padding": (0, 0)}
-_OVERLAP = {"kernel": (3, 2), "stride": (2, 1), "padding": (1, 0)}
+def _naive_index(x, **p):
+    """Positions in the flattened image: those of the maxima, which the samples have once."""
+    best = _naive_max(x, **p, fill=-np.inf)
+    flat = x.reshape(*x.shape[:2], -1)
+    same = flat[:, :, None, :] == best.reshape(*x.shape[:2], -1, 1)
+    return same.argmax(axis=-1).reshape(best.shape)
 
-max_pool2d = op(
-    "max_pool2d", "input", params=POOL, impl=kernels.max_pool2d, numpy=kernels.max_pool2d, rule=Rule(_pool2d),
-    ref=lambda x, **p: _naive_max(x, **p, fill=-np.inf), label="MaxPool2DWithIndices",
-    samples=(Sample((2, 2, 4, 6), **_TILES), Sample((1, 2, 5, 4), **_OVERLAP)),
-    vjp=dict(input=lambda F, g, input, kernel, stride, padding: F.max_pool2d_spread(
-        g, input, kernel=kernel, stride=stride, padding=padding)),
-)  # fmt: skip
-max_pool2d_spread = op(
-    "max_pool2d_spread", "grad input", params=POOL, impl=kernels.max_pool2d_spread, numpy=kernels.max_pool2d_spread,
-    rule=Rule(_like_input), traits=LINEAR,
-    ref=lambda g, x, **p: _transpose_of(lambda t: _naive_pick(t, x, **p), x.shape)(g),
-    samples=(Sample((2, 1, 2, 3), (2, 1, 4, 6), **_TILES), Sample((1, 2, 3, 3), (1, 2, 5, 4), **_OVERLAP)),
-    vjp=dict(grad=lambda F, g, input, kernel, stride, padding: F.max_pool2d_pick(
-        g, input, kernel=kernel, stride=stride, padding=padding)),
-)  # fmt: skip
-max_pool2d_pick = op(
-    "max_pool2d_pick", "tangent input", params=POOL, impl=kernels.max_pool2d_pick, numpy=kernels.max_pool2d_pick,
-    rule=Rule(_pool2d), traits=LINEAR, ref=_naive_pick,
-    samples=(Sample((2, 1, 4, 6), (2, 1, 4, 6), **_TILES), Sample((1, 2, 5, 4), (1, 2, 5, 4), **_OVERLAP)),
-    vjp=dict(tangent=lambda F, g, input, kernel, stride, padding: F.max_pool2d_spread(
-        g, input, kernel=kernel, stride=stride, padding=padding)),
-)  # fmt: skip
-avg_pool2d = op(
-    "avg_pool2d", "input", params=POOL, impl=kernels.avg_pool2d, numpy=kernels.avg_pool2d, rule=Rule(_pool2d),
-    traits=LINEAR, ref=_naive_mean, samples=(Sample((2, 2, 4, 6), **_TILES), Sample((1, 2, 5, 4), **_OVERLAP)),
-    vjp=dict(input=lambda F, g, input_shape, kernel, stride, padding: F.avg_pool2d_spread(
-        g, shape=input_shape, kernel=kernel, stride=stride, padding=padding)),
-)  # fmt: skip
-avg_pool2d_spread = op(
-    "avg_pool2d_spread", "grad", params={"shape": None, **POOL}, impl=kernels.avg_pool2d_spread,
-    numpy=kernels.avg_pool2d_spread, rule=Rule(_of_shape), traits=LINEAR,
-    ref=lambda g, shape, **p: _transpose_of(lambda x: _naive_mean(x, **p), shape)(g),
-    samples=(Sample((1, 1, 2, 3), shape=(1, 1, 4, 6), **_TILES), Sample((1, 2, 3, 3), shape=(1, 2, 5, 4), **_OVERLAP)),
-    vjp=dict(grad=lambda F, g, kernel, stride, padding: F.avg_pool2d(g, kernel=kernel, stride=stride, padding=padding)),
-)  # fmt: skip
+
+def _pools(rank: int, *samples: tuple) -> None:
+    """Declare max_pool<rank>d and avg_pool<rank>d with their relatives; a sample is (x shape, out shape, params)."""
+    average = {"kernel": None, "stride": None, "padding": ((0, 0),) * rank}
+    windows = {**average, "dilation": (1,) * rank}
+    tiled = [(x, out, {**windows, **params}) for x, out, params in samples]
+    plain = [(x, out, {k: p[k] for k in average}) for x, out, p in tiled if p["dilation"] == windows["dilation"]]
+    name, mean = f"max_pool{rank}d", f"avg_pool{rank}d"
+    op(
+        name, "input", params=windows, impl=kernels.max_pool, numpy=kernels.max_pool, rule=Rule(_pool),
+        ref=lambda x, **p: _naive_max(x, **p, fill=-np.inf), label=f"MaxPool{rank}DWithIndices",
+        samples=tuple(Sample(x, **params) for x, _, params in tiled),
+        vjp=dict(input=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
+            g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
+    )  # fmt: skip
+    op(
+        f"{name}_spread", "grad input", params=windows, impl=kernels.max_pool_spread, numpy=kernels.max_pool_spread,
+        rule=Rule(_like_input), traits=LINEAR,
+        ref=lambda g, x, **p: _transpose_of(lambda t: _naive_pick(t, x, **p), x.shape)(g),
+        samples=tuple(Sample(out, x, **params) for x, out, params in tiled),
+        vjp=dict(grad=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_pick")(
+            g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
+    )  # fmt: skip
+    op(
+        f"{name}_pick", "tangent input", params=windows, impl=kernels.max_pool_pick, numpy=kernels.max_pool_pick,
+        rule=Rule(_pool), traits=LINEAR, ref=_naive_pick,
+        samples=tuple(Sample(x, x, **params) for x, _, params in tiled),
+        vjp=dict(tangent=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
+            g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
+    )  # fmt: skip
+    op(
+        f"{name}_index", "input", params=windows, impl=kernels.max_pool_index, numpy=kernels.max_pool_index,
+        rule=Rule(_pool_index), ref=_naive_index, samples=tuple(Sample(x, **params) for x, _, params in tiled),
+    )  # fmt: skip
+    op(
+        mean, "input", params=average, impl=kernels.avg_pool, numpy=kernels.avg_pool, rule=Rule(_pool),
+        traits=LINEAR, ref=_naive_mean, label=f"AvgPool{rank}D",
+        samples=tuple(Sample(x, **params) for x, _, params in plain),
+        vjp=dict(input=lambda F, g, input_shape, kernel, stride, padding: getattr(F, f"{mean}_spread")(
+            g, shape=input_shape, kernel=kernel, stride=stride, padding=padding)),
+    )  # fmt: skip
+    op(
+        f"{mean}_spread", "grad", params={"shape": None, **average}, impl=kernels.avg_pool_spread,
+        numpy=kernels.avg_pool_spread, rule=Rule(_of_shape), traits=LINEAR,
+        ref=lambda g, shape, **p: _transpose_of(lambda x: _naive_mean(x, **p), shape)(g),
+        samples=tuple(Sample(out, shape=x, **params) for x, out, params in plain),
+        vjp=dict(grad=lambda F, g, kernel, stride, padding: getattr(F, mean)(
+            g, kernel=kernel, stride=stride, padding=padding)),
+    )  # fmt: skip
+
+
+_pools(
+    1,
+    ((2, 1, 6), (2, 1, 3), {"kernel": (2,), "stride": (2,)}),
+    ((1, 2, 5), (1, 2, 5), {"kernel": (3,), "stride": (1,), "padding": ((1, 1),)}),
+    ((1, 2, 6), (1, 2, 2), {"kernel": (2,), "stride": (3,), "dilation": (2,), "padding": ((0, 0),)}),
+)
+_pools(
+    2,
+    ((2, 1, 4, 6), (2, 1, 2, 3), {"kernel": (2, 2), "stride": (2, 2)}),
+    ((1, 2, 5, 4), (1, 2, 3, 3), {"kernel": (3, 2), "stride": (2, 1), "padding": ((1, 1), (0, 0))}),
+    ((1, 2, 4, 3), (1, 2, 2, 2), {"kernel": (3, 2), "stride": (2, 2), "padding": ((0, 1), (0, 1))}),
+    ((1, 1, 5, 4), (1, 1, 3, 2), {"kernel": (2, 3), "stride": (1, 1), "dilation": (2, 1)}),
+)
+_pools(
+    3,
+    ((1, 1, 2, 4, 2), (1, 1, 1, 2, 1), {"kernel": (2, 2, 2), "stride": (2, 2, 2)}),
+    ((1, 1, 3, 2, 3), (1, 1, 2, 2, 2), {"kernel": (2, 1, 2), "stride": (1, 1, 2), "padding": ((0, 0), (0, 0), (0, 1))}),
+)

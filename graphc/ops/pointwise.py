@@ -10,6 +10,7 @@ import numpy as np
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import (
     cast_rule,
+    modulus,
     pointwise,
     pointwise_float,
     pointwise_floats_only,
@@ -56,7 +57,7 @@ abs = op(
     "abs",
     "input",
     impl="abs",
-    rule=pointwise_no_bool,
+    rule=modulus,
     traits=Trait.IDEMPOTENT,
     domain=(0.2, 3.0),
     ref="math.fabs",
@@ -66,12 +67,23 @@ abs = op(
 
 
 def _sign(xp, x):
-    # sign(nan) is 0 and sign(-0.0) is 0 in PyTorch; NumPy and XLA give nan and -0
+    # sign(nan) is 0 and sign(-0.0) is 0 in PyTorch; NumPy and XLA give nan and -0. Of a complex z: z / |z|
+    if x.dtype.kind == "c":
+        return xp.where(x == 0, 0, x / xp.where(x == 0, 1, xp.abs(x))).astype(x.dtype)
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype) if x.dtype != bool else x
 
 
-sign = op("sign", "input", impl=_sign, rule=pointwise, domain=(0.2, 3.0), ref=lambda x: np.where(x > 0, 1.0, -1.0),
-          vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
+def _sign_vjp(F, g, r, input, input_dtype):
+    if input_dtype.kind != "c":
+        return g * 0
+    # what is left of g beside the direction r of z, over |z|
+    size = F.abs(input)
+    along = F.cast(F.real(F.conj(g) * r), dtype=input_dtype)
+    return F.where(size == 0, 0, (g - r * along) / F.where(size == 0, 1, size))
+
+
+sign = op("sign", "input", impl=_sign, rule=pointwise._replace(holomorphic=False), domain=(0.2, 3.0),
+          ref=lambda x: np.where(x > 0, 1.0, -1.0), vjp=dict(input=_sign_vjp))  # fmt: skip
 
 
 def _nonzero_divisor(xp, x, y):
@@ -81,6 +93,7 @@ def _nonzero_divisor(xp, x, y):
 ZERO_DIVISION = Check(_nonzero_divisor, ZeroDivisionError, "integer division or modulo by zero")
 
 floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
+                  traits=Trait.ORDERS,
                   domain=((-3.0, 3.0), (0.7, 1.9)), ref="operator.floordiv")  # fmt: skip
 
 
@@ -211,8 +224,8 @@ softplus = op(
 )
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch
 relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x), rule=pointwise_no_bool,
-          numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT, domain=(0.1, 2.0),
-          kinks=(Kink((0.0,), (0.0,)),), ref=lambda x: np.clip(x, 0, None),
+          numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS,
+          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=lambda x: np.clip(x, 0, None),
           vjp=dict(input=lambda F, g, r: g * (r > 0)))  # fmt: skip
 
 # --- choices between values
@@ -231,7 +244,7 @@ def _choice(name: str, better, ufunc, ref):
 
     return op(
         name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=pointwise, ref=ref,
-        domain=((0.1, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
+        domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
         vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
                  other=lambda F, g, input, other: share(F, g, other, input)),
     )  # fmt: skip
@@ -246,13 +259,23 @@ where = op("where", "condition input other", impl="where", rule=where_rule, ref=
 # --- changes of dtype and of differentiability
 
 
+def _cast(xp, x, dtype):
+    # a complex number that becomes real loses its imaginary part
+    return (x.real if x.dtype.kind == "c" and dtype.kind not in "cb" else x).astype(dtype)
+
+
 def _to_dtype(x, dtype):
-    return x.astype(dtype)
+    return x.astype(dtype) if x.dtype.kind != "c" else _cast(np, x, dtype)
 
 
-cast = op("cast", "input", params={"dtype": None}, impl=lambda xp, x, dtype: x.astype(dtype), numpy=_to_dtype,
+cast = op("cast", "input", params={"dtype": None}, impl=_cast, numpy=_to_dtype,
           rule=cast_rule, label="ToCopy", ref=lambda x, dtype: np.array(x, dtype=dtype),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
+# an output of a user's autograd.Function, in a graph; the tracer knows its gradient rule
+user_function = op(
+    "user_function", "input", impl=lambda xp, x: xp.positive(x), numpy=lambda x: x.copy(), rule=same,
+    traits=Trait.OPAQUE, ref="numpy.copy",
+)  # fmt: skip
 stop_gradient = op(
     "stop_gradient",
     "input",
@@ -273,7 +296,7 @@ for _name, _impl in {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round"
         "input",
         impl=_impl,
         rule=pointwise_no_bool,
-        traits=Trait.IDEMPOTENT,
+        traits=Trait.IDEMPOTENT | Trait.ORDERS,
         domain=(0.55, 0.95),
         ref=f"numpy.{_impl}",
         vjp=dict(input=lambda F, g: g * 0),

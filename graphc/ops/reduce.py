@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import size_of
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import (
     accumulation_dtype,
     arg_reduce,
@@ -61,7 +62,7 @@ def _sum(xp, x, axis, keepdims):
 
 
 def _np_sum(x, axis, keepdims):
-    dtype = None if x.dtype.kind in "fc" else accumulation_dtype(x.dtype)
+    dtype = None if is_inexact(x.dtype) else accumulation_dtype(x.dtype)
     return _total(x, axis, dtype, None, keepdims)
 
 
@@ -118,12 +119,13 @@ prod = op(
     ref="numpy.multiply.reduce",
     impl=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype)),
     domain=(0.5, 2.0),
+    traits=Trait.HOLOMORPHIC,
     vjp=dict(input=_prod_vjp),
 )
 amax = op("amax", "input", params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
-          ref="numpy.maximum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
+          traits=Trait.ORDERS, ref="numpy.maximum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
 amin = op("amin", "input", params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
-          ref="numpy.minimum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
+          traits=Trait.ORDERS, ref="numpy.minimum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
 any = op("any", "input", params=OVER, impl="any", rule=reduce_bool, samples=_REDUCTIONS, ref="numpy.logical_or.reduce")
 all = op("all", "input", params=OVER, impl="all", rule=reduce_bool, samples=_REDUCTIONS, ref="numpy.logical_and.reduce")
 
@@ -151,9 +153,9 @@ def _ref_arg(better):
 
 _ARG_SAMPLES = tuple(Sample(*s.inputs, **s.params, keepdims=k) for s in _ROWS for k in (False, True))
 argmax = op("argmax", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmax"), rule=arg_reduce,
-            samples=_ARG_SAMPLES, ref=_ref_arg(lambda a, b: a > b))  # fmt: skip
+            samples=_ARG_SAMPLES, traits=Trait.ORDERS, ref=_ref_arg(lambda a, b: a > b))  # fmt: skip
 argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmin"), rule=arg_reduce,
-            samples=_ARG_SAMPLES, ref=_ref_arg(lambda a, b: a < b))  # fmt: skip
+            samples=_ARG_SAMPLES, traits=Trait.ORDERS, ref=_ref_arg(lambda a, b: a < b))  # fmt: skip
 
 # --- along one axis
 

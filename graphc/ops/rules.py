@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, size_of
-from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES
-from graphc.ops.spec import Op, Rule
+from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_inexact, real_of
+from graphc.ops.spec import Op, Rule, Trait
 
-TORCH_NAMES = {"f16": "Half", "f32": "Float", "f64": "Double", "bool": "Bool", "u8": "Byte", "i8": "Char",
-               "i16": "Short", "i32": "Int", "i64": "Long", "c64": "ComplexFloat", "c128": "ComplexDouble"}  # fmt: skip
 C_NAMES = {**{name: long.lower() for name, long in TORCH_NAMES.items()}, "u8": "unsigned char", "i8": "signed char",
-           "f16": "c10::Half", "i64": "long", "c64": "c10::complex<float>", "c128": "c10::complex<double>"}  # fmt: skip
+           "f16": "c10::Half", "bf16": "c10::BFloat16", "i64": "long", "c64": "c10::complex<float>",
+           "c128": "c10::complex<double>"}  # fmt: skip
 
 
 def torch_name(dtype: np.dtype) -> str:
@@ -67,6 +66,11 @@ def _pointwise(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(broadcast_shapes([a.shape for a in avals]), last.dtype)
 
 
+def _real_part(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    aval = _pointwise(op, avals, params)
+    return Aval(aval.shape, real_of(aval.dtype))
+
+
 def _pointwise_bool(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(broadcast_shapes([a.shape for a in avals]), BOOL)
 
@@ -81,9 +85,16 @@ def _where(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     for aval in avals:
-        if aval.dtype.kind in "fc":
+        if is_inexact(aval.dtype):
             raise RuntimeError(f"\"{op.name}_cpu\" not implemented for '{torch_name(aval.dtype)}'")
     return _pointwise(op, avals, params)
+
+
+def refuse_unordered(op: Op, dtypes: list[np.dtype]) -> None:
+    """Raise for complex operands of an op that needs an order."""
+    for dtype in dtypes:
+        if dtype.kind == "c" and op.traits & Trait.ORDERS:
+            raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{torch_name(dtype)}'")
 
 
 def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all) -> Rule:
@@ -92,13 +103,14 @@ def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all) -> R
     def accepts(op: Op, dtypes: list[np.dtype]) -> None:
         if quantifier(dtype == BOOL for dtype in dtypes):
             raise RuntimeError(message or f"\"{op.name}_cpu\" not implemented for 'Bool'")
+        refuse_unordered(op, dtypes)
 
-    return Rule(_pointwise, "common", pointwise=True, accepts=accepts)
+    return Rule(_pointwise, "common", pointwise=True, accepts=accepts, holomorphic=True)
 
 
 def _floats_only(op: Op, dtypes: list[np.dtype]) -> None:
     for dtype in dtypes:
-        if dtype.kind not in "fc":
+        if not is_inexact(dtype):
             raise RuntimeError(f"\"{op.name}_cpu\" not implemented for '{torch_name(dtype)}'")
 
 
@@ -112,6 +124,7 @@ def _reduce(dtype_of: Callable[[np.dtype], np.dtype]) -> Rule:
 
 def _nonempty_reduce(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     (x,) = avals
+    refuse_unordered(op, [x.dtype])
     axis = params["axis"]
     for i in axis:
         if x.ndim and x.shape[i] == 0:
@@ -121,6 +134,7 @@ def _nonempty_reduce(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Av
 
 def _arg_reduce(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     (x,) = avals
+    refuse_unordered(op, [x.dtype])
     axis = params["axis"]
     if x.ndim and x.shape[axis] == 0:
         raise IndexError(f"{op.name}(): Expected reduction dim {axis} to have non-zero size.")
@@ -137,7 +151,7 @@ def _scan(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 
 def _floating_mean(dtype: np.dtype) -> np.dtype:
-    if dtype.kind not in "fc":
+    if not is_inexact(dtype):
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {torch_name(dtype)}"
@@ -163,16 +177,17 @@ def _cast(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 def accumulation_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of a sum: integers and bools are summed in int64."""
-    return dtype if dtype.kind in "fc" else INT64
+    return dtype if is_inexact(dtype) else INT64
 
 
-pointwise = Rule(_pointwise, "common", pointwise=True)
-pointwise_number = Rule(_pointwise, "number", pointwise=True)
-pointwise_float = Rule(_pointwise, "float", pointwise=True)
-pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True)
+pointwise = Rule(_pointwise, "common", pointwise=True, accepts=refuse_unordered, holomorphic=True)
+pointwise_number = Rule(_pointwise, "number", pointwise=True, holomorphic=True)
+pointwise_float = Rule(_pointwise, "float", pointwise=True, accepts=refuse_unordered, holomorphic=True)
+pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True, accepts=refuse_unordered)
 predicate = Rule(_pointwise_bool, pointwise=True)
 pointwise_no_bool = refusing_bool()
-pointwise_floats_only = Rule(_pointwise, "float", pointwise=True, accepts=_floats_only)
+pointwise_floats_only = Rule(_pointwise, "float", pointwise=True, accepts=_floats_only, holomorphic=True)
+modulus = Rule(_real_part, "common", pointwise=True, accepts=pointwise_no_bool.accepts)
 integral = Rule(_integral, "common", pointwise=True)
 shift = Rule(_integral, "common", pointwise=True, accepts=pointwise_no_bool.accepts)
 where_rule = Rule(_where, "common", first=1, pointwise=True)

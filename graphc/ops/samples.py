@@ -6,9 +6,17 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from graphc.ops.dtypes import complex_of
+
 
 class Floats(NamedTuple):
     """A float array of `shape`, uniform over the op's domain."""
+
+    shape: tuple[int, ...]
+
+
+class Complexes(NamedTuple):
+    """A complex array of `shape`, both parts uniform over the op's domain."""
 
     shape: tuple[int, ...]
 
@@ -41,7 +49,7 @@ class Sample:
     __slots__ = ("inputs", "params")
 
     def __init__(self, *inputs: Any, **params: Any):
-        self.inputs = tuple(s if isinstance(s, (Floats, Ints, Bools)) else Floats(s) for s in inputs)
+        self.inputs = tuple(s if isinstance(s, (Floats, Complexes, Ints, Bools)) else Floats(s) for s in inputs)
         self.params = params
 
     def __repr__(self) -> str:
@@ -66,4 +74,7 @@ def _draw(rng: np.random.Generator, spec: Any, interval: tuple[float, float], dt
         return rng.integers(spec.low, spec.high, spec.shape)
     if isinstance(spec, Bools):
         return rng.random(spec.shape) < 0.5
-    return np.asarray(rng.uniform(*interval, spec.shape)).astype(dtype)
+    real = np.asarray(rng.uniform(*interval, spec.shape)).astype(dtype)
+    if isinstance(spec, Complexes):
+        return (real + 1j * rng.uniform(*interval, spec.shape)).astype(complex_of(real.dtype))
+    return real

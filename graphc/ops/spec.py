@@ -30,6 +30,7 @@ class Trait(enum.Flag):
     ORDERS = enum.auto()  # needs an order, which complex numbers do not have: they are refused
     BROADCASTS = enum.auto()  # not pointwise, yet batch dimensions broadcast: gradients are summed back
     IMPURE = enum.auto()  # never merged, folded or dropped
+    OPAQUE = enum.auto()  # its gradient rule is a program of the user's, not part of the declaration
 
 
 class Rule(NamedTuple):
@@ -106,6 +107,7 @@ class Op:
         "label",
         "name",
         "numpy",
+        "opaque",
         "params",
         "ref",
         "rule",
@@ -150,6 +152,7 @@ class Op:
         self.commutative = bool(traits & Trait.COMMUTATIVE)
         self.impure = bool(traits & Trait.IMPURE)
         self.view = bool(traits & Trait.VIEW)
+        self.opaque = bool(traits & Trait.OPAQUE)
         self.holomorphic = rule.holomorphic or bool(traits & Trait.HOLOMORPHIC)
         self.domain = domain
         self.kinks = kinks

@@ -97,7 +97,11 @@ def test_looking_at_values_is_an_error_that_names_the_line(branch):
 
 def test_numpy_on_a_traced_tensor_is_an_error():
     with pytest.raises(CaptureError, match="Remedy"):
-        graphc.trace(lambda x: torch.tensor(np.exp(x)), torch.ones(2))
+        graphc.trace(lambda x: torch.as_tensor(np.asarray(x)), torch.ones(2))
+
+
+def test_a_numpy_ufunc_on_a_traced_tensor_is_traced():
+    assert "exp" in str(graphc.trace(lambda x: np.exp(x), torch.ones(2)))
 
 
 def test_escaped_tensors_say_where_they_were_made():

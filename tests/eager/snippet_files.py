@@ -105,6 +105,7 @@ def _settle(torch: ModuleType) -> None:
     torch.set_default_dtype(torch.float32)
     torch.set_printoptions(profile="default")
     torch.set_grad_enabled(True)
+    torch.autograd.set_detect_anomaly(False)
     torch.manual_seed(0)
 
 

@@ -21,7 +21,7 @@ from graphc.ops import OPS, Op
 from graphc.ops.rules import pointwise_float
 from tests.eager.tensors import leaf, tensor, total, values
 from tests.ops.cases import Case, every_case
-from tests.ops.checks import difference_quotient
+from tests.ops.checks import difference_quotient, random_cotangent
 
 DEEP = 200_000
 SMOOTH = every_case(differentiable=True)
@@ -205,7 +205,12 @@ def test_division_by_zero_is_silent_in_every_thread():
 
 
 def wanted(case: Case, arrays: list[np.ndarray]) -> list[int]:
-    return [i for i, a in enumerate(arrays) if case.op.arg_of(i) in case.op.vjp and a.dtype.kind == "f"]
+    return [i for i, a in enumerate(arrays) if case.op.arg_of(i) in case.op.vjp and a.dtype.kind in "fc"]
+
+
+def real_total(t: Any) -> Any:
+    """The sum of all elements, of complex ones of their real parts: what a weight multiplies in comes out real."""
+    return total(E.real(t) if t._dtype().kind == "c" else t)
 
 
 def first_gradients(case: Case, arrays: list[np.ndarray], weight: np.ndarray, live: list[int], **how: Any) -> Any:
@@ -213,12 +218,12 @@ def first_gradients(case: Case, arrays: list[np.ndarray], weight: np.ndarray, li
     tensors = [leaf(a.copy()) if i in live else tensor(a) for i, a in enumerate(arrays)]
     result = getattr(E, case.op.name)(*tensors, **case.sample.params)
     leaves = [tensors[i] for i in live]
-    return leaves, autograd.grad(total(result * tensor(weight)), leaves, **how)
+    return leaves, autograd.grad(real_total(result * tensor(weight)), leaves, **how)
 
 
 def weight_for(case: Case, arrays: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     result = getattr(E, case.op.name)(*map(tensor, arrays), **case.sample.params)
-    return np.asarray(rng.uniform(0.5, 1.5, result._array().shape))
+    return random_cotangent(rng, result._array())
 
 
 def assert_close(what: str, found: Any, expected: np.ndarray) -> None:
@@ -237,7 +242,7 @@ def test_gradient(case: Case, create_graph: bool, rng: np.random.Generator):
     def loss(i: int) -> Callable[[np.ndarray], Any]:
         def at(x: np.ndarray) -> Any:
             moved = [tensor(x if k == i else a) for k, a in enumerate(arrays)]
-            return np.sum(getattr(E, case.op.name)(*moved, **case.sample.params)._array() * weight)
+            return np.sum(getattr(E, case.op.name)(*moved, **case.sample.params)._array() * weight).real
 
         return at
 
@@ -251,17 +256,17 @@ def test_second_gradient(case: Case, rng: np.random.Generator):
     """The gradient of the gradients' weighted sum: finite differences of the first-order path that runs on arrays."""
     arrays = case.arrays(rng)
     live, weight = wanted(case, arrays), weight_for(case, arrays, rng)
-    outer = [np.asarray(rng.uniform(0.5, 1.5, arrays[i].shape)) for i in live]
+    outer = [random_cotangent(rng, arrays[i]) for i in live]
     leaves, grads = first_gradients(case, arrays, weight, live, create_graph=True)
     mixed = tensor(0.0)
     for g, v in zip(grads, outer, strict=True):
-        mixed = mixed + total(g * tensor(v))
+        mixed = mixed + real_total(g * tensor(v))
 
     def penalty(i: int) -> Callable[[np.ndarray], Any]:
         def at(x: np.ndarray) -> Any:
             moved = [x if k == i else a for k, a in enumerate(arrays)]
             _, at_x = first_gradients(case, moved, weight, live)
-            return sum(np.sum(g._array() * v) for g, v in zip(at_x, outer, strict=True))
+            return sum(np.sum(g._array() * v).real for g, v in zip(at_x, outer, strict=True))
 
         return at
 

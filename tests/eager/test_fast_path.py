@@ -60,7 +60,7 @@ def run(
     result = function(*tensors)
     value = result._array()
     g = g if g is not None else np.random.default_rng(7).uniform(0.5, 1.5, value.shape)
-    g = np.asarray(g, value.dtype if value.dtype.kind == "f" else FLOAT32)
+    g = np.asarray(g, value.dtype if value.dtype.kind in "fc" else FLOAT32)
     if result._n is not None:
         heap: list[Any] = []
         tape.give(result._n, g.copy(), heap)

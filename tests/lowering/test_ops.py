@@ -49,7 +49,10 @@ def check_gradient(op: Op, arrays: list[np.ndarray], params: dict[str, Any], rng
     """Raise AssertionError, naming the op, unless its vjp agrees with JAX's own gradient of the lowered forward."""
     graph = graph_of(op, arrays, params)
     wrt = [k for k, a in enumerate(graph.input_avals()) if is_inexact(a.dtype) and op.arg_of(k) in op.vjp]
-    cotangent = np.asarray(rng.normal(size=graph.nodes[graph.outputs[0]].shape))
+    out = graph.nodes[graph.outputs[0]].aval
+    cotangent = np.asarray(rng.normal(size=out.shape))
+    if out.dtype.kind == "c":
+        cotangent = cotangent + 1j * rng.normal(size=out.shape)
     names = [f"x{k}" for k in wrt]
     ours = gradients(graph, names, cotangents=True)(*arrays, cotangent)
     _, theirs = ReverseMode(graph, wrt, [0])(arrays, [cotangent])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.dtypes import FLOAT64
+from graphc.ops.dtypes import COMPLEX128, FLOAT64
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
 from graphc.ops.movement import sum_to
 from graphc.ops.spec import Kink, Op, Trait
@@ -80,7 +80,7 @@ def check_reference(
     expected = np.asarray(reference_of(op)(*arrays, **params))
     assert result.shape == expected.shape, f"{op.name}: shape {result.shape}, the reference has {expected.shape}"
     if result.dtype.kind in "fc":
-        single = result.dtype != FLOAT64
+        single = result.dtype not in (FLOAT64, COMPLEX128)
         close = np.allclose(result, expected, **({"rtol": 1e-6, "atol": 1e-6} if single else tolerance), equal_nan=True)
     else:
         close = np.array_equal(result, expected)
@@ -88,7 +88,7 @@ def check_reference(
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> Any:
-    return np.max(np.abs(np.asarray(a, float) - np.asarray(b, float)), initial=0.0)
+    return np.max(np.abs(np.asarray(a, complex) - np.asarray(b, complex)), initial=0.0)
 
 
 @np.errstate(all="ignore")
@@ -113,23 +113,33 @@ def differentiable_operands(op: Op, arrays: Arrays) -> list[int]:
 
 
 def difference_quotient(function: Callable[[np.ndarray], Any], x: np.ndarray, step: float = STEP) -> np.ndarray:
-    """The gradient of a scalar function of float64 `x`, element by element, by central differences."""
-    result = np.empty(x.shape)
+    """The gradient of a real scalar function of `x`, element by element, by central differences.
+
+    With respect to a complex `x` it is d/dRe(x) + i d/dIm(x).
+    """
+    result = np.zeros(x.shape, x.dtype)
     for at in np.ndindex(x.shape):
-        up, down = x.copy(), x.copy()
-        up[at] += step
-        down[at] -= step
-        result[at] = (function(up) - function(down)) / (2 * step)
+        for direction in (1, 1j) if x.dtype.kind == "c" else (1,):
+            up, down = x.copy(), x.copy()
+            up[at] += step * direction
+            down[at] -= step * direction
+            result[at] += direction * (function(up) - function(down)) / (2 * step)
     return result
+
+
+def random_cotangent(rng: np.random.Generator, result: np.ndarray) -> np.ndarray:
+    """Numbers of the shape of `result`, complex if it is."""
+    g = np.asarray(rng.uniform(0.5, 1.5, result.shape))
+    return g + 1j * rng.uniform(0.5, 1.5, result.shape) if result.dtype.kind == "c" else g
 
 
 def check_gradient(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator) -> None:
     """Every gradient rule agrees with finite differences in float64, under a random cotangent."""
-    g = np.asarray(rng.uniform(0.5, 1.5, evaluate(op, arrays, params).shape))
+    g = random_cotangent(rng, evaluate(op, arrays, params))
     for index in differentiable_operands(op, arrays):
 
         def loss(x: np.ndarray, index: int = index) -> np.ndarray:
-            return np.sum(g * evaluate(op, [*arrays[:index], x, *arrays[index + 1 :]], params))
+            return np.sum((np.conj(g) * evaluate(op, [*arrays[:index], x, *arrays[index + 1 :]], params)).real)
 
         found = gradient(op, index, g, arrays, params)
         expected = difference_quotient(loss, arrays[index])
@@ -172,7 +182,7 @@ def check_idempotent(op: Op, arrays: Arrays, params: Params) -> None:
 
 def check_linear(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator, moved: Sequence[int]) -> None:
     """Linear in the operands numbered `moved`, taken together."""
-    others = [np.asarray(rng.uniform(-1, 1, a.shape)) if i in moved else a for i, a in enumerate(arrays)]
+    others = [np.asarray(rng.uniform(-1, 1, a.shape), a.dtype) if i in moved else a for i, a in enumerate(arrays)]
     mixed = [2.5 * a - 0.75 * b if i in moved else a for i, (a, b) in enumerate(zip(arrays, others, strict=True))]
     found = evaluate(op, mixed, params)
     expected = 2.5 * evaluate(op, arrays, params) - 0.75 * evaluate(op, others, params)

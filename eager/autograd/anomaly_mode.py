@@ -1,0 +1,50 @@
+"""Anomaly mode: where in the forward pass the operation was called whose gradient fails or holds nan."""
+
+from __future__ import annotations
+
+import warnings
+
+from eager.state import anomaly, shift_gate
+
+WARNING = (
+    "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
+)
+
+
+def _set(enabled: bool, check_nan: bool) -> None:
+    if enabled != anomaly.enabled:
+        shift_gate(+1 if enabled else -1)  # the plain path records stacks and checksums
+    anomaly.enabled, anomaly.check_nan = enabled, check_nan
+
+
+class set_detect_anomaly:
+    """Turn anomaly mode on or off; as a context, restore it at the end. As `torch.autograd.set_detect_anomaly`.
+
+    Beyond PyTorch, memory that was written behind autograd's back (through `.data`, or through the NumPy array behind
+    `from_numpy`) after an operation saved it is noticed too, by checksum: RuntimeError.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._before = anomaly.enabled, anomaly.check_nan
+        _set(bool(mode), check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        _set(*self._before)
+
+
+class detect_anomaly:
+    """Context: anomaly mode is on inside. As `torch.autograd.detect_anomaly`."""
+
+    def __init__(self, check_nan: bool = True):
+        self.check_nan = check_nan
+        warnings.warn(WARNING, UserWarning, stacklevel=2)
+
+    def __enter__(self) -> None:
+        self._before = anomaly.enabled, anomaly.check_nan
+        _set(True, self.check_nan)
+
+    def __exit__(self, *error: object) -> None:
+        _set(*self._before)

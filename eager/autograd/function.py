@@ -1,0 +1,327 @@
+"""`autograd.Function`: an operation whose gradient the user writes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from eager import engine, state, tape
+from eager.engine import with_node
+from eager.functional.arguments import cast_to
+from eager.grad_mode import no_grad
+from eager.inplace import rebase
+from eager.language import E
+from eager.several import output_nodes, part_backward
+from eager.state import current_interpreter, grad_enabled, sequence
+from eager.tensor import Tensor
+from eager.views import check_recorded_write, note_view
+from graphc.ops.dtypes import is_inexact
+from graphc.ops.movement import sum_to
+
+NO_FORWARD = "You must implement the forward function for custom autograd.Function."
+NO_BACKWARD = (
+    "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+    "mode AD."
+)
+LEGACY = (
+    "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+    "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+)
+DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
+TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+
+class _Output:
+    """Stands for the function's own output number `number` among what it saved: the tensor itself would be a cycle."""
+
+    def __init__(self, number: int, array: Any):
+        self.number = number
+        self.array = array
+
+
+class FunctionCtx:
+    """What `forward` and `backward` of a Function share. Other attributes are the user's."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]):
+        self.needs_input_grad = needs_input_grad
+        self.materialize_grads = True
+        self._to_save: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[Any, ...] = ()
+        self._saved: Any = None  # what `saved_tensors` gives; set while backward runs
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep Tensors (or None) for `backward`, which finds them in `saved_tensors`. TypeError for anything else."""
+        for position, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {position} is of type "
+                    f"{type(tensor).__name__}"
+                )
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep Tensors for a `jvp` rule; accepted, for forward mode here is derived from `backward`."""
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept. RuntimeError once it has been freed."""
+        if self._saved is None:
+            if self._to_save:
+                return self._to_save
+            raise RuntimeError(tape.FREED)
+        return self._saved
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Declare inputs that `forward` has written in place, and returns."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Declare outputs that have no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros (the default) or None for outputs that were not used."""
+        self.materialize_grads = value
+
+
+class _FunctionMeta(type):
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]):
+        super().__init__(name, bases, namespace)
+        cls._backward_name = f"{name}Backward"
+
+
+class Function(metaclass=_FunctionMeta):
+    """Base of operations with a gradient of their own: static `forward`, `backward`. As `torch.autograd.Function`.
+
+    >>> import eager as torch
+    >>> class Cube(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x**3
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return g * 3 * x**2
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward(); x.grad
+    tensor(12.)
+    """
+
+    _backward_name: str
+    generate_vmap_rule = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(LEGACY)
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs from `(ctx, *args)`, or from `(*args)` if there is a `setup_context`."""
+        raise NotImplementedError(NO_FORWARD)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Store in `ctx` what backward needs."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """A gradient, or None, for each argument of forward."""
+        raise NotImplementedError(NO_BACKWARD)
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward` on `args`, and record the operation."""
+        recording = grad_enabled()
+        needs = tuple(recording and isinstance(a, Tensor) and a._n is not None for a in args)
+        ctx = FunctionCtx(needs)
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args, **kwargs)
+            else:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+        several = isinstance(output, (tuple, list))
+        outputs = list(output) if several else [output]
+        if any(needs):
+            outputs = _record(cls, ctx, args, outputs)
+        else:
+            ctx._to_save = ()
+        return tuple(outputs) if several else outputs[0]
+
+
+def _record(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
+    """Give `outputs` their history; what must not be the caller's own tensor becomes a new one."""
+    inputs = [a for a in args if isinstance(a, Tensor)]
+    dirty = {id(t) for t in ctx._dirty}
+    for t in ctx._dirty:
+        if t._n is not None and t.is_leaf:
+            raise RuntimeError(DIRTY_LEAF)
+        check_recorded_write(t)
+    skipped = {id(t) for t in ctx._non_differentiable}
+    differentiable = [
+        isinstance(t, Tensor) and id(t) not in skipped and is_inexact(t._dtype()) for t in outputs
+    ]  # fmt: skip
+    fresh = [_alias(t, inputs) if isinstance(t, Tensor) and id(t) not in dirty else t for t in outputs]
+    rule = Rule(cls, ctx, inputs, args, fresh)
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.custom(rule, inputs, fresh, differentiable)
+    saved = tuple(_kept(t, outputs) for t in ctx._to_save)
+    ctx._to_save = ()
+    owner: tape.Node = [-next(sequence), None, rule, saved, *(t._n for t in inputs)]
+    if state.anomaly.enabled:
+        owner = engine.traced(owner)
+    nodes = output_nodes(owner, len(fresh)) if len(fresh) > 1 else [owner]
+    for t, node, wanted in zip(fresh, nodes, differentiable, strict=True):
+        if wanted and id(t) in dirty:
+            rebase(t, with_node(t._array(), node), "")
+        elif wanted:
+            t._n = node
+    return fresh
+
+
+def _alias(t: Tensor, inputs: list[Tensor]) -> Tensor:
+    """`t`, or a view of it if it is one of the inputs."""
+    if not any(t is x for x in inputs):
+        return t
+    view = with_node(t._d, None)
+    assert view is not None
+    if isinstance(t._d, np.ndarray):
+        note_view(view, t)
+    return view
+
+
+def _kept(t: Any, outputs: list[Any]) -> Any:
+    for number, output in enumerate(outputs):
+        if t is output and t._n is None:
+            return _Output(number, t._array())
+    return t
+
+
+@final
+class Rule:
+    """The backward function of a Function's node."""
+
+    __slots__ = ("cls", "ctx", "inputs", "outputs", "positions")
+
+    def __init__(
+        self, cls: type[Function], ctx: FunctionCtx, inputs: list[Tensor], args: tuple[Any, ...], outputs: list[Any]
+    ):
+        self.cls = cls
+        self.ctx = ctx
+        self.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self.inputs = [(tuple(t._d.shape), t._dtype(), t._n is not None) for t in inputs]
+        self.outputs = [(tuple(t._d.shape), t._dtype()) if isinstance(t, Tensor) else None for t in outputs]
+
+    @property
+    def name(self) -> str:
+        return self.cls._backward_name
+
+    def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+        """The rule on arrays, for the loop of backward()."""
+        parts = g if isinstance(g, dict) else {0: g}
+        cotangents = {k: Tensor._wrap(d) for k, d in parts.items()}
+        with no_grad():
+            grads = self.run(cotangents, self.unpacked(node))
+        for parent, d in zip(node[tape.PARENTS :], grads, strict=True):
+            if parent is not None and d is not None:
+                tape.give(parent, d._array(), heap)
+
+    def tensor_shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, Any]]:
+        """The rule on Tensors, in the grad mode in force."""
+        cotangents = g if isinstance(g, dict) else {0: g}
+        grads = self.run(cotangents, self.unpacked(node))
+        return [(p, d) for p, d in zip(node[tape.PARENTS :], grads, strict=True) if p is not None and d is not None]
+
+    def unpacked(self, node: tape.Node) -> tuple[Any, ...]:
+        """What was saved, as Tensors with their history."""
+        return tuple(_restored(value, node, len(self.outputs)) for value in node[tape.SAVED])
+
+    def run(self, cotangents: dict[int, Tensor], saved: tuple[Any, ...]) -> list[Tensor | None]:
+        """The user's backward: a gradient for each Tensor among the arguments."""
+        ctx, cls = self.ctx, self.cls
+        given = [
+            cotangents[k] if k in cotangents else _zeros(about) if ctx.materialize_grads else None
+            for k, about in enumerate(self.outputs)
+        ]
+        backward = cls.backward if cls.backward is not Function.backward else cls.vjp
+        ctx._saved = saved
+        try:
+            result = backward(ctx, *given)
+        finally:
+            ctx._saved = None
+        grads = list(result) if isinstance(result, (tuple, list)) else [result]
+        expected = len(ctx.needs_input_grad)
+        while len(grads) > expected and grads[-1] is None:
+            grads.pop()
+        if len(grads) != expected:
+            raise RuntimeError(
+                f"function {self.name} returned an incorrect number of gradients (expected {expected}, got {len(grads)})"
+            )
+        return [
+            self._checked(grads[position], position, *about)
+            for position, about in zip(self.positions, self.inputs, strict=True)
+        ]
+
+    def _checked(self, g: Any, position: int, shape: tuple[int, ...], dtype: np.dtype, wanted: bool) -> Tensor | None:
+        if g is None or not wanted:
+            return None
+        if not isinstance(g, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
+        if g._d.shape != shape:
+            extra = len(g._d.shape) - len(shape)
+            if extra < 0 or any(n not in (1, m) for n, m in zip(shape, g._d.shape[extra:], strict=True)):
+                raise RuntimeError(
+                    f"Function {self.name} returned an invalid gradient at index {position} - got "
+                    f"{list(g._d.shape)} but expected shape compatible with {list(shape)}"
+                )
+            g = sum_to(E, g, shape)
+        return g if g._dtype() == dtype else cast_to(g, dtype)
+
+
+def _zeros(about: Any) -> Tensor | None:
+    return None if about is None else Tensor._wrap(np.zeros(*about))
+
+
+def _restored(value: Any, node: tape.Node, outputs: int) -> Any:
+    if not isinstance(value, _Output):
+        return value
+    if outputs == 1:
+        return with_node(value.array, node)
+    return with_node(value.array, [node[0], None, part_backward(value.number), (), node])
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a `backward` whose result must not be differentiated again: doing so is a RuntimeError."""
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *grad_outputs: Any) -> Any:
+        with no_grad():
+            result = fn(ctx, *grad_outputs)
+        if not grad_enabled() or not any(isinstance(g, Tensor) and g._n is not None for g in grad_outputs):
+            return result
+        several = isinstance(result, (tuple, list))
+        results: Sequence[Any] = result if several else (result,)
+        parents = [g._n for g in grad_outputs if isinstance(g, Tensor) and g._n is not None]
+        refusing = [
+            with_node(r._array(), [-next(sequence), None, _refuse, (), *parents]) if isinstance(r, Tensor) else r
+            for r in results
+        ]
+        return tuple(refusing) if several else refusing[0]
+
+    return wrapper
+
+
+def _refuse(*_: Any) -> Any:
+    raise RuntimeError(TWICE)
+
+
+tape.names[_refuse] = "Error"
+tape.tensor_rules[_refuse] = _refuse

@@ -1,0 +1,141 @@
+"""`autograd.graph`: the recorded graph from the outside: edges, hooks on several tensors, hooks on what nodes save."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from eager import hooks
+from eager.nodes import Node, edge_of
+from eager.state import SAVED_HOOKS, note_write, saved_hooks, shift_gate
+from eager.tensor import Tensor
+
+__all__ = [
+    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph that `autograd.grad` can differentiate with respect to."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge that gradients of `tensor` arrive by. As `torch.autograd.graph.get_gradient_edge`."""
+    if tensor._n is None:
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
+        )
+    node, number = edge_of(tensor._n)
+    assert node is not None
+    return GradientEdge(node, number)
+
+
+def increment_version(tensor: Any) -> None:
+    """Tell autograd that `tensor` has been written in place."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        note_write(t._array())
+
+
+class _SavedHooks:
+    """Context: put `entry` in force for what nodes save. The plain path, which honours it, runs everything meanwhile."""
+
+    def __init__(self, entry: Any):
+        self._entry = entry
+
+    def __enter__(self) -> None:
+        shift_gate(+1)
+        self._token = SAVED_HOOKS.set((*saved_hooks(), self._entry))
+
+    def __exit__(self, *error: object) -> None:
+        SAVED_HOOKS.reset(self._token)
+        shift_gate(-1)
+
+
+class saved_tensors_hooks(_SavedHooks):
+    """Context: nodes keep `pack_hook(tensor)` of what they save, and use `unpack_hook` of that in backward.
+
+    As `torch.autograd.graph.saved_tensors_hooks`.
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        super().__init__((pack_hook, unpack_hook))
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Context: what nodes save is kept as a copy in main memory. As `torch.autograd.graph.save_on_cpu`."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda t: t.detach().clone(), lambda t: t)
+
+
+class disable_saved_tensors_hooks(_SavedHooks):
+    """Context: saving while saved-tensor hooks are in force raises RuntimeError(error_message)."""
+
+    def __init__(self, error_message: str):
+        super().__init__(error_message)
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with disable_saved_tensors_hooks(self._entry):
+                return fn(*args, **kwargs)
+
+        return wrapper
+
+
+class _Handles:
+    """The handles of a hook on several tensors, as one."""
+
+    def __init__(self, handles: tuple[Any, ...]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> _Handles:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> _Handles:
+    """Call `fn` when gradients of `tensors` have been computed: once all have been, with the list of them; or with the
+    first, in mode "any". As `torch.autograd.graph.register_multi_grad_hook`.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    grads: dict[int, Tensor] = {}
+    expected: set[int] = set()
+
+    def begin() -> None:
+        # which of the tensors this backward will reach is known only at its end: those that have nodes count
+        expected.update(k for k, t in enumerate(tensors) if t._n is not None)
+
+    def arrive(k: int) -> Callable[[Tensor], None]:
+        def hook(g: Tensor) -> None:
+            with lock:
+                if not expected:
+                    begin()
+                first = not grads
+                grads[k] = g
+                complete = grads.keys() >= expected
+                found = [grads.get(i) for i in range(len(tensors))]
+                if complete:
+                    grads.clear()
+                    expected.clear()
+            if mode == "any" and first:
+                fn(g)
+            elif mode == "all" and complete:
+                fn(found)
+
+        return hook
+
+    live = [(k, t) for k, t in enumerate(tensors) if t._n is not None]
+    return _Handles(tuple(hooks.RemovableHandle(hooks.hooked(t._n).of_tensor, arrive(k)) for k, t in live))

@@ -1,0 +1,61 @@
+"""`torch.cuda` of a build without CUDA: queries answer, everything that needs a device raises AssertionError."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from eager.device import NO_CUDA
+
+
+def is_available() -> bool:
+    """False: there is no CUDA."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False: there is no CUDA."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: there is no CUDA."""
+    return False
+
+
+def device_count() -> int:
+    """0: there is no CUDA."""
+    return 0
+
+
+def get_arch_list() -> list[str]:
+    """No architectures: there is no CUDA."""
+    return []
+
+
+def memory_allocated(device: Any = None) -> int:
+    """0: there is no device memory."""
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def manual_seed(seed: int) -> None:
+    """Does nothing: there is no device generator to seed."""
+
+
+manual_seed_all = manual_seed
+
+
+def empty_cache() -> None:
+    """Does nothing: there is no device memory."""
+
+
+def _needs_cuda(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises AssertionError: there is no CUDA."""
+    raise AssertionError(NO_CUDA)
+
+
+current_device = current_stream = default_stream = get_device_capability = get_device_name = _needs_cuda
+get_device_properties = get_rng_state = init = mem_get_info = set_device = set_rng_state = synchronize = _needs_cuda
+reset_peak_memory_stats = memory_summary = _needs_cuda

@@ -1,0 +1,107 @@
+"""`layout` and `memory_format`: how the elements of a tensor lie in memory."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+
+
+class _Named:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+@final
+class layout(_Named):
+    """How elements are stored. As `torch.layout`; tensors of this engine are `strided`."""
+
+    __slots__ = ()
+
+
+@final
+class memory_format(_Named):
+    """The order of dims in memory. As `torch.memory_format`."""
+
+    __slots__ = ()
+
+
+strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
+preserve_format, contiguous_format = memory_format("preserve_format"), memory_format("contiguous_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+
+_RANKS = {channels_last: 4, channels_last_3d: 5}
+
+
+def check_layout(wanted: Any, name: str) -> None:
+    """TypeError unless `wanted` is a layout (or None), NotImplementedError unless it is `strided`."""
+    if wanted is None or wanted is strided:
+        return
+    if not isinstance(wanted, layout):
+        raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(wanted).__name__}")
+    raise NotImplementedError(f"{name}(): layout {wanted} is not supported; tensors are torch.strided")
+
+
+def allocated(
+    make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np.dtype, order: Any, like: np.ndarray | None = None
+) -> np.ndarray:
+    """`make(shape, dtype)` with the dims in memory as the memory format `order` has them, or as they are in `like`."""
+    if order in _RANKS:
+        moved = _channels_last_order(shape, order)
+    elif like is not None and order is not contiguous_format and not like.flags.c_contiguous:
+        if _is_dense(like):
+            steps = [step // like.itemsize * dtype.itemsize for step in like.strides]
+            return np.ndarray(shape, dtype, make(like.size, dtype), 0, steps)
+        # the longest stride first; a stable sort keeps the order of dims that have none
+        moved = sorted(range(len(shape)), key=lambda i: (-abs(like.strides[i]), i))
+    else:
+        return make(shape, dtype)
+    return make(tuple(shape[i] for i in moved), dtype).transpose(np.argsort(moved))
+
+
+def _is_dense(array: np.ndarray) -> builtins.bool:
+    """Whether the elements fill their memory without gaps, in whatever order."""
+    step = array.itemsize
+    for own, n in sorted((s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if own != step:
+            return False
+        step *= n
+    return True
+
+
+def _channels_last_order(shape: tuple[int, ...], order: Any) -> list[int]:
+    rank = _RANKS[order]
+    if len(shape) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {order.name} format")
+    return [0, *range(2, rank), 1]
+
+
+def arranged(array: np.ndarray, order: Any) -> np.ndarray:
+    """`array`, or a copy of it that lies in memory as the memory format `order` has it."""
+    if lies_in(array, order):
+        return array
+    result = allocated(np.empty, array.shape, array.dtype, order)
+    result[...] = array
+    return result
+
+
+def lies_in(array: np.ndarray, order: Any) -> builtins.bool:
+    """Whether `array` lies in memory as the memory format `order` has it."""
+    if order not in _RANKS:
+        return array.flags.c_contiguous
+    return array.ndim == _RANKS[order] and array.transpose(_channels_last_order(array.shape, order)).flags.c_contiguous
+
+
+def layout_of(tensor: Any) -> layout:
+    """`strided`. As `torch.Tensor.layout`."""
+    return strided

@@ -1,0 +1,333 @@
+"""Activations. As in `torch.nn.functional`; with `inplace` the result is written to `input`."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eager import draws, random
+from eager.functional.arguments import axis_of, constant, shape_of
+from eager.functional.joining import cut
+from eager.functional.reductions import log_softmax as _log_softmax
+from eager.functional.reductions import softmax as _softmax
+from eager.inplace import assign
+from eager.language import E
+from eager.naming import enclosed
+from eager.state import sequence
+from eager.tensor import Tensor
+from graphc.ops.dtypes import is_inexact
+from graphc.ops.rules import torch_name
+
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6",
+    "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip
+
+IMPLICIT_DIM = (
+    "Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
+)
+
+
+def _floating(input: Tensor, kernel: str) -> None:
+    if not is_inexact(input._dtype()):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
+
+
+def _one_node(name: str, input: Tensor, compute: Callable[[], Tensor], inplace: bool = False) -> Tensor:
+    """`compute()` as one node of the history; written to `input` if `inplace`."""
+    since = next(sequence)
+    result = enclosed(compute(), name, since)
+    return assign(input, result, "activation") if inplace else result
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(input, 0). As `torch.nn.functional.relu`."""
+    return input.relu_() if inplace else E.relu(input)  # type: ignore[attr-defined]
+
+
+def relu_(input: Tensor) -> Tensor:
+    """`relu` in place. As `torch.nn.functional.relu_`."""
+    return input.relu_()  # type: ignore[attr-defined]
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input)). As `torch.nn.functional.sigmoid`."""
+    return E.sigmoid(input)
+
+
+def tanh(input: Tensor) -> Tensor:
+    """tanh(input). As `torch.nn.functional.tanh`."""
+    return E.tanh(input)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """input * Phi(input), Phi by erf or its "tanh" approximation. As `torch.nn.functional.gelu`."""
+    shape_of(input, "gelu")
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    _floating(input, "GeluKernelImpl")
+
+    def by_erf() -> Tensor:
+        return E.mul(E.mul(input, 0.5), E.add(E.erf(E.mul(input, math.sqrt(0.5))), 1.0))
+
+    def by_tanh() -> Tensor:
+        cubed = E.mul(E.mul(E.square(input), input), 0.044715)
+        inside = E.mul(E.add(input, cubed), math.sqrt(2 / math.pi))
+        return E.mul(E.mul(input, 0.5), E.add(E.tanh(inside), 1.0))
+
+    return _one_node("GeluBackward0", input, by_erf if approximate == "none" else by_tanh)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """input * sigmoid(input). As `torch.nn.functional.silu`."""
+    _floating(input, "silu_cpu")
+    return _one_node("SiluBackward0", input, lambda: E.mul(input, E.sigmoid(input)), inplace)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """input where positive, else negative_slope * input, the slope at 0 too. As `torch.nn.functional.leaky_relu`."""
+    _floating(input, "leaky_relu_cpu")
+
+    def compute() -> Tensor:
+        return E.where(E.gt(input, 0), input, E.mul(input, negative_slope))
+
+    return _one_node("LeakyReluBackward0", input, compute, inplace)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input where positive, else weight * input; a weight a channel, or one for all. As `torch.nn.functional.prelu`."""
+    shape, slopes = shape_of(input, "prelu"), shape_of(weight, "prelu", "weight", 2)
+    count = math.prod(slopes)
+    if count != 1:
+        if not shape:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = shape[1] if len(shape) > 1 else 1
+        if channels != count:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{count} and channel size = {channels}."
+            )
+    if len(slopes) > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(slopes)}")
+    axis = 1 if len(shape) > 1 else 0
+    spread = tuple(count if i == axis else 1 for i in range(len(shape)))
+    slope = E.reshape(weight, shape=spread)
+    return _one_node("PreluKernelBackward0", input, lambda: E.where(E.gt(input, 0), input, E.mul(input, slope)))
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Leaky relu whose slopes are drawn from [lower, upper) while `training`. As `torch.nn.functional.rrelu`."""
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    values = input._array()
+    slopes = Tensor._wrap(draws.leaky_slopes(random.default_generator, values, lower, upper))
+    return _one_node("RreluWithNoiseBackward0", input, lambda: E.mul(input, slopes), inplace)
+
+
+def _elu(input: Tensor, alpha: float, scale: float, rate: float = 1) -> Tensor:
+    positive = E.gt(input, 0)
+    # expm1 sees no positive number: its overflow would turn the gradient that `where` drops into 0 * inf
+    below = E.where(positive, constant(0, input), input)
+    negative = E.mul(E.expm1(below if rate == 1 else E.mul(below, rate)), alpha * scale)
+    return E.where(positive, input if scale == 1 else E.mul(input, scale), negative)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where positive, else alpha * (exp(input) - 1). As `torch.nn.functional.elu`."""
+    _floating(input, "elu_cpu")
+    return _one_node("EluBackward0", input, lambda: _elu(input, alpha, 1), inplace)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The self-normalizing scaled elu (Klambauer et al. 2017). As `torch.nn.functional.selu`."""
+    _floating(input, "elu_cpu")
+    return _one_node("EluBackward0", input, lambda: _elu(input, 1.6732632423543772, 1.0507009873554805), inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where positive, else alpha * (exp(input / alpha) - 1). As `torch.nn.functional.celu`."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    _floating(input, "elu_cpu")
+    return _one_node("EluBackward0", input, lambda: _elu(input, alpha, 1, 1 / alpha), inplace)
+
+
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """log(1 + exp(beta * input)) / beta; linear above `threshold`. As `torch.nn.functional.softplus`."""
+    if beta == 1 and threshold == 20:
+        return E.softplus(input)  # equal to rounding above the threshold
+
+    def compute() -> Tensor:
+        scaled = E.mul(input, beta)
+        return E.where(E.gt(scaled, threshold), input, E.div(E.softplus(scaled), beta))
+
+    return _one_node("SoftplusBackward0", input, compute)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(input)). As `torch.nn.functional.logsigmoid`."""
+    _floating(input, "log_sigmoid_cpu")
+    return _one_node("LogSigmoidBackward0", input, lambda: E.neg(E.softplus(E.neg(input))))
+
+
+def softsign(input: Tensor) -> Tensor:
+    """input / (1 + |input|). As `torch.nn.functional.softsign`."""
+    return E.div(input, E.add(E.abs(input), 1))
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """input - tanh(input). As `torch.nn.functional.tanhshrink`."""
+    return E.sub(input, E.tanh(input))
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """input * tanh(softplus(input)). As `torch.nn.functional.mish`."""
+    _floating(input, "mish_cpu")
+    return _one_node("MishBackward0", input, lambda: E.mul(input, E.tanh(E.softplus(input))), inplace)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """input where above `threshold`, else `value`. As `torch.nn.functional.threshold`."""
+
+    def compute() -> Tensor:
+        return E.where(E.le(input, threshold), constant(value, input), input)
+
+    return _one_node("ThresholdBackward0", input, compute, inplace)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """input where outside [-lambd, lambd], else 0. As `torch.nn.functional.hardshrink`."""
+    _floating(input, "hardshrink_cpu")
+
+    def compute() -> Tensor:
+        return E.where(E.le(E.abs(input), lambd), constant(0, input), input)
+
+    return _one_node("HardshrinkBackward0", input, compute)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """input moved towards 0 by `lambd`, at most to 0. As `torch.nn.functional.softshrink`. RuntimeError for < 0."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    _floating(input, "softshrink_cpu")
+
+    def compute() -> Tensor:
+        moved = E.where(E.gt(input, 0), E.sub(input, lambd), E.add(input, lambd))
+        return E.where(E.le(E.abs(input), lambd), constant(0, input), moved)
+
+    return _one_node("SoftshrinkBackward0", input, compute)
+
+
+def _bounded(input: Tensor, low: float, high: float) -> Tensor:
+    """`input` limited to [low, high], with gradient 0 at the bounds, as PyTorch's hard activations have it."""
+    inner = E.where(E.ge(input, high), constant(high, input), input)
+    return E.where(E.le(input, low), constant(low, input), inner)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` limited to [min_val, max_val]. As `torch.nn.functional.hardtanh`."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _one_node("HardtanhBackward0", input, lambda: _bounded(input, min_val, max_val), inplace)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input` limited to [0, 6]. As `torch.nn.functional.relu6`."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """input / 6 + 1 / 2, limited to [0, 1]. As `torch.nn.functional.hardsigmoid`."""
+    _floating(input, "hardsigmoid_cpu")
+    compute = lambda: E.div(_bounded(E.add(input, 3.0), 0.0, 6.0), 6.0)  # noqa: E731
+    return _one_node("HardsigmoidBackward0", input, compute, inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """input * hardsigmoid(input). As `torch.nn.functional.hardswish`."""
+    _floating(input, "hardswish_cpu")
+    compute = lambda: E.div(E.mul(input, _bounded(E.add(input, 3.0), 0.0, 6.0)), 6.0)  # noqa: E731
+    return _one_node("HardswishBackward0", input, compute, inplace)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second. As `torch.nn.functional.glu`."""
+    shape = shape_of(input, "glu")
+    if not shape:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    axis = axis_of(dim, len(shape))
+    n = shape[axis]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
+
+    def compute() -> Tensor:
+        return E.mul(cut(input, axis, 0, n // 2), E.sigmoid(cut(input, axis, n // 2, n)))
+
+    return _one_node("GluBackward0", input, compute)
+
+
+# --- along one dim
+
+
+def _dim_or_guess(name: str, dim: int | None, ndim: int) -> int:
+    if dim is not None:
+        return dim
+    warnings.warn(IMPLICIT_DIM.format(name=name), UserWarning, stacklevel=3)
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(input) normalized to sum 1 along `dim`. As `torch.nn.functional.softmax`."""
+    return _softmax(input, _dim_or_guess("softmax", dim, len(input._d.shape)), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """softmax(-input). As `torch.nn.functional.softmin`."""
+    return _softmax(E.neg(input), _dim_or_guess("softmin", dim, len(input._d.shape)), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """log(softmax(input)) along `dim`. As `torch.nn.functional.log_softmax`."""
+    return _log_softmax(input, _dim_or_guess("log_softmax", dim, len(input._d.shape)), dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample of the relaxed categorical distribution; `hard` gives one-hot vectors with the gradient of the soft ones.
+
+    As `torch.nn.functional.gumbel_softmax` (Jang et al. 2016).
+    """
+    clocks = random.exponential_(E.full(shape=tuple(logits._d.shape), value=0, dtype=logits._dtype()))
+    soft = _softmax(E.div(E.add(logits, E.neg(E.log(clocks))), tau), dim)
+    if not hard:
+        return soft
+    axis = axis_of(dim, len(soft._d.shape))
+    winner = E.argmax(soft, axis=axis, keepdims=True)
+    places = Tensor._wrap(_ladder(soft._d.shape, axis))
+    one_hot = E.cast(E.eq(places, winner), dtype=soft._dtype())
+    return E.add(E.sub(one_hot, E.stop_gradient(soft)), soft)
+
+
+def _ladder(shape: tuple[int, ...], axis: int) -> np.ndarray:
+    return np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return function(input, *args, **kwargs, inplace=True)
+
+    method.__name__ = f"{function.__name__}_"
+    method.__doc__ = f"`{function.__name__}` in place. As `torch.nn.functional.{function.__name__}_`."
+    return method
+
+
+celu_, elu_, hardtanh_, leaky_relu_, rrelu_, selu_, threshold_ = map(
+    _in_place, (celu, elu, hardtanh, leaky_relu, rrelu, selu, threshold)
+)

@@ -1,0 +1,169 @@
+"""Losses of many classes: cross entropy, negative log likelihood. As in `torch.nn.functional`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from eager.functional.arguments import ALL_AXES, constant, shape_of
+from eager.language import E
+from eager.naming import enclosed, named
+from eager.nn.reductions import check_reduction, chosen_reduction, reduced
+from eager.state import current_interpreter, sequence
+from eager.tensor import Tensor
+from graphc.ops.rules import torch_name
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+                  ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
+    """The cross entropy of logits (N, C, *) and classes (N, *) or probabilities (N, C, *). As in PyTorch.
+
+    Raises IndexError for a class out of bounds, RuntimeError or ValueError for sizes that do not fit.
+    """
+    shape = shape_of(input, "cross_entropy_loss")
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    _check_weight(weight, shape)
+    axis = 0 if len(shape) == 1 else 1
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if target._d.shape == shape and target._dtype().kind == "f":
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        logs = E.log_softmax(input, axis=axis)
+        return _of_probabilities(logs, target, weight, reduction, label_smoothing, axis)
+    return _nll(E.log_softmax(input, axis=axis), target, weight, ignore_index, reduction, label_smoothing)
+
+
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:  # fmt: skip
+    """Minus the log probabilities (N, C, *) of the classes (N, *). As `torch.nn.functional.nll_loss`."""
+    shape = shape_of(input, "nll_loss_nd")
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    _check_weight(weight, shape)
+    return _nll(input, target, weight, ignore_index, reduction, 0.0)
+
+
+def _check_weight(weight: Tensor | None, shape: tuple[int, ...]) -> None:
+    classes = shape[0] if len(shape) == 1 else shape[1] if shape else 1
+    if weight is not None and tuple(weight._d.shape) != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight._d.shape)}"
+        )
+
+
+def _of_probabilities(
+    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, axis: int
+) -> Tensor:
+    shape = logs._d.shape
+    if smoothing:
+        target = E.add(E.mul(target, 1 - smoothing), smoothing / shape[axis])
+    terms = E.mul(logs, target)
+    if weight is not None:
+        terms = E.mul(terms, _by_class(weight, len(shape), axis))
+    losses = E.neg(E.sum(terms, axis=(axis,), keepdims=False))
+    if reduction == "mean":  # over the samples, also where a sample is an image
+        return named(E.div(reduced(losses, "sum"), float(math.prod(losses._d.shape))), "DivBackward1")
+    result = reduced(losses, reduction)
+    return named(result, "NegBackward0") if reduction == "sum" else result
+
+
+def _by_class(weight: Tensor, ndim: int, axis: int) -> Tensor:
+    return E.reshape(weight, shape=tuple(weight._d.shape[0] if i == axis else 1 for i in range(ndim)))
+
+
+def _nll(logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str, smoothing: float) -> Tensor:
+    since = next(sequence)
+    result = _nll_of_classes(logs, target, weight, ignore, reduction, smoothing)
+    if smoothing:
+        return result
+    return enclosed(result, "NllLossBackward0" if len(logs._d.shape) <= 2 else "NllLoss2DBackward0", since)
+
+
+def _nll_of_classes(
+    logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str, smoothing: float
+) -> Tensor:
+    shape, at = logs._d.shape, target._d.shape
+    axis = 0 if len(shape) == 1 else 1
+    if shape[:axis] + shape[axis + 1 :] != at:
+        _raise_sizes(shape, at)
+    if target._dtype().kind not in "iu":
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {torch_name(target._dtype())}")
+    classes = shape[axis]
+    plain = weight is None and not smoothing
+    tall = (*at[:axis], 1, *at[axis:])
+    if current_interpreter() is None:
+        values = target._array()
+        some_ignored = _check_classes(values, classes, ignore)
+        # a mask and a sum cost a third of a gather and its scatter, and their code is generated
+        mask = Tensor._wrap(
+            values.reshape(tall) == np.arange(classes).reshape((classes,) + (1,) * (len(shape) - axis - 1))
+        )
+        chosen = E.where(mask, logs, constant(0, logs))
+        if plain and not some_ignored and reduction != "none":
+            total = E.sum(chosen, axis=ALL_AXES[len(shape)], keepdims=False)
+            return E.div(total, float(-values.size)) if reduction == "mean" else E.neg(total)
+        picked = E.sum(chosen, axis=(axis,), keepdims=False)
+        valid = E.ne(target, ignore) if some_ignored else None
+        index = target if valid is None else E.where(valid, target, 0)
+    else:
+        valid = E.ne(target, ignore)
+        index = E.where(valid, target, 0)
+        picked = E.reshape(E.gather(logs, E.reshape(index, shape=tall), axis=axis), shape=at)
+    if plain and valid is None:
+        return E.neg(picked)
+    return _weighted(logs, picked, index, valid, weight, reduction, smoothing, axis)
+
+
+def _weighted(logs: Tensor, picked: Tensor, index: Tensor, valid: Tensor | None, weight: Tensor | None, reduction: str,
+              smoothing: float, axis: int) -> Tensor:  # fmt: skip
+    """The loss with class weights, ignored classes and smoothing; its mean is over the weights that count."""
+    at, dtype = picked._d.shape, logs._dtype()
+    if weight is None:
+        mass = E.full(shape=tuple(at), value=1, dtype=dtype)
+    else:
+        mass = E.index(weight, index, spec=(0,))
+    if valid is not None:
+        zero = constant(0, logs)
+        mass, picked = E.where(valid, mass, zero), E.where(valid, picked, zero)
+    losses = E.neg(E.mul(picked, mass) if weight is not None else picked)
+    if smoothing:
+        terms = logs if weight is None else E.mul(logs, _by_class(weight, len(logs._d.shape), axis))
+        smooth = E.neg(E.sum(terms, axis=(axis,), keepdims=False))
+        if valid is not None:
+            smooth = E.where(valid, smooth, constant(0, logs))
+        losses = E.add(E.mul(losses, 1 - smoothing), E.mul(smooth, smoothing / logs._d.shape[axis]))
+    if reduction == "mean":
+        return E.div(reduced(losses, "sum"), reduced(mass, "sum"))
+    return reduced(losses, reduction)
+
+
+def _check_classes(target: np.ndarray, classes: int, ignore: int) -> bool:
+    """Whether some targets are `ignore`. Raises PyTorch's IndexError for any other that is no class."""
+    if not target.size:
+        return False
+    # as unsigned numbers, negative classes are large: one test for both ends
+    if target.astype(np.uint64, copy=False).max() < classes and not 0 <= ignore < classes:
+        return False
+    ignored = target == ignore
+    outside = target[((target < 0) | (target >= classes)) & ~ignored]
+    if outside.size:
+        raise IndexError(f"Target {int(outside[0])} is out of bounds.")
+    return bool(ignored.any())
+
+
+def _raise_sizes(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    if len(shape) > 1 and target and shape[0] != target[0]:
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({target[0]}).")
+    if len(shape) == 2 and len(target) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    raise RuntimeError(f"Expected target size {[*shape[:1], *shape[2:]]}, got {list(target)}")

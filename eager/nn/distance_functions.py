@@ -1,0 +1,105 @@
+"""Linear maps, and distances between vectors. As in `torch.nn.functional`."""
+
+from __future__ import annotations
+
+import math
+import numpy as np
+
+from eager.functional.arguments import axis_of, constant, shape_of
+from eager.functional.reductions import norm, root
+from eager.language import E
+from eager.naming import named, whole
+from eager.tensor import Tensor
+from graphc.ops.rules import broadcast_shapes, torch_name
+
+__all__ = ["bilinear", "cosine_similarity", "linear", "pairwise_distance", "pdist"]
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias, for input (*, in), weight (out, in), bias (out,). As `torch.nn.functional.linear`."""
+    shape = shape_of(weight, "linear", "weight", 2)
+    if len(shape) == 2:
+        transposed = E.permute(weight, dims=(1, 0))
+    elif len(shape) == 1:
+        transposed = weight
+    else:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(shape)}D")
+    ndim = len(shape_of(input, "linear"))
+    if bias is None:
+        return E.matmul(input, transposed)
+    if ndim == 2:
+        if len(bias._d.shape) == 1 and len(shape) == 2 and bias._d.shape[0] not in (1, shape[0]):
+            target = [input._d.shape[0], shape[0]]
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[0]}) must match the existing size ({bias._d.shape[0]}) at "
+                f"non-singleton dimension 1.  Target sizes: {target}.  Tensor sizes: {list(bias._d.shape)}"
+            )
+        return E.addmm(bias, input, transposed)
+    result = E.add(E.matmul(input, transposed), bias)
+    return named(result, "ViewBackward0") if len(shape) == 2 else result
+
+
+@whole("ViewBackward0")
+def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
+    (*lead, n), m, out = input1._d.shape, input2._d.shape[-1], weight._d.shape[0]
+    rows = math.prod(lead)
+    x, y = E.reshape(input1, shape=(rows, n)), E.reshape(input2, shape=(rows, m))
+    return E.reshape(E.einsum(x, weight, y, equation="bi,oij,bj->bo"), shape=(*lead, out))
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x^T W y + bias for inputs (*, n) and (*, m) and weight (out, n, m). As `torch.nn.functional.bilinear`."""
+    a, b, w = tuple(input1._d.shape), tuple(input2._d.shape), tuple(weight._d.shape)
+    if len(a) != len(b):
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
+    for i, (m, n) in enumerate(zip(a[:-1], b[:-1], strict=True)):
+        if m != n:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {m} and {n}")
+    for which, size, expected in ((1, a[-1], w[1]), (2, b[-1], w[2])):
+        if size != expected:
+            raise RuntimeError(
+                f"bilinear(): input{which} size does not match weight size: got {size} but expected {expected}"
+            )
+    result = _bilinear(input1, input2, weight)
+    return result if bias is None else E.add(result, bias)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between x1 and x2 along `dim`, norms at least `eps`. As in PyTorch."""
+    for position, x in enumerate((x1, x2), 1):
+        shape_of(x, "cosine_similarity", f"x{position}", position)
+        if x._dtype().kind not in "fc":
+            raise RuntimeError(
+                f"expected common dtype to be floating point, yet common dtype is {torch_name(x._dtype())}"
+            )
+    common = broadcast_shapes([tuple(x1._d.shape), tuple(x2._d.shape)])
+    unit = []
+    for x in (x1, x2):
+        if tuple(x._d.shape) != common:
+            x = E.broadcast_to(x, shape=common)
+        length = norm(x, 2, dim, keepdim=True)
+        unit.append(E.div(x, E.where(E.lt(length, eps), constant(eps, length), length)))
+    product = E.mul(*unit)
+    return named(E.sum(product, axis=(axis_of(dim, len(product._d.shape)),), keepdims=False), "SumBackward1")
+
+
+@whole("NormBackward1")
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dim. As `torch.nn.functional.pairwise_distance`."""
+    difference = E.add(E.sub(x1, x2), eps)
+    return norm(difference, p, -1 if difference._d.shape else None, keepdim)
+
+
+@whole("PdistBackward0")
+def pdist(input: Tensor, p: float = 2) -> Tensor:
+    """The p-norms between all pairs of rows of (n, m): (n (n - 1) / 2,). As `torch.nn.functional.pdist`."""
+    shape = shape_of(input, "pdist")
+    if len(shape) != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = (Tensor._wrap(i) for i in np.triu_indices(shape[0], 1))
+    difference = E.sub(E.index(input, first, spec=(0,)), E.index(input, second, spec=(0,)))
+    if p == 2:
+        return root(E.sum(E.square(difference), axis=(1,), keepdims=False))
+    return norm(difference, p, 1)

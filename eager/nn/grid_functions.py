@@ -1,0 +1,184 @@
+"""Images sampled at the points of a grid. As in `torch.nn.functional`."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from eager.functional.arguments import constant, shape_of
+from eager.functional.joining import select
+from eager.language import E
+from eager.naming import whole
+from eager.tensor import Tensor
+
+__all__ = ["affine_grid", "grid_sample"]
+
+CORNERS = (
+    "Default {name} behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
+    "old behavior is desired. See the documentation of {name} for details."
+)
+CUBIC = -0.75
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The grid (N, *, d) of points that matrices theta (N, d, d + 1) map the points of an image to. As in PyTorch."""
+    if align_corners is None:
+        warnings.warn(CORNERS.format(name="affine_grid and grid_sample"), stacklevel=2)
+        align_corners = False
+    if theta._dtype().kind != "f":
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    shape = tuple(int(n) for n in size)
+    if len(shape) not in (4, 5):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{size}."
+        )
+    d = len(shape) - 2
+    if len(theta._d.shape) != 3 or theta._d.shape[-2:] != (d, d + 1):
+        raise ValueError(
+            f"Expected a batch of {d}D affine matrices of shape Nx{d}x{d + 1} for size {size}. Got {theta.shape}."
+        )
+    if min(shape) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    return _affine_grid(theta, shape, align_corners)
+
+
+@whole("AffineGridGeneratorBackward0")
+def _affine_grid(theta: Tensor, shape: tuple[int, ...], align_corners: bool) -> Tensor:
+    n, _, *spatial = shape
+    d = len(spatial)
+    lines = []
+    for m in spatial:
+        line = np.linspace(-1, 1, m) if m > 1 else np.zeros(m)
+        lines.append(line if align_corners else line * (m - 1) / m)
+    mesh = np.meshgrid(*lines, indexing="ij")
+    points = np.stack([*reversed(mesh), np.ones(spatial)], axis=-1).reshape(-1, d + 1).astype(theta._dtype())
+    grid = E.matmul(Tensor._wrap(points), E.permute(theta, dims=(0, 2, 1)))
+    return E.reshape(grid, shape=(n, *spatial, d))
+
+
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> Tensor:  # fmt: skip
+    """Images (N, C, *) at the points of grid (N, *, d), in [-1, 1], last dim first. As in PyTorch."""
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    if align_corners is None:
+        warnings.warn(CORNERS.format(name="grid_sample and affine_grid"), stacklevel=2)
+        align_corners = False
+    shape, points = tuple(shape_of(input, "grid_sampler")), tuple(shape_of(grid, "grid_sampler", "grid", 2))
+    d = len(shape) - 2
+    if shape[0] != points[0]:
+        raise RuntimeError(
+            "grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+            f"{list(shape)} and grid with sizes {list(points)}"
+        )
+    if points[-1] != d:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {d} in last dimension, but got grid with sizes {list(points)}"
+        )
+    if d not in (2, 3) or len(points) != len(shape):
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
+            f"{list(shape)} and grid with sizes {list(points)}"
+        )
+    if mode == "bicubic" and d == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    sample = whole(f"GridSampler{d}DBackward0")(_sample)
+    return sample(input, grid, mode, padding_mode, align_corners)
+
+
+def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
+    shape = tuple(input._d.shape)
+    d = len(shape) - 2
+    last = E.permute(input, dims=(0, *range(2, d + 2), 1))  # channels last: index arrays then stand together
+    places = []
+    for axis, n in enumerate(shape[2:]):
+        x = select(grid, -1, d - 1 - axis)  # the last coordinate of a point is that of the first dimension
+        x = E.mul(E.add(x, 1), (n - 1) / 2) if align_corners else E.div(E.sub(E.mul(E.add(x, 1), n), 1), 2)
+        places.append(x if mode == "bicubic" else _bounded(x, n, padding_mode, align_corners))
+    if mode == "nearest":
+        total = _taken(last, [E.round(p) for p in places], shape, padding_mode, align_corners)
+    else:
+        total = _mixed(last, places, shape, mode, padding_mode, align_corners)
+    return E.permute(total, dims=(0, d + 1, *range(1, d + 1)))
+
+
+def _mixed(last: Tensor, places: list[Tensor], shape: tuple[int, ...], mode: str, padding_mode: str,
+           align_corners: bool) -> Tensor:  # fmt: skip
+    """The sum over the pixels around each point, weighted by how near they are."""
+    lows = [E.stop_gradient(E.floor(p)) for p in places]
+    steps = (0, 1) if mode == "bilinear" else (-1, 0, 1, 2)
+    kernel = _triangle if mode == "bilinear" else _cubic
+    total: Any = None
+    for offsets in itertools.product(steps, repeat=len(places)):
+        weight: Any = None
+        for place, low, k in zip(places, lows, offsets, strict=True):
+            w = kernel(E.sub(place, low), k)
+            weight = w if weight is None else E.mul(weight, w)
+        at = [E.add(low, float(k)) for low, k in zip(lows, offsets, strict=True)]
+        pixel = _taken(last, at, shape, padding_mode, align_corners)
+        term = E.mul(pixel, E.reshape(weight, shape=(*weight._d.shape, 1)))
+        total = term if total is None else E.add(total, term)
+    return total
+
+
+def _triangle(t: Tensor, k: int) -> Tensor:
+    return t if k else E.sub(1, t)
+
+
+def _cubic(t: Tensor, k: int) -> Tensor:
+    """Keys' kernel at distance |t - k|."""
+    x = E.sub(t, float(k)) if k <= 0 else E.sub(float(k), t)
+    if k in (0, 1):
+        return E.add(E.mul(E.sub(E.mul(x, CUBIC + 2), CUBIC + 3), E.mul(x, x)), 1)
+    return E.sub(E.mul(E.mul(E.add(E.mul(E.sub(x, 5), x), 8), x), CUBIC), 4 * CUBIC)
+
+
+def _bounded(x: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
+    """Points outside moved to the border, or reflected; gradients vanish where they were moved."""
+    if padding_mode == "zeros":
+        return x
+    if padding_mode == "reflection":
+        low, high = (0, 2 * (n - 1)) if align_corners else (-1, 2 * n - 1)
+        x = _reflected(x, low / 2, high / 2)
+    upper = E.where(E.ge(x, n - 1), constant(n - 1, x), x)
+    return E.where(E.le(upper, 0), constant(0, upper), upper)
+
+
+def _reflected(x: Tensor, low: float, high: float) -> Tensor:
+    span = high - low
+    if span == 0:
+        return E.mul(x, 0)
+    distance = E.abs(E.sub(x, low))
+    flips = E.stop_gradient(E.floor(E.div(distance, span)))
+    rest = E.sub(distance, E.mul(flips, span))
+    even = E.eq(E.remainder(flips, 2.0), 0)
+    return E.where(even, E.add(rest, low), E.sub(high, rest))
+
+
+def _taken(last: Tensor, at: list[Tensor], shape: tuple[int, ...], padding_mode: str, align_corners: bool) -> Tensor:
+    """The pixels (N, *, C) at whole places; zero outside."""
+    inside: Any = None
+    indices = []
+    for x, n in zip(at, shape[2:], strict=True):
+        if padding_mode != "zeros":
+            x = _bounded(x, n, padding_mode, align_corners)
+        ok = E.bitwise_and(E.ge(x, 0), E.le(x, n - 1))
+        inside = ok if inside is None else E.bitwise_and(inside, ok)
+        index = E.cast(E.where(ok, E.stop_gradient(x), constant(0, x)), dtype=np.dtype(np.int64))
+        indices.append(index)
+    batch = Tensor._wrap(np.arange(shape[0]).reshape(-1, *(1,) * len(at)))
+    pixels = E.index(last, batch, *indices, spec=tuple(range(len(at) + 1)))
+    if padding_mode != "zeros":
+        return pixels
+    return E.where(E.reshape(inside, shape=(*inside._d.shape, 1)), pixels, constant(0, pixels))

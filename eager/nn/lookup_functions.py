@@ -1,0 +1,312 @@
+"""Dropout, and tables of vectors. As in `torch.nn.functional`."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from eager import random
+from eager.functional.arguments import constant, shape_of
+from eager.grad_mode import no_grad
+from eager.inplace import assign
+from eager.language import E
+from eager.naming import named, whole
+from eager.tensor import Tensor
+from graphc.ops.dtypes import INT32, INT64
+from graphc.ops.rules import torch_name
+
+__all__ = [
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "embedding", "embedding_bag",
+    "feature_alpha_dropout",
+]  # fmt: skip
+
+SELU_LIMIT = -1.7580993408473766  # of selu, far left
+
+
+def check_probability(p: float) -> None:
+    """Raise PyTorch's ValueError unless 0 <= p <= 1."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    return assign(input, result, "dropout") if inplace else result
+
+
+def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
+    """Ones with probability 1 - p, else zeros."""
+    if shape != tuple(like._d.shape):
+        like = Tensor._wrap(np.empty(shape, like._dtype()))
+    return random.bernoulli(like, 1 - p)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Each element 0 with probability `p`, else divided by 1 - p; `input` itself if not `training`. As in PyTorch."""
+    check_probability(p)
+    return _dropped(input, tuple(shape_of(input, "dropout")), p, training, inplace)
+
+
+def _dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return _into(input, E.mul(input, 0.0), inplace)
+    return _into(input, E.mul(input, E.div(_kept(input, noise, p), 1 - p)), inplace)
+
+
+def _by_channel(input: Tensor, p: float, training: bool, inplace: bool, unbatched: bool) -> Tensor:
+    shape = tuple(input._d.shape)
+    if len(shape) < 2:
+        if training:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        return input
+    lead = (1, *shape) if unbatched else shape
+    if not unbatched or not training or not 0 < p:
+        return _dropped(input, (*lead[:2], *(1,) * (len(lead) - 2)), p, training, inplace)
+    batch = E.reshape(input, shape=lead)
+    result = _dropped(batch, (*lead[:2], *(1,) * (len(lead) - 2)), p, True, False)
+    return _into(input, named(E.reshape(result, shape=shape), "SqueezeBackward1"), inplace)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, L) or (C, L) dropped. As `torch.nn.functional.dropout1d`."""
+    check_probability(p)
+    ndim = len(shape_of(input, "dropout1d"))
+    if ndim not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide "
+            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch "
+            "dimension (i.e. 2D or 3D inputs)."
+        )
+    return _by_channel(input, p, training, inplace, ndim == 2)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, H, W) dropped; (N, C, L) is taken for signals. As `torch.nn.functional.dropout2d`."""
+    check_probability(p)
+    ndim = len(shape_of(input, "dropout2d"))
+    if ndim not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a "
+            "future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
+            "dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel "
+            "dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
+            stacklevel=2,
+        )
+    if ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
+            "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
+            "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _by_channel(input, p, training, inplace, False)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped. As `torch.nn.functional.dropout3d`."""
+    check_probability(p)
+    ndim = len(shape_of(input, "dropout3d"))
+    if ndim not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a "
+            "future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
+            "dropout3d exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel "
+            "dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
+            stacklevel=2,
+        )
+    return _by_channel(input, p, training, inplace, ndim != 5)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout to selu's limit that keeps mean 0 and variance 1. As `torch.nn.functional.alpha_dropout`."""
+    check_probability(p)
+    return _alpha_dropped(input, tuple(shape_of(input, "alpha_dropout")), p, training, inplace)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels. As `torch.nn.functional.feature_alpha_dropout`."""
+    check_probability(p)
+    shape = tuple(shape_of(input, "feature_alpha_dropout"))
+    if training and len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return _alpha_dropped(input, (*shape[:2], *(1,) * (len(shape) - 2)), p, training, inplace)
+
+
+def _alpha_dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return _into(input, E.mul(input, 0.0), inplace)
+    scale = 1.0 / math.sqrt((SELU_LIMIT**2 * p + 1) * (1 - p))
+    kept = _kept(input, noise, p)
+    shift = E.add(E.mul(E.add(kept, -1), -SELU_LIMIT * scale), -SELU_LIMIT * scale * p)
+    return _into(input, E.add(E.mul(input, E.mul(kept, scale)), shift), inplace)
+
+
+# --- tables
+
+
+def _check_indices(indices: Any, name: str, position: int = 2) -> None:
+    shape_of(indices, name, "indices", position)
+    if indices._dtype() not in (INT32, INT64):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{torch_name(indices._dtype())}Tensor instead (while checking arguments for {name})"
+        )
+
+
+def _padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
+    if padding_idx is None:
+        return None
+    rows = weight._d.shape[0]
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % rows
+
+
+def _shortened(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows of `weight` that are looked up and longer than `max_norm` to that length, in place."""
+    rows = np.unique(indices._array())
+    array = weight._array()
+    lengths = np.linalg.norm(array[rows].astype(np.float64), norm_type, axis=1)
+    factors = np.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0)
+    changed = array.copy()
+    changed[rows] *= factors[:, None].astype(array.dtype)
+    with no_grad():
+        assign(weight, Tensor._wrap(changed), "embedding_renorm")
+
+
+def _unrare(rows: Tensor, indices: Tensor) -> Tensor:
+    """`rows` with gradients divided by how often their index occurs."""
+    values = indices._array()
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    share = Tensor._wrap((1 / counts[inverse.reshape(values.shape)])[..., None].astype(rows._dtype()))
+    return E.add(E.mul(rows, share), E.stop_gradient(E.sub(rows, E.mul(rows, share))))
+
+
+@whole("EmbeddingBackward0")
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
+    """Rows of weight (V, D) at input (*) of integers: (*, D). The row `padding_idx` gets no gradient. As in PyTorch.
+
+    Raises IndexError for an index outside [0, V), NotImplementedError for `sparse`.
+    """
+    if sparse:
+        raise NotImplementedError("embedding(): sparse gradients are not supported; use sparse=False")
+    padding_idx = _padding_row(padding_idx, weight)
+    _check_indices(input, "embedding")
+    if len(weight._d.shape) != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    data = input._d
+    if isinstance(data, np.ndarray) and data.size and data.min() < 0:
+        raise IndexError("index out of range in self")
+    if max_norm is not None:
+        _shortened(weight, input, max_norm, norm_type)
+    rows = E.index(weight, input, spec=(0,))
+    if scale_grad_by_freq:
+        rows = _unrare(rows, input)
+    if padding_idx is None:
+        return rows
+    padding = E.reshape(E.eq(input, padding_idx), shape=(*input._d.shape, 1))
+    return E.where(padding, E.stop_gradient(rows), rows)
+
+
+@whole("EmbeddingBagBackward0")
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Tensor:  # fmt: skip
+    """The sum, mean or max of the rows of weight (V, D) in each bag: (bags, D). As `torch.nn.functional.embedding_bag`.
+
+    Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. NotImplementedError for `sparse`.
+    """
+    if sparse:
+        raise NotImplementedError("embedding_bag(): sparse gradients are not supported; use sparse=False")
+    ndim = len(shape_of(input, "embedding_bag"))
+    if per_sample_weights is not None and per_sample_weights._d.shape != input._d.shape:
+        raise ValueError(
+            "embedding_bag: If per_sample_weights ({}) is not None, then it must have the same shape as the input "
+            "({})".format(tuple(per_sample_weights._d.shape), tuple(input._d.shape))
+        )
+    if ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
+            )
+        bags, length = input._d.shape
+        starts = np.arange(bags) * length
+        count = bags * length
+    elif ndim == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if len(offsets._d.shape) != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        count = input._d.shape[0]
+        starts = offsets._array()
+        if starts.size and starts[0] != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {int(starts[0])}"
+            )
+        if starts.size and starts[-1] > count:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {int(starts[-1])}"
+            )
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {ndim}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    _check_indices(input, "embedding_bag")
+    padding_idx = _padding_row(padding_idx, weight)
+    if max_norm is not None:
+        _shortened(weight, input, max_norm, norm_type)
+    stops = starts[1:] if include_last_offset else np.append(starts[1:], count)
+    starts = starts[:-1] if include_last_offset else starts
+    return _bagged(E.reshape(input, shape=(count,)), weight, starts, stops, mode, per_sample_weights,
+                   scale_grad_by_freq, padding_idx)  # fmt: skip
+
+
+def _bagged(input: Tensor, weight: Tensor, starts: np.ndarray, stops: np.ndarray, mode: str, factors: Tensor | None,
+            scale_grad_by_freq: bool, padding_idx: int | None) -> Tensor:  # fmt: skip
+    lengths = stops - starts
+    longest = int(lengths.max(initial=0))
+    if not longest or not input._d.shape[0]:
+        return E.mul(E.full(shape=(len(starts), weight._d.shape[1]), value=0, dtype=weight._dtype()), 1)
+    inside = np.arange(longest) < lengths[:, None]
+    table = np.where(inside, starts[:, None] + np.arange(longest), 0)
+    chosen = E.index(input, Tensor._wrap(table), spec=(0,))  # (bags, longest)
+    rows = E.index(weight, chosen, spec=(0,))
+    if scale_grad_by_freq:
+        flat = E.index(weight, input, spec=(0,))
+        rows = E.index(_unrare(flat, input), Tensor._wrap(table), spec=(0,))
+    counted: Tensor = Tensor._wrap(inside)
+    if padding_idx is not None:
+        counted = E.bitwise_and(counted, E.ne(chosen, padding_idx))
+    mask = E.reshape(counted, shape=(*table.shape, 1))
+    zero = constant(0, rows)
+    if mode == "max":
+        low = E.where(mask, rows, constant(-math.inf, rows))
+        best = E.argmax(E.stop_gradient(low), axis=1, keepdims=True)
+        picked = E.reshape(E.gather(rows, best, axis=1), shape=(len(starts), weight._d.shape[1]))
+        return E.where(E.any(mask, axis=(1,), keepdims=False), picked, zero)
+    if factors is not None:
+        share = E.index(E.reshape(factors, shape=tuple(input._d.shape)), Tensor._wrap(table), spec=(0,))
+        rows = E.mul(rows, E.reshape(share, shape=(*table.shape, 1)))
+    total = E.sum(E.where(mask, rows, zero), axis=(1,), keepdims=False)
+    if mode == "sum":
+        return total
+    number = E.sum(E.cast(mask, dtype=rows._dtype()), axis=(1,), keepdims=False)
+    return E.div(total, E.maximum(number, constant(1, number)))

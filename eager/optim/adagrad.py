@@ -1,0 +1,67 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eager.language import E
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_implementation,
+    check_rate,
+    check_setting,
+    counter,
+    decayed,
+    kept,
+    like,
+    wide,
+)
+from eager.tensor import Tensor
+
+
+class Adagrad(Optimizer):
+    """Duchi, Hazan and Singer (2011): rates fall with the sum of squared gradients. As `torch.optim.Adagrad`."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        check_rate(lr)
+        check_setting("lr_decay value", lr_decay, lr_decay >= 0.0)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        start = initial_accumulator_value
+        check_setting("initial_accumulator_value value", start, start >= 0.0)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        defaults = {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": start, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        check_implementation(differentiable, foreach, fused)
+
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+        remembered = self.state[parameter]
+        if not remembered:
+            start = self.defaults["initial_accumulator_value"]
+            remembered.update(step=counter(), sum=like(parameter, start))
+        step, squares = remembered["step"], remembered["sum"]
+        step.add_(1)
+        grad = decayed(grad, parameter, group)
+        rate: Any = -float(group["lr"])
+        if group["lr_decay"] != 0:
+            rate = E.div(rate, E.add(E.mul(E.sub(wide(step), 1), group["lr_decay"]), 1))
+        squares.add_(E.mul(grad, grad))
+        scale = E.add(E.sqrt(kept(squares, group)), group["eps"])
+        parameter.add_(E.mul(E.div(grad, scale), rate))

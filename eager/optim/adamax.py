@@ -1,0 +1,62 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eager.inplace import assign
+from eager.language import E
+from eager.optim.adam import negative_bias
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_betas,
+    check_rate,
+    check_setting,
+    counter,
+    decayed,
+    kept,
+    like,
+    wide,
+)
+from eager.tensor import Tensor
+
+
+class Adamax(Optimizer):
+    """Kingma and Ba (2015), section 7: Adam with the infinity norm. As `torch.optim.Adamax`."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        check_rate(lr)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        check_betas(betas)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+        remembered = self.state[parameter]
+        if not remembered:
+            remembered.update(step=counter(), exp_avg=like(parameter), exp_inf=like(parameter))
+        step, average, largest = remembered["step"], remembered["exp_avg"], remembered["exp_inf"]
+        beta1, beta2 = group["betas"]
+        step.add_(1)
+        grad = decayed(grad, parameter, group)
+        average.add_(E.mul(E.sub(grad, average), 1 - beta1))
+        assign(largest, E.maximum(E.mul(largest, beta2), E.add(E.abs(grad), group["eps"])), "maximum")
+        rate = E.div(float(group["lr"]), negative_bias(wide(step), beta1))
+        parameter.add_(E.mul(E.div(kept(average, group), kept(largest, group)), rate))

@@ -1,0 +1,56 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eager.inplace import assign
+from eager.language import E
+from eager.optim.optimizer import Group, Optimizer, check_rate, check_setting, counter, decayed, kept, like, wide
+from eager.tensor import Tensor
+
+
+class ASGD(Optimizer):
+    """Polyak and Juditsky (1992): descent with a falling rate, and the mean of the path. As `torch.optim.ASGD`.
+
+    The mean is `state[parameter]["ax"]`; it begins at step `t0`.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        check_rate(lr)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        defaults = {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+        lr, lambd = float(group["lr"]), group["lambd"]
+        remembered = self.state[parameter]
+        if not remembered:
+            remembered.update(step=counter(), eta=counter(lr), mu=counter(1), ax=like(parameter))
+        step, eta, mu, mean = (remembered[name] for name in ("step", "eta", "mu", "ax"))
+        step.add_(1)
+        grad = decayed(grad, parameter, group)
+        rate, weight = wide(eta), wide(mu)
+        parameter.mul_(E.sub(1, E.mul(rate, lambd)))
+        parameter.add_(E.mul(grad, E.neg(rate)))
+        here = kept(parameter, group)
+        moved = E.add(mean, E.mul(E.sub(here, mean), weight))
+        assign(mean, E.where(E.eq(weight, 1), here, moved), "copy")
+        steps = wide(step)
+        assign(eta, E.div(lr, E.pow(E.add(E.mul(steps, lambd * lr), 1), group["alpha"])), "copy")
+        assign(mu, E.div(1, E.maximum(E.sub(steps, group["t0"]), 1)), "copy")

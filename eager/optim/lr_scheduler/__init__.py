@@ -1,0 +1,28 @@
+"""Schedules of the learning rate. As `torch.optim.lr_scheduler`."""
+
+from eager.optim.lr_scheduler.base import LRScheduler
+from eager.optim.lr_scheduler.composed import ChainedScheduler, SequentialLR
+from eager.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from eager.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR
+from eager.optim.lr_scheduler.decay import (
+    ConstantLR,
+    ExponentialLR,
+    LinearLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from eager.optim.lr_scheduler.functions import LambdaLR, MultiplicativeLR
+from eager.optim.lr_scheduler.plateau import ReduceLROnPlateau
+
+
+
+class _LRScheduler(LRScheduler):
+    """The old name, which programs still subclass."""
+
+
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip

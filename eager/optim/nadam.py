@@ -1,0 +1,89 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from eager.language import E
+from eager.optim.adam import negative_bias
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_betas,
+    check_rate,
+    check_setting,
+    counter,
+    decayed,
+    kept,
+    like,
+    wide,
+)
+from eager.tensor import Tensor
+
+WARM_UP = 0.96  # Dozat's schedule of the momentum: beta1 * (1 - 0.96 ** (step * momentum_decay) / 2)
+
+
+class NAdam(Optimizer):
+    """Dozat (2016): Adam with Nesterov's momentum. As `torch.optim.NAdam`."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        check_rate(lr)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        check_betas(betas)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_setting("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+        remembered = self.state[parameter]
+        if not remembered:
+            remembered.update(
+                step=counter(), mu_product=counter(1), exp_avg=like(parameter), exp_avg_sq=like(parameter)
+            )
+        step, product, average, square = (
+            remembered[name] for name in ("step", "mu_product", "exp_avg", "exp_avg_sq")
+        )
+        lr, (beta1, beta2) = float(group["lr"]), group["betas"]
+        step.add_(1)
+        steps = wide(step)
+        if not group["decoupled_weight_decay"]:
+            grad = decayed(grad, parameter, group)
+        elif group["weight_decay"] != 0:
+            parameter.mul_(1 - lr * group["weight_decay"])
+        now, after = (_momentum(E.add(steps, i), beta1, group["momentum_decay"]) for i in (0, 1))
+        product.mul_(E.cast(now, dtype=product._dtype()))
+        average.add_(E.mul(E.sub(grad, average), 1 - beta1))
+        square.mul_(beta2)
+        square.add_(E.mul(E.mul(grad, grad), 1 - beta2))
+        unbiased = E.div(kept(square, group), E.neg(negative_bias(steps, beta2)))
+        scale = E.add(E.sqrt(unbiased), group["eps"])
+        until_now = wide(product)
+        for direction, weight, decay in (
+            (grad, E.sub(1, now), until_now),
+            (kept(average, group), after, E.mul(until_now, after)),
+        ):
+            parameter.add_(E.mul(E.div(direction, scale), E.div(E.mul(weight, -lr), E.sub(1, decay))))
+
+
+def _momentum(steps: Tensor, beta: float, decay: float) -> Tensor:
+    return E.mul(E.sub(1, E.mul(E.exp(E.mul(steps, decay * math.log(WARM_UP))), 0.5)), beta)

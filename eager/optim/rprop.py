@@ -1,0 +1,51 @@
+"""Resilient backpropagation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eager.inplace import assign
+from eager.language import E
+from eager.optim.optimizer import Group, Optimizer, check_rate, counter, kept, like
+from eager.tensor import Tensor
+
+
+class Rprop(Optimizer):
+    """Riedmiller and Braun (1993): step sizes follow the signs of the gradient. As `torch.optim.Rprop`."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        check_rate(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+        remembered = self.state[parameter]
+        if not remembered:
+            remembered.update(step=counter(), prev=like(parameter), step_size=like(parameter, float(group["lr"])))
+        before, size = remembered["prev"], remembered["step_size"]
+        (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
+        remembered["step"].add_(1)
+        turned = E.mul(grad, kept(before, group))
+        last = kept(size, group)
+        other = E.where(E.lt(turned, 0), E.mul(last, shrink), last)
+        wanted = E.where(E.gt(turned, 0), E.mul(last, grow), other)
+        assign(size, E.minimum(E.maximum(wanted, least), most), "mul")
+        grad = E.where(E.lt(turned, 0), 0.0, grad)
+        parameter.sub_(E.mul(E.sign(grad), kept(size, group)))
+        assign(before, grad, "copy")

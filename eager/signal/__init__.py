@@ -1,0 +1,5 @@
+"""As `torch.signal`."""
+
+from eager.signal import windows
+
+__all__ = ["windows"]

@@ -1,0 +1,277 @@
+"""Memory behind tensors: storages, sharing, copies and pickles of tensors that keep it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, final
+
+import numpy as np
+
+from eager import dtypes, state, tape
+from eager.language import E
+from eager.tensor import Tensor
+from eager.views import note_view
+from graphc.ops.rules import torch_name
+
+NOT_LEAF_COPY = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+    "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+    "https://github.com/pytorch/pytorch/pull/103001"
+)
+APPLY_OF_GRAD = "Can't call {0}() on Variable that requires grad. Use var.detach().{0}() instead."
+
+
+def address(array: np.ndarray) -> int:
+    """Where the first element lies."""
+    return array.__array_interface__["data"][0]
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory of `array`."""
+    return state.storage_of(array)
+
+
+class _Storage:
+    """Memory of tensors; two are of the same memory if their `data_ptr()` are equal."""
+
+    __slots__ = ("_owner",)
+    is_cuda = False
+    is_sparse = False
+
+    def __init__(self, owner: np.ndarray):
+        self._owner = owner
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return address(self._owner)
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self._owner.nbytes
+
+    @property
+    def device(self) -> Any:
+        from eager.device import CPU
+
+        return CPU
+
+
+def _bytes_of(owner: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """All of the memory of `owner`, in the order in which it lies there, as elements of `dtype`."""
+    lowest = sorted(range(owner.ndim), key=lambda i: -owner.strides[i])
+    flat = owner.transpose(lowest).reshape(-1)  # an owner has no gaps: this is a view
+    return flat.view(dtype)
+
+
+@final
+class UntypedStorage(_Storage):
+    """Memory as bytes. As `torch.UntypedStorage`."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return self._owner.nbytes
+
+    def size(self) -> int:
+        """The size in bytes."""
+        return self._owner.nbytes
+
+    def __getitem__(self, index: Any) -> Any:
+        return _bytes_of(self._owner, np.dtype(np.uint8))[index].tolist()
+
+    def tolist(self) -> list[int]:
+        """The bytes."""
+        return _bytes_of(self._owner, np.dtype(np.uint8)).tolist()
+
+
+@final
+class TypedStorage(_Storage):
+    """Memory as elements of one dtype. As `torch.TypedStorage`."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, owner: np.ndarray, dtype: dtypes.dtype):
+        super().__init__(owner)
+        self.dtype = dtype
+
+    @property
+    def _elements(self) -> np.ndarray:
+        return _bytes_of(self._owner, self.dtype.numpy)
+
+    def __len__(self) -> int:
+        return self._owner.nbytes // self.dtype.itemsize
+
+    def size(self) -> int:
+        """The number of elements."""
+        return len(self)
+
+    def element_size(self) -> int:
+        """Bytes in an element."""
+        return self.dtype.itemsize
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements[index].tolist()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+        state.note_write(self._owner)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._elements.tolist())
+
+    def tolist(self) -> list[Any]:
+        """The elements."""
+        return self._elements.tolist()
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return UntypedStorage(self._owner)
+
+
+# --- methods of Tensor
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory behind the tensor. As `torch.Tensor.untyped_storage`."""
+    return UntypedStorage(owner_of(self._array()))
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """The memory behind the tensor, as elements of its dtype. As `torch.Tensor.storage`."""
+    return TypedStorage(owner_of(self._array()), self.dtype)
+
+
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element; 0 if there is none. As `torch.Tensor.data_ptr`."""
+    array = self._array()
+    return address(array) if array.size else 0
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both show the same places of the same memory. As `torch.Tensor.is_set_to`."""
+    a, b = self._array(), tensor._array()
+    return address(a) == address(b) and a.shape == b.shape and a.strides == b.strides
+
+
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dims from the one with the longest step in memory to the one with the shortest. As `Tensor.dim_order`."""
+    steps = self._array().strides
+    return tuple(sorted(range(len(steps)), key=lambda i: (-steps[i], i)))
+
+
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = (), stride: Any = ()) -> Tensor:
+    """Let the tensor show other memory: that of a tensor, or of a storage at an offset. As `torch.Tensor.set_`."""
+    if source is None:
+        self._d = np.empty(0, self._dtype())
+    elif isinstance(source, Tensor) and not size:
+        self._d = source._array()
+    else:
+        dtype = self._dtype()
+        elements = _bytes_of(source._owner if isinstance(source, _Storage) else owner_of(source._array()), dtype)
+        size = tuple(size) if size else (len(elements) - storage_offset,)
+        steps = tuple(stride) if stride else tuple(math.prod(size[i + 1 :]) for i in range(len(size)))
+        needed = storage_offset + 1 + sum((n - 1) * s for n, s in zip(size, steps, strict=True))
+        if 0 not in size and needed > len(elements):
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(steps)}, storage offset {storage_offset}, and itemsize "
+                f"{dtype.itemsize} requiring a storage size of {needed * dtype.itemsize} are out of bounds for storage "
+                f"of size {elements.nbytes}"
+            )
+        at = storage_offset * dtype.itemsize
+        self._d = np.ndarray(size, dtype, elements, at, [step * dtype.itemsize for step in steps])
+    return self
+
+
+def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
+    array, wanted = self._array(), dtype.numpy
+    have, want = array.itemsize, wanted.itemsize
+    if array.dtype == wanted:
+        return E.reshape(self, shape=array.shape)
+    names = torch_name(array.dtype), torch_name(wanted)
+    sizes = f"to view {names[0]} as {names[1]} (different element sizes), but got"
+    if have != want and not array.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {names[0]} as {names[1]} (different element sizes)")
+    if have != want and array.strides[-1] != have:
+        raise RuntimeError(f"self.stride(-1) must be 1 {sizes} {array.strides[-1] // have}")
+    if have < want:
+        ratio = want // have
+        if array.shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {sizes} {array.shape[-1]}")
+        for axis, step in enumerate(array.strides[:-1]):
+            if step % want:
+                raise RuntimeError(f"self.stride({axis}) must be divisible by {ratio} {sizes} {step // have}")
+    result = Tensor._wrap(array.view(wanted))
+    note_view(result, self)
+    return result
+
+
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Replace each element by `callable(element)`; slow. As `torch.Tensor.apply_`."""
+    return _map_into(self, "apply_", callable)
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Replace each element by `callable(element, element of tensor)`; slow. As `torch.Tensor.map_`."""
+    return _map_into(self, "map_", callable, np.broadcast_to(tensor._array(), self._d.shape))
+
+
+def _map_into(self: Tensor, name: str, function: Any, *others: np.ndarray) -> Tensor:
+    if self._n is not None:
+        raise RuntimeError(APPLY_OF_GRAD.format(name))
+    array = self._writable()
+    rows = zip(array.ravel().tolist(), *(other.ravel().tolist() for other in others), strict=True)
+    array[...] = np.array([function(*row) for row in rows], array.dtype).reshape(array.shape)
+    state.note_write(array)
+    return self
+
+
+# --- copies and pickles
+
+
+def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of a leaf, its gradient and its memory; what shares memory here does so in the copy.
+
+    RuntimeError for a tensor with history.
+    """
+    if not self.is_leaf:
+        raise RuntimeError(NOT_LEAF_COPY)
+    if id(self) in memo:
+        return memo[id(self)]
+    array = self._array()
+    owner = owner_of(array)
+    if id(owner) not in memo:
+        memo[id(owner)] = np.array(owner, order="K")
+        memo.setdefault(id(memo), []).append(owner)  # alive until the whole copy is done, so that its id stays its own
+    copied = rebuild(type(self), memo[id(owner)], array.dtype, address(array) - address(owner), array.shape,
+                     array.strides, self._n is not None)  # fmt: skip
+    old = getattr(self, "_g", None)
+    if old is not None:
+        copied._g = deepcopy(old, memo)
+    memo[id(self)] = copied
+    return copied
+
+
+def reduced(self: Tensor) -> tuple[Any, ...]:
+    """How a tensor is pickled: its memory, once for all tensors that share it, and its place there."""
+    array = self._array()
+    owner = owner_of(array)
+    if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+        owner = array = np.ascontiguousarray(array)  # a pickled array comes back in one of these two orders
+    offset = address(array) - address(owner)
+    return rebuild, (type(self), owner, array.dtype, offset, array.shape, array.strides, self._n is not None)
+
+
+def rebuild(kind: type[Tensor], owner: np.ndarray, dtype: np.dtype, offset: int, shape: tuple[int, ...],
+            strides: tuple[int, ...], requires_grad: bool) -> Tensor:  # fmt: skip
+    """The tensor that shows the memory of `owner` from byte `offset` on."""
+    t = object.__new__(kind)
+    t._n = None
+    if (owner.dtype, owner.shape, owner.strides) == (dtype, shape, strides):
+        t._d = owner
+    else:
+        t._d = np.ndarray(shape, dtype, _bytes_of(owner, np.dtype(np.uint8)), offset, strides)
+    if requires_grad:
+        t._n = tape.new_leaf(t)
+    return t

@@ -1,0 +1,105 @@
+"""The constructors of old: `torch.Tensor(2, 3)`, `torch.FloatTensor([1, 2])`, and `set_default_tensor_type`."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from eager import dtypes
+from eager.functional.data import array_of
+from eager.tensor import Tensor
+from graphc.ops.dtypes import default_float, set_default_float
+
+_OPTIONS = (
+    "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+    "memory_format=(nullopt))"
+)
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int",
+    "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def legacy_array(data: tuple[Any, ...], dtype: dtypes.dtype | None = None) -> np.ndarray:
+    """What a constructor makes of its arguments: sizes, one sequence of data, or one tensor, whose memory it shares.
+
+    `dtype` is the default one if None; a tensor then keeps its own.
+    """
+    wanted = default_float() if dtype is None else dtype.numpy
+    if len(data) == 1 and not isinstance(data[0], (int, np.integer, Tensor)):
+        (only,) = data
+        if isinstance(only, dtypes.Size):
+            return np.empty(only, wanted)
+        if not hasattr(only, "__len__"):
+            raise TypeError(f"new(): data must be a sequence (got {type(only).__name__})")
+        return array_of(only, dtypes.BY_NUMPY[wanted])
+    if len(data) == 1 and isinstance(data[0], Tensor):
+        array = data[0]._array()
+        if dtype is not None and array.dtype != wanted:
+            names = (_OPTIONS.format(_C_NAMES.get(d.name, d.name)) for d in (dtype, data[0].dtype))
+            raise TypeError("expected {} (got {})".format(*names))
+        return array
+    return np.empty(tuple(map(operator.index, data)) if data else 0, wanted)
+
+
+def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
+    """A tensor of the dtype of `self`, of given sizes or data. As `torch.Tensor.new`."""
+    return Tensor._wrap(legacy_array(data, self.dtype))
+
+
+class _TensorType(type):
+    """The class of the typed constructors: they print as PyTorch's, and know tensors of their dtype."""
+
+    dtype: dtypes.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __call__(cls, *data: Any, device: Any = None) -> Tensor:
+        return Tensor._wrap(legacy_array(data, cls.dtype))
+
+
+def _typed(name: str, dtype: dtypes.dtype) -> Any:
+    return _TensorType(name, (), {"dtype": dtype, "__doc__": f"Tensors of {dtype}. As `torch.{name}`."})
+
+
+FloatTensor = _typed("FloatTensor", dtypes.float32)
+DoubleTensor = _typed("DoubleTensor", dtypes.float64)
+HalfTensor = _typed("HalfTensor", dtypes.float16)
+BFloat16Tensor = _typed("BFloat16Tensor", dtypes.bfloat16)
+LongTensor = _typed("LongTensor", dtypes.int64)
+IntTensor = _typed("IntTensor", dtypes.int32)
+ShortTensor = _typed("ShortTensor", dtypes.int16)
+CharTensor = _typed("CharTensor", dtypes.int8)
+ByteTensor = _typed("ByteTensor", dtypes.uint8)
+BoolTensor = _typed("BoolTensor", dtypes.bool)
+
+BY_NAME = {f"torch.{t.__name__}": t for t in (
+    FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ShortTensor, CharTensor, ByteTensor,
+    BoolTensor,
+)}  # fmt: skip
+
+
+def dtype_of_type(kind: Any) -> Any:
+    """The dtype that `Tensor.type` is asked for: one itself, a typed constructor, or the name of one."""
+    if isinstance(kind, str):
+        if kind not in BY_NAME:
+            raise ValueError(f"invalid type: '{kind}'")
+        return BY_NAME[kind].dtype
+    return kind.dtype if isinstance(kind, _TensorType) else kind
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make the dtype of `t`, a typed constructor or its name, the default. As `torch.set_default_tensor_type`."""
+    dtype = dtype_of_type(t)
+    if not isinstance(dtype, dtypes.dtype):
+        raise TypeError("invalid type object")
+    if not dtype.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    set_default_float(dtype.numpy)

@@ -1,0 +1,162 @@
+"""Trading compute for memory: what a part of the forward pass would save is computed again in backward."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from eager import autograd
+from eager.autograd.function import Function
+from eager.autograd.graph import saved_tensors_hooks
+from eager.grad_mode import enable_grad
+from eager.random import fork_rng, get_rng_state, set_rng_state
+from eager.tensor import Tensor
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not do what the forward pass did."""
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    determinism_check: str = "default",
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, keeping only its arguments for backward. As `torch.utils.checkpoint.checkpoint`.
+
+    preserve_rng_state   the second run draws the random numbers of the first
+    determinism_check    "default" compares shape and dtype of what is computed again; "none" does not
+
+    Raises CheckpointError if the second run saves other values than the first.
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch "
+            "2.9, calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is "
+            "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. "
+            "Refer to docs for more details on the differences between the two variants.",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        return CheckpointFunction.apply(function, get_rng_state() if preserve_rng_state else None, *args)
+    run = _Recomputed(lambda: function(*args, **kwargs), preserve_rng_state, determinism_check)
+    with saved_tensors_hooks(run.pack, run.unpack):
+        return run.function()
+
+
+class _Recomputed:
+    """One checkpointed call: numbers what it saves, and runs it again when the first of that is asked for."""
+
+    def __init__(self, function: Callable[[], Any], preserve_rng_state: bool, determinism_check: str):
+        self.function = function
+        self.rng_state = get_rng_state() if preserve_rng_state else None
+        self.check = determinism_check != "none"
+        self.metadata: list[tuple[Any, Any]] = []
+        self.values: dict[int, Tensor] = {}
+
+    def pack(self, tensor: Tensor) -> int:
+        self.metadata.append((tuple(tensor.shape), tensor.dtype))
+        return len(self.metadata) - 1
+
+    def unpack(self, number: int) -> Tensor:
+        if number not in self.values:
+            self.recompute()
+        return self.values.pop(number)
+
+    def recompute(self) -> None:
+        found: list[Tensor] = []
+
+        def collect(tensor: Tensor) -> Tensor:
+            found.append(tensor.detach())
+            return found[-1]
+
+        with _as_before(self.rng_state), enable_grad(), saved_tensors_hooks(collect, lambda t: t):
+            self.function()
+        if len(found) != len(self.metadata):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.metadata)}\nNumber of tensors "
+                f"saved during recomputation: {len(found)}."
+            )
+        for position, (tensor, expected) in enumerate(zip(found, self.metadata, strict=True)):
+            got = tuple(tensor.shape), tensor.dtype
+            if self.check and got != expected:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                    f"during the forward pass.\ntensor at position {position}:\nsaved metadata: {expected}\n"
+                    f"recomputed metadata: {got}"
+                )
+        self.values = dict(enumerate(found))
+
+
+class _as_before:
+    """Context: the random generator starts from `state`, and is as it was afterwards."""
+
+    def __init__(self, state: Any):
+        self.state = state
+        self.fork = fork_rng(enabled=state is not None)
+
+    def __enter__(self) -> None:
+        self.fork.__enter__()
+        if self.state is not None:
+            set_rng_state(self.state)
+
+    def __exit__(self, *error: Any) -> None:
+        self.fork.__exit__(*error)
+
+
+class CheckpointFunction(Function):
+    """Runs the function unrecorded, and in backward once more, recorded, with a backward of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, rng_state: Any, *args: Any) -> Any:
+        ctx.function, ctx.rng_state = function, rng_state
+        ctx.args = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args = list(ctx.args)
+        for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+            args[place] = tensor.detach().requires_grad_(tensor.requires_grad)
+        with _as_before(ctx.rng_state), enable_grad():
+            outputs = ctx.function(*args)
+        several: Sequence[Any] = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        live = [(t, g) for t, g in zip(several, grads, strict=True) if isinstance(t, Tensor) and t.requires_grad]
+        if not live:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        autograd.backward([t for t, _ in live], [g for _, g in live])
+        return None, None, *(a.grad if isinstance(a, Tensor) else None for a in args)
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """A Sequential (or list of functions) in `segments` parts, of which all but the last are checkpointed."""
+    parts = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(parts) // segments
+
+    def run(some: Sequence[Any]) -> Callable[[Any], Any]:
+        def forward(x: Any) -> Any:
+            for part in some:
+                x = part(x)
+            return x
+
+        return forward
+
+    edges = [size * k for k in range(segments)]
+    for start, stop in zip(edges, edges[1:], strict=False):
+        input = checkpoint(run(parts[start:stop]), input, use_reentrant=use_reentrant, **kwargs)
+    return run(parts[edges[-1] :])(input)

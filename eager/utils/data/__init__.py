@@ -1,0 +1,31 @@
+"""Datasets, samplers, and the loader that makes batches of them. As `torch.utils.data`."""
+
+from eager.utils.data import distributed
+from eager.utils.data.collate import default_collate, default_convert
+from eager.utils.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from eager.utils.data.distributed import DistributedSampler
+from eager.utils.data.loader import DataLoader
+from eager.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from eager.utils.data.worker import get_worker_info
+
+__all__ = [
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
+    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
+    "WeightedRandomSampler", "default_collate", "default_convert", "distributed", "get_worker_info", "random_split",
+]  # fmt: skip

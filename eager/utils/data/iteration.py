@@ -1,0 +1,192 @@
+"""One pass over a DataLoader: in this process, or by workers that fetch ahead."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import warnings
+import weakref
+from collections.abc import Iterator
+from itertools import cycle
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from eager.utils.data.fetch import Recipe
+from eager.utils.data.sampler import drawn_seed
+from eager.utils.data.worker import LOOK_UP_SECONDS, Exhausted, Failure, Resume, Settings, work
+
+JOIN_SECONDS = 5.0
+TOO_LONG = (
+    "Length of IterableDataset {dataset} was reported to be {length}(when accessing len(dataloader)), but {seen} "
+    "samples have been fetched. "
+)
+TOO_LONG_WITH_WORKERS = (
+    "With several workers, each has its own copy of the dataset: let it yield only the worker's share, see "
+    "get_worker_info()."
+)
+
+
+class Pass(Iterator[Any]):
+    """The batches of one pass, without workers."""
+
+    def __init__(self, loader: Any):
+        self._loader = loader
+        self._workers = loader.num_workers
+        self._recipe = Recipe(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
+        self._indices = iter(loader._index_sampler)
+        self._base_seed = drawn_seed(loader.generator)
+        self._seen = 0
+        self._start()
+
+    def _start(self) -> None:
+        if self._loader.timeout != 0:
+            raise AssertionError("timeout must be 0 without workers: there is nobody to wait for")
+        self._fetch = self._recipe.fetcher()
+
+    def _next(self) -> Any:
+        return self._fetch(next(self._indices))
+
+    def __next__(self) -> Any:
+        batch = self._next()
+        self._seen += 1
+        length = self._loader._length_given
+        if self._recipe.iterable and length is not None and self._seen > length:
+            message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=self._seen)
+            warnings.warn(message + (TOO_LONG_WITH_WORKERS if self._workers else ""), stacklevel=2)
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._loader._index_sampler)
+
+
+class WorkerPass(Pass):
+    """The batches of one pass, fetched ahead by worker processes.
+
+    Tasks are numbered in the order of the sampler and go round the workers; batches are given out in that order
+    (unless the loader has `in_order=False`), whichever is ready first.
+    """
+
+    def _start(self) -> None:
+        loader = self._loader
+        if loader.prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+        context: Any = loader.multiprocessing_context or multiprocessing
+        self._results = context.Queue()
+        self._stopping = context.Event()
+        self._queues: list[Any] = []
+        self._processes: list[Any] = []
+        for worker in range(self._workers):
+            tasks = context.Queue()
+            tasks.cancel_join_thread()
+            settings = Settings(worker, self._workers, self._base_seed, loader.worker_init_fn)
+            arguments = (self._recipe, settings, tasks, self._results, self._stopping)
+            process = context.Process(target=work, args=arguments, daemon=True)
+            process.start()
+            self._queues.append(tasks)
+            self._processes.append(process)
+        self._stop = weakref.finalize(
+            self, _stop, os.getpid(), self._processes, self._queues, self._results, self._stopping
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sent = self._due = 0  # the numbers of the next task, and of the next batch
+        self._owner: dict[int, int] = {}  # number of a task that is not given out yet -> its worker
+        self._ready: dict[int, Any] = {}  # number -> batch that came before its turn
+        self._active = [True] * self._workers
+        self._load = [0] * self._workers  # tasks that a worker has not answered
+        self._round = cycle(range(self._workers))
+        for _ in range(self._loader.prefetch_factor * self._workers):
+            self._send()
+
+    def restart(self) -> None:
+        """Begin another pass with the same workers."""
+        self._indices = iter(self._loader._index_sampler)
+        self._seen = 0
+        for tasks in self._queues:
+            tasks.put(Resume())
+        waiting = self._workers
+        while waiting:
+            waiting -= isinstance(self._receive()[0], Resume)  # what a pass that was left early asked for is dropped
+        self._begin()
+
+    def _send(self) -> None:
+        """Give the next index to the next worker that may have it."""
+        index = next(self._indices, self)
+        if index is self:
+            return
+        for _ in range(self._workers):
+            worker = next(self._round)
+            share = self._loader.prefetch_factor * self._workers // max(sum(self._active), 1)
+            if self._active[worker] and (self._loader.in_order or self._load[worker] < share):
+                break
+        else:
+            return
+        self._queues[worker].put((self._sent, index))
+        self._owner[self._sent] = worker
+        self._load[worker] += 1
+        self._sent += 1
+
+    def _next(self) -> Any:
+        while True:
+            # a worker whose dataset has ended answers nothing any more
+            while self._due < self._sent and self._due not in self._ready:
+                owner = self._owner.get(self._due)
+                if owner is not None and self._active[owner]:
+                    break
+                self._owner.pop(self._due, None)
+                self._due += 1
+            if self._due >= self._sent:
+                if not self._loader.persistent_workers:
+                    self._stop()
+                raise StopIteration
+            if self._due in self._ready:
+                number, batch = self._due, self._ready.pop(self._due)
+            else:
+                number, batch = self._receive()
+                self._load[self._owner[number]] -= 1
+                if isinstance(batch, Exhausted):
+                    self._active[batch.worker] = False
+                    self._send()
+                    continue
+                if number != self._due and self._loader.in_order:
+                    self._ready[number] = batch
+                    continue
+            del self._owner[number]
+            self._due += number == self._due
+            self._send()
+            if isinstance(batch, Failure):
+                batch.reraise()
+            return batch
+
+    def _receive(self) -> tuple[Any, Any]:
+        """The next answer of any worker. RuntimeError if one has died, or after the loader's `timeout`."""
+        limit = self._loader.timeout
+        while True:
+            try:
+                return ForkingPickler.loads(self._results.get(timeout=limit or LOOK_UP_SECONDS))
+            except queue.Empty:
+                dead = [p for p, active in zip(self._processes, self._active, strict=True)
+                        if active and not p.is_alive()]  # fmt: skip
+                if dead:
+                    names = ", ".join(str(process.pid) for process in dead)
+                    raise RuntimeError(f"DataLoader worker (pid(s) {names}) exited unexpectedly") from None
+                if limit:
+                    raise RuntimeError(f"DataLoader timed out after {limit} seconds") from None
+
+
+def _stop(owner: int, processes: list[Any], queues: list[Any], results: Any, stopping: Any) -> None:
+    """End the workers: politely, then by force. Only their parent may; a fork of it may hold them too."""
+    if os.getpid() != owner:
+        return
+    stopping.set()
+    for tasks in queues:
+        tasks.put(None)
+    for process in processes:
+        process.join(timeout=JOIN_SECONDS)
+        if process.is_alive():
+            process.terminate()
+            process.join()
+    for each in (*queues, results):
+        each.close()

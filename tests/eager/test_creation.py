@@ -1,0 +1,100 @@
+"""Factories take PyTorch's keywords, and `tensor` infers PyTorch's dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager
+from tests.oracle import torch_or_skip
+
+CALLS: dict[str, tuple[Any, ...]] = {
+    "zeros": (2, 3), "ones": ((2, 3),), "empty": (0, 2), "full": ((2,), 3), "eye": (2, 3), "arange": (1, 7, 2),
+    "linspace": (0, 6, 4), "logspace": (0, 2, 3),
+}  # fmt: skip
+DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool", "complex64")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", CALLS)
+def test_factories_in_every_dtype(name: str, dtype: str):
+    torch = torch_or_skip()
+    try:
+        expected = getattr(torch, name)(*CALLS[name], dtype=getattr(torch, dtype))
+    except (RuntimeError, NotImplementedError):
+        return
+    found = getattr(eager, name)(*CALLS[name], dtype=getattr(eager, dtype))
+    assert found.dtype.name == dtype and found.shape == tuple(expected.shape)
+    np.testing.assert_allclose(found.tolist(), expected.tolist(), rtol=0 if name != "logspace" else 1e-6)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_keywords(name: str):
+    make = getattr(eager, name)
+    wanted = {"dtype": eager.float32, "device": "cpu", "layout": eager.strided, "pin_memory": False}
+    assert make(*CALLS[name], **wanted, requires_grad=True).requires_grad
+    out = eager.empty(0)
+    assert make(*CALLS[name], out=out) is out
+    assert repr(out) == repr(make(*CALLS[name], dtype=eager.float32))
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point"):
+        make(*CALLS[name], dtype=eager.int64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="pin_memory=True requires"):
+        make(*CALLS[name], pin_memory=True)
+    with pytest.raises(TypeError, match=rf"{name}\(\): argument 'layout' must be torch.layout, not str"):
+        make(*CALLS[name], layout="dense")
+
+
+DATA: list[Any] = [
+    0, 1.5, True, 1j, [], [[]], [[], []], [1, 2.0], [True, 1], [True, 1.0, 1j], [1, 2j], ((1, 2), (3, 4)), range(3),
+    np.float64(2), np.int16(2), [np.int8(1), np.float32(2)], [np.float16(1), 2], [1, np.float64(2)], np.arange(4)[::2],
+    np.ones((2, 0)), [np.ones(2), np.zeros(2)], [[1, 2], np.array([3, 4])], np.array(3), [2**40, 1], [-(2**63)],
+    np.ones(2, np.uint16), [float("nan"), float("inf")], [[True], [False]], (1.0,), [np.bool_(True), False],
+]  # fmt: skip
+WRONG: list[Any] = [
+    "a", ["a"], [["a", "b"]], None, [None], [1, None], {}, object(), [[1], [1, 2]], [[1, 2], 3], [1, [2]], [[[1]], [2]],
+    2**70, [2**64], [2**63], {1, 2}, [1, "a"], [[1, 2], "ab"], np.array(["a"]), [object()],
+]  # fmt: skip
+
+
+@np.errstate(all="ignore")
+def outcome(lib: Any, data: Any, **options: Any) -> str:
+    try:
+        t = lib.tensor(data, **options)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return f"{t!r} {t.dtype}"
+
+
+@pytest.mark.parametrize("data", [*DATA, *WRONG], ids=repr)
+@pytest.mark.filterwarnings("ignore")
+def test_data_becomes_pytorchs_tensor(data: Any):
+    assert outcome(eager, data) == outcome(torch_or_skip(), data)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64", "bfloat16"])
+@pytest.mark.parametrize("data", [[1, 2], [1.7, -2.7], [True], [-1], [300], [1e10], [], 5, [1 + 2j]], ids=repr)
+def test_data_in_a_dtype(data: Any, dtype: str):
+    torch = torch_or_skip()
+    assert outcome(eager, data, dtype=getattr(eager, dtype)) == outcome(torch, data, dtype=getattr(torch, dtype))
+
+
+@pytest.mark.parametrize("offset", [-2, -1, 0, 1, 3])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (0, 3), (1, 1)])
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+def test_indices_of_triangles(name: str, shape: tuple[int, int], offset: int):
+    torch = torch_or_skip()
+    assert repr(getattr(eager, name)(*shape, offset)) == repr(getattr(torch, name)(*shape, offset))
+
+
+@pytest.mark.parametrize("base", [(2, 3, 4), (4, 1, 3), (2, 2)])
+def test_like_keeps_the_order_of_dims(base: tuple[int, ...]):
+    torch = torch_or_skip()
+    orders = [tuple(range(len(base))), tuple(reversed(range(len(base)))), (1, 0, *range(2, len(base)))]
+    for order in orders:
+        ours, theirs = (lib.zeros(base).permute(order) for lib in (eager, torch))
+        for make in (lambda lib, t: lib.empty_like(t), lambda lib, t: t.clone()):
+            found, expected = make(eager, ours), make(torch, theirs)
+            for n, own, their in zip(found.shape, found.stride(), expected.stride(), strict=True):
+                assert n == 1 or own == their
