@@ -64,20 +64,19 @@ def tinygrad() -> tuple[Step, Step]:
     a, b = _arrays()
 
     def chain():
-        x, w = Tensor(a, requires_grad=True), Tensor(b, requires_grad=True)
+        x, w = Tensor(a), Tensor(b)
         h = x
         for _ in range(STEPS):
             h = (h * w + x).tanh() - w
-        h.sum().backward()
-        x.grad.numpy()
+        for gradient in h.sum().gradient(x, w):
+            gradient.numpy()
 
     def scalars():
-        x = Tensor(a, requires_grad=True)
+        x = Tensor(a)
         h = x
         for _ in range(STEPS):
             h = (h * 1.5 + 0.5).tanh() - 0.25
-        h.sum().backward()
-        x.grad.numpy()
+        h.sum().gradient(x)[0].numpy()
 
     return chain, scalars
 

@@ -78,6 +78,7 @@ _LATER = {
     ),
     **dict.fromkeys(("load", "save"), "eager.serialization"),
     "__version__": "eager.version",
+    "vmap": "eager.func.mapping",
     **dict.fromkeys(
         (
             "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
@@ -95,7 +96,7 @@ _LATER = {
     ),
 }  # fmt: skip
 _SUBMODULES = frozenset((
-    "_tensor_str", "accelerator", "backends", "cuda", "fft", "linalg", "nn", "optim", "random", "signal", "special",
+    "_tensor_str", "accelerator", "backends", "cuda", "fft", "func", "linalg", "nn", "optim", "random", "signal", "special",
     "utils", "version",
 ))  # fmt: skip
 

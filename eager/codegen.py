@@ -275,8 +275,11 @@ class Module:
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         exec(compile(source, filename, "exec"), self.scope)
         for variant, (function, saved) in backwards.items():
-            tape.decoders[self.scope[function]] = _decoder(op, saved, variant)
-            tape.names[self.scope[function]] = op.node_name
+            backward = self.scope[function]
+            tape.decoders[backward] = _decoder(op, saved, variant)
+            tape.names[backward] = op.overloads.get(variant, op.node_name)
+            if variant in SCALAR_OPERAND and variant not in op.overloads:
+                tape.edges[backward] = [op.args.index(a) for a in _live(op, variant)], len(op.args)
         forward = self.scope[op.name]
         forward.__doc__ = op.doc or f"The op `{op.name}`; see `graphc.ops`."
         return Generated(forward, source)
@@ -431,7 +434,8 @@ def _node(op: Op, backward: tuple[str, list[str]], position: dict[str, str], var
         value = _value(op, name)
         keep_always = len(users) == len(position) or name.endswith("_shape") or name in op.params or name == "r"
         values.append(value if keep_always else f"{value} if {_any(position, users)} else None")
-    packed = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+    only_shapes = bool(saved) and not any(name in op.args or name == "r" for name in saved)
+    packed = f"[{', '.join(values)}]" if only_shapes else f"({', '.join(values)}{',' if len(values) == 1 else ''})"
     return f"t._n = [-next(seq), None, {function}, {packed}, {', '.join(position.values())}]"
 
 

@@ -109,7 +109,7 @@ class Writer:
             return {MAPPINGS[kind]: self._items(value, place, name)}
         if isinstance(value, Generator):
             return {"generator": self._array(value.get_state()._array(), name)}
-        if kind is np.ndarray:
+        if isinstance(value, np.ndarray):
             if value.dtype.name not in ALL_NAMES:
                 kind_text = f"ndarray of {value.dtype}"
                 raise TypeError(CANNOT_SAVE.format(kind=kind_text, place=place, remedy=""))

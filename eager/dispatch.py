@@ -73,6 +73,8 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     result = Tensor._wrap(run_kernel(op, arrays, params))
     if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
         record(op, tensors, params, result)
+        if result._n is not None and len(operands) == 2 and op.pointwise:
+            _name_overload(op, operands, result)
     if op.view and op.vjp and shares_memory(result._d, arrays[0]):
         note_view(result, tensors[0])
     return result
@@ -132,12 +134,22 @@ def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result:
     packing = saved_hooks()
     if packing:
         values = {name: _packed(value, op, name, tensors, packing[-1]) for name, value in values.items()}
-    node = [-next(sequence), None, _backward_of(op), (params, values, shapes), *(t._n for _, t in live)]
+    saved = (params, values, shapes)
+    packed = saved if any(True for _ in tape.arrays_in(values.values())) or packing else list(saved)
+    node = [-next(sequence), None, _backward_of(op), packed, *(t._n for _, t in live)]
     if anomaly.enabled:
         from eager.engine import traced
 
         node = traced(node)
     result._n = node
+
+
+def _name_overload(op: Op, operands: Sequence[Any], result: Tensor) -> None:
+    """The node of `result` gets the name it has where one of the two operands is a Python scalar."""
+    if op.overloads:
+        scalar = "sf" if not isinstance(operands[0], Tensor) else "fs" if not isinstance(operands[1], Tensor) else ""
+        if scalar in op.overloads:
+            tape.rename(result._n, op.overloads[scalar])
 
 
 class Packed:

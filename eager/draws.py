@@ -1,4 +1,4 @@
-"""Further distributions, as PyTorch draws them on the CPU: one number after the other, from uniform numbers in float64."""
+"""Further distributions, as PyTorch draws them on the CPU: one by one, from uniform numbers in float64."""
 
 from __future__ import annotations
 

@@ -138,7 +138,9 @@ class Size(tuple):
         return size_of(picked) if isinstance(index, slice) else picked
 
     def __add__(self, other: Any) -> Size:
-        return Size((*self, *other)) if isinstance(other, tuple) else NotImplemented
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size((*self, *other))
 
     def __radd__(self, other: Any) -> Size:
         return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented

@@ -25,8 +25,8 @@ from graphc.ops.rules import torch_name
 def free(outputs: Sequence[Tensor]) -> None:
     """Free what the nodes behind `outputs` saved, as a walk that does not keep the graph does."""
     for node in reachable(t._n for t in outputs):
-        if not tape.is_leaf(node) and node[tape.SAVED]:
-            node[tape.SAVED] = None
+        if not tape.is_leaf(node):
+            tape.free(node)
 
 
 def reachable(roots: Iterable[tape.Node | None]) -> list[tape.Node]:
@@ -60,7 +60,9 @@ def gradients(
     for node in reversed(nodes):
         if any(id(p) in wanted or id(p) in through for p in tape.parents_of(node)):
             through.add(id(node))
-    walk = _walk_tensors if create_graph or state.anomaly.enabled else _walk_arrays
+    # under an interpreter (vmap) the cotangents are no arrays
+    on_tensors = create_graph or state.anomaly.enabled or state.current_interpreter() is not None
+    walk = _walk_tensors if on_tensors else _walk_arrays
     with tape.lock, set_grad_enabled(create_graph):
         found = walk(nodes, outputs, cotangents, wanted, through, keep)
     return [found.get(id(node)) for node in targets]
@@ -87,8 +89,8 @@ def _walk_arrays(
                 continue
             _check_saved(node)
             (node[tape.BACKWARD] if hooked is None else hooked.outgoing)(node, g, heap)
-            if node[tape.SAVED] and not keep:
-                node[tape.SAVED] = None
+            if not keep:
+                tape.free(node)
     finally:
         for node in heap:
             node[tape.SLOT] = None
@@ -132,13 +134,13 @@ def _walk_tensors(
             if hooked is not None and hooked.after:
                 parents = [parent for parent, _ in given]
                 given = zip(parents, hooked.leaving([d for _, d in given], g), strict=True)
-            for parent, d in given:
+            for place, (parent, d) in enumerate(given):
                 if state.anomaly.enabled and state.anomaly.check_nan:
-                    check_nan(node, parent, d)
+                    check_nan(node, place, d)
                 if d is not None:
                     give(parent, d)
-        if node[tape.SAVED] and not keep:
-            node[tape.SAVED] = None
+        if not keep:
+            tape.free(node)
     return {key: g for key, g in grads.items() if key in wanted}
 
 
@@ -245,9 +247,9 @@ class explained:
             warnings.warn(text, UserWarning, stacklevel=2)
 
 
-def check_nan(node: tape.Node, parent: tape.Node, d: Any) -> None:
-    """Raise RuntimeError if what `node` gives `parent` has a nan."""
+def check_nan(node: tape.Node, place: int, d: Any) -> None:
+    """Raise RuntimeError if what `node` gives its parent number `place`, of those it has, has a nan."""
     array = (d.g if isinstance(d, Part) else d)._array() if d is not None else None
     if array is not None and array.dtype.kind in "fc" and np.isnan(array).any():
-        number = next(k for k, p in enumerate(node[tape.PARENTS :]) if p is parent)
+        number = [k for k, p in enumerate(node[tape.PARENTS :]) if p is not None][place]
         raise RuntimeError(f"Function '{tape.name_of(node)}' returned nan values in its {number}th output.")

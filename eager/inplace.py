@@ -58,12 +58,13 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
     if about.__class__ is tuple:
         base = about[0]
         record(_SCATTER, (base, value), geometry(base._array(), target._array()), base)
-        tape.rename(base._n, "CopySlices")
+        tape.rename(base._n, "torch::autograd::CopySlices")
     else:
         base = target
         base._n = _overwritten(base._n, name) if value._n is None else value._n
-        if about is None:
-            return
+    state.note_writer(base._array(), tape.name_of(base._n).rpartition("::")[2])
+    if base is target and about is None:
+        return
     for view in base._v.live():
         if view._v[1] != NO_GRAD:
             record(_STRIDED, (base,), geometry(base._array(), view._array()), view)

@@ -217,6 +217,12 @@ def dlpack_device(self: Tensor) -> tuple[DLDeviceType, int]:
     return DLDeviceType.kDLCPU, 0
 
 
+NO_CAPSULE = (
+    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
+    "already constructed a tensor from it once."
+)
+
+
 class _Capsule:
     """A bare capsule, as an object that NumPy can read."""
 
@@ -240,9 +246,15 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         found = ext_tensor._array()
     elif isinstance(ext_tensor, np.ndarray):
         found = ext_tensor
+    elif hasattr(ext_tensor, "__dlpack__"):
+        found = np.from_dlpack(ext_tensor)
+    elif type(ext_tensor).__name__ == "PyCapsule":
+        found = np.from_dlpack(_Capsule(ext_tensor))
     else:
-        found = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
-    return from_numpy(found.copy() if copy else found.view())
+        raise RuntimeError(NO_CAPSULE)
+    if found.flags.writeable or copy:
+        return from_numpy(found.copy() if copy else found.view())
+    return Tensor._wrap(found.view())  # a capsule of the old form does not say whether it may be written
 
 
 __array_ufunc__, __array_function__ = array_ufunc, array_function

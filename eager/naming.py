@@ -54,20 +54,28 @@ def whole(name: str) -> Callable[[Fn], Fn]:
     return decorate
 
 
+def is_whole(node: tape.Node) -> bool:
+    """Whether `node` stands for several ops."""
+    return node.__class__ is Composite
+
+
 def outer_parents(node: tape.Node) -> list[tape.Node | None]:
     """The parents of `node` as it shows itself: of a composite, those from before it."""
     if node.__class__ is not Composite:
         return node[tape.PARENTS :]
     found: list[tape.Node | None] = []
     seen: set[int] = set()
-
-    def visit(inner: tape.Node) -> None:
-        for parent in inner[tape.PARENTS :]:
-            if parent is None or tape.is_leaf(parent) or -parent[0] < node.since:
-                found.append(parent)
-            elif id(parent) not in seen:
-                seen.add(id(parent))
-                visit(parent)
-
-    visit(node)
+    inside = [iter(node[tape.PARENTS :])]  # the way down; not by recursion: a function may be thousands of ops deep
+    while inside:
+        parent = next(inside[-1], _END)
+        if parent is _END:
+            inside.pop()
+        elif parent is None or tape.is_leaf(parent) or -parent[0] < node.since:
+            found.append(parent)
+        elif id(parent) not in seen:
+            seen.add(id(parent))
+            inside.append(iter(parent[tape.PARENTS :]))
     return found
+
+
+_END: Any = object()

@@ -9,7 +9,7 @@ from typing import Any
 
 from eager import hooks, tape
 from eager.engine import with_node
-from eager.naming import outer_parents
+from eager.naming import is_whole, outer_parents
 
 
 class Node:
@@ -29,7 +29,8 @@ class Node:
         """The nodes that receive this node's gradients, each with the number of the output it made."""
         if tape.is_leaf(self._node):
             return ()
-        return tuple(edge_of(p) for p in outer_parents(self._node))
+        parents = outer_parents(self._node)
+        return tuple(edge_of(p) for p in (parents if is_whole(self._node) else tape.placed(self._node, parents)))
 
     @property
     def variable(self) -> Any:

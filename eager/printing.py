@@ -76,6 +76,8 @@ def tensor_text(t: Tensor) -> str:
     """What `repr(t)` shows. A traced tensor shows its type alone."""
     prefix = "tensor("
     data = t._d
+    if hasattr(data, "text"):
+        return data.text()
     if not isinstance(data, (np.ndarray, Deferred)):
         kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
         return f"{prefix}<{kind} traced>)"

@@ -6,6 +6,7 @@ draws anew at each call, in program order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -218,6 +219,11 @@ def randperm(
     n = _integer("randperm", "n", 1, n)
     shape, kind, source = _shape("randperm", (n,)), dtypes.to_numpy(dtype), _source(generator)
     check_device(device)
+
+    def permuted(shape: tuple[int, ...]) -> np.ndarray:
+        rows = [source.permutation(n, kind) for _ in range(math.prod(shape[:-1]))]
+        return np.asarray(rows, kind).reshape(shape)
+
     return _made(_sample(permuted, shape, kind), out, requires_grad)
 
 

@@ -19,7 +19,7 @@ SET_THREADS = (
 MODES = {"default": 0, "warn": 1, "error": 2}
 PRECISIONS = ("highest", "high", "medium")
 BAD_PRECISION = (
-    "{precision} is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect."
+    "{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect."
 )
 
 _threads: int | None = None

@@ -25,8 +25,8 @@ KEY = "graphc"  # in the metadata
 VERSION = 1
 NOT_A_FILE = "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
 NOT_SEEKABLE = (
-    "'{kind}' object has no attribute 'seek'. You can only torch.load from a file that is seekable. Please pre-load the "
-    "data into a buffer like io.BytesIO and try to load from it instead."
+    "'{kind}' object has no attribute 'seek'. You can only torch.load from a file that is seekable. Please pre-load "
+    "the data into a buffer like io.BytesIO and try to load from it instead."
 )
 NO_CUDA = (
     "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
@@ -105,8 +105,8 @@ def load(
     """Read what `save` wrote, or the tensors of any safetensors file, from a path or a file object. As `torch.load`.
 
     No code is run, whatever `weights_only` says. map_location: "cpu" or a device, a dict, or a function of tensor and
-    "cpu" that gives a tensor or None. With `mmap`, a path's tensors are read when they are used. Raises RuntimeError for
-    damaged files, EOFError for an empty one.
+    "cpu" that gives a tensor or None. With `mmap`, a path's tensors are read when they are used. Raises RuntimeError
+    for damaged files, EOFError for an empty one.
     """
     library = _library("safetensors", "load")
     move = _mover(map_location)

@@ -168,7 +168,7 @@ saved_hooks = SAVED_HOOKS.get
 
 latest_mutation = 0
 _RECENT = 8
-_writes: dict[int, tuple[Any, list[Any]]] = {}  # id(storage) -> (weak reference, [count, recent numbers])
+_writes: dict[int, tuple[Any, list[Any]]] = {}  # id(storage) -> (weak reference, [count, recent numbers, writer])
 
 
 def storage_of(array: np.ndarray) -> Any:
@@ -199,11 +199,22 @@ def note_write(array: np.ndarray) -> None:
     key = id(owner)
     entry = _writes.get(key)
     if entry is None:
-        entry = (weakref.ref(owner, lambda _: _writes.pop(key, None)), [0, deque(maxlen=_RECENT)])
+        entry = (weakref.ref(owner, lambda _: _writes.pop(key, None)), [0, deque(maxlen=_RECENT), None])
         _writes[key] = entry
     latest_mutation = next(sequence)
     entry[1][0] += 1
     entry[1][1].append(latest_mutation)
+
+
+def note_writer(array: np.ndarray, name: str) -> None:
+    """Remember that the last write to the memory of `array`, just noted, has been recorded as a node called `name`."""
+    _writes[id(storage_of(array))][1][2] = name, array.shape
+
+
+def writer_of(array: np.ndarray) -> tuple[str, tuple[int, ...]] | None:
+    """Of the last recorded write to the memory of `array`, the name of the node and the shape of the base; or None."""
+    entry = _writes.get(id(storage_of(array)))
+    return entry[1][2] if entry else None
 
 
 def version_of(array: np.ndarray) -> int:

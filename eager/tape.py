@@ -8,7 +8,8 @@ number    from `state.sequence`; negated, so that the heap pops the latest node 
           number instead and come last.
 slot      the gradient that has arrived so far, or None
 backward  `backward(node, g, heap)` gives each parent its share through `give`
-saved     a tuple of what the gradient rule needs; None once it has been freed
+saved     a tuple of what the gradient rule needs; None once it has been freed. A list where that is only shapes and
+          parameters: nothing to free, so backward() can come a second time
 parents   the nodes of the differentiable operands; None for one that needs no gradient
 
 A leaf is [number, slot, accumulate, (), weakref(tensor)]: no cycle, and nothing to do when the tensor is gone.
@@ -43,6 +44,10 @@ MODIFIED = (
     "[torch.{dtype}Tensor {shape}]{origin} is at version {now}; expected version {then} instead. "
     "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
     "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+MODIFIED_IN_ANOMALY = (
+    MODIFIED.partition("Hint:")[0] + "Hint: the backtrace further above shows the operation that failed to compute its "
+    "gradient. The variable in question was changed in there or anywhere later. Good luck!"
 )
 
 Node = list
@@ -103,7 +108,7 @@ def run(heap: list[Node], keep: bool) -> None:
                 elif saved is None:
                     raise RuntimeError(FREED)
                 node[BACKWARD](node, g, heap)
-                if saved and not keep:
+                if saved and not keep and saved.__class__ is tuple:
                     node[SAVED] = None
         except BaseException:
             for node in heap:
@@ -111,13 +116,20 @@ def run(heap: list[Node], keep: bool) -> None:
             raise
 
 
+def free(node: Node) -> None:
+    """Drop the values that `node` saved."""
+    if node[SAVED].__class__ is tuple and node[SAVED]:
+        node[SAVED] = None
+
+
 def check_unmodified(node: Node) -> None:
     """Raise RuntimeError if a value that `node` saved has been written in place since."""
     for value in arrays_in(node[SAVED]):
         if late := state.writes_since(value, -node[0]):
             now = state.version_of(value)
+            text = MODIFIED_IN_ANOMALY if state.anomaly.enabled else MODIFIED
             raise RuntimeError(
-                MODIFIED.format(
+                text.format(
                     dtype=torch_name(value.dtype), shape=list(value.shape), origin=_origin(node, value), now=now,
                     then=now - late,
                 )
@@ -126,17 +138,19 @@ def check_unmodified(node: Node) -> None:
 
 def _origin(node: Node, value: np.ndarray) -> str:
     """Where a saved value came from, in the words of PyTorch's message; nothing for a leaf."""
+    name = ""
     decode = decoders.get(function_of(node))
-    if decode is None:
-        return ""
-    op, _, values, parents = decode(node)
-    source = node if values.get("r") is value else None
+    op, _, values, parents = decode(node) if decode is not None else (None, None, {}, [])
     for index, parent, _ in parents:
-        if values.get(op.arg_of(index)) is value:
-            source = parent
-    if source is None or is_leaf(source):
-        return ""
-    return f", which is output 0 of {name_of(source).partition('Backward')[0]},"
+        if values.get(op.arg_of(index)) is value and not is_leaf(parent):
+            name = name_of(parent)
+    writer = state.writer_of(value)
+    if values.get("r") is value:
+        name = name_of(node)
+    elif writer is not None:
+        # who wrote it is its history by now; a view of what has been written reads it anew
+        name = writer[0] if writer[1] == value.shape else "AsStrided"
+    return f", which is output 0 of {name.partition('Backward')[0]}," if name else ""
 
 
 def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:
@@ -148,6 +162,8 @@ def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:
             yield from arrays_in(value.values())
         elif isinstance(value, (list, tuple)):
             yield from arrays_in(value)
+        elif isinstance(getattr(value, "_d", None), np.ndarray):  # a Tensor, which a user's Function saved
+            yield value._d
 
 
 # --- what a node is about, for everything that is not the fast loop
@@ -160,6 +176,9 @@ tensor_rules: dict[Any, Callable[[Node, Any], list[tuple[Node, Any]]]] = {}
 # backward function of the node of one of several outputs -> the number of that output
 parts: dict[Any, int] = {}
 names: dict[Any, str] = {accumulate: "torch::autograd::AccumulateGrad"}
+# backward function -> the place of each parent among the edges that PyTorch shows, and how many there are; not given
+# where that is all parents, in order
+edges: dict[Any, tuple[list[int], int]] = {}
 
 
 def function_of(node: Node) -> Any:
@@ -190,7 +209,7 @@ def rename(node: Node, name: str) -> Node:
         renamed = types.FunctionType(
             backward.__code__, backward.__globals__, backward.__name__, backward.__defaults__, backward.__closure__
         )
-        for table in (decoders, tensor_rules):
+        for table in (decoders, tensor_rules, edges):
             if backward in table:
                 table[renamed] = table[backward]
         names[renamed] = name
@@ -200,6 +219,17 @@ def rename(node: Node, name: str) -> Node:
 
 
 _renamed: dict[tuple[Any, str], Any] = {}
+
+
+def placed(node: Node, values: list[Any]) -> list[Any]:
+    """`values`, one for each parent of `node`, at the places of PyTorch's edges; None for an operand without one."""
+    places = edges.get(function_of(node))
+    if places is None:
+        return values
+    result: list[Any] = [None] * places[1]
+    for place, value in zip(places[0], values, strict=True):
+        result[place] = value
+    return result
 
 
 def parents_of(node: Node) -> list[Node]:

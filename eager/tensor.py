@@ -45,6 +45,14 @@ REPEATED = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
     "Please clone() the tensor before performing the operation."
 )
+FLOAT_ONLY = "only Tensors of floating point dtype can require gradients"
+INEXACT_ONLY = "only Tensors of floating point and complex dtype can require gradients"
+IN_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a "
+    "function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
+)
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 
 
@@ -135,6 +143,13 @@ class Tensor:
     def dtype(self) -> dtypes.dtype:
         return dtypes.BY_NUMPY[self._dtype()]
 
+    def _values(self, purpose: str) -> np.ndarray:
+        """`_array`, for a result whose shape depends on the values. `purpose` is told to the stand-in that has none."""
+        data = self._d
+        if data.__class__ is not np.ndarray and hasattr(data, "refuse"):
+            data.refuse(purpose)
+        return self._array()
+
     def _dtype(self) -> np.dtype:
         data = self._d
         return data.dtype if data.dtype is not None else data.numpy_dtype
@@ -162,15 +177,17 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
-        self.requires_grad_(flag, _message="only Tensors of floating point and complex dtype can require gradients")
+        self.requires_grad_(flag, _message=INEXACT_ONLY)
 
     def requires_grad_(
         self,
         requires_grad: bool = True,
         *,
-        _message: str = "only Tensors of floating point dtype can require gradients",
+        _message: str = FLOAT_ONLY,
     ) -> Tensor:
         """Change whether operations on this leaf are recorded. RuntimeError for a non-leaf or an integer tensor."""
+        if requires_grad and _message is FLOAT_ONLY and state.active_transforms():
+            raise RuntimeError(IN_TRANSFORM)
         if not self.is_leaf:
             if requires_grad:
                 return self
@@ -325,15 +342,20 @@ class Tensor:
 
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
-        array = self._array()
+        array = self._values("item")
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
         return array.item()
 
     def _number(self, kind: type) -> Any:
-        array = self._array()
+        array = self._values("item")
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        if array.dtype.kind == "c" and kind is not complex:
+            if array.imag.any():
+                what = {float: "double", int: "int64_t"}[kind]
+                raise RuntimeError(f"value cannot be converted to type {what} without overflow")
+            array = array.real
         return kind(array.item())
 
     def __float__(self) -> float:
@@ -346,7 +368,7 @@ class Tensor:
         return self._number(complex)
 
     def __index__(self) -> int:
-        if self._dtype().kind not in "iub" or self._d.shape:
+        if self._dtype().kind not in "iub" or self._array().size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return self._number(int)
 
@@ -398,7 +420,7 @@ class Parameter(Tensor):
         p = _new(cls)
         p._d = np.empty(0, np.float32) if data is None else data.detach()._array()
         p._n = None
-        p.requires_grad_(requires_grad)
+        p.requires_grad_(requires_grad, _message=INEXACT_ONLY)
         return p
 
     def __init__(self, data: Any = None, requires_grad: bool = True):

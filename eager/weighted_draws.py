@@ -1,6 +1,8 @@
-"""How `eager.random.multinomial` draws: PyTorch's two algorithms on the CPU, on arrays; and the same in ops, for a trace."""
+"""How `eager.random.multinomial` draws: PyTorch's two algorithms on the CPU, on arrays; and in ops, for a trace."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -76,8 +78,8 @@ def _searched_in_ops(p: Tensor, count: int, source: Generator) -> Tensor:
     from eager.random import _sample
 
     shape = (*p.shape[:-1], count)
-    uniform = _sample(lambda: source.uniform(shape, FLOAT64), shape, FLOAT64)
-    reached = cumsum(p.detach(), -1)
+    uniform: Any = _sample(lambda shape: source.uniform(shape, FLOAT64), shape, FLOAT64)
+    reached: Any = cumsum(p.detach(), -1)
     reached = E.div(reached, reached[..., -1:])
     return total(E.lt(reached[..., None, :-1], uniform[..., None]), -1)
 
@@ -86,8 +88,9 @@ def _raced_in_ops(p: Tensor, count: int, source: Generator) -> Tensor:
     from eager.random import _sample
 
     shape, kind = p._d.shape, p._dtype()
-    speed = E.div(p.detach(), _sample(lambda: source.exponential(shape, kind, 1.0), shape, kind))
-    winners, places = [], arange(shape[-1])
+    speed = E.div(p.detach(), _sample(lambda shape: source.exponential(shape, kind, 1.0), shape, kind))
+    winners: list[Any] = []
+    places = arange(shape[-1])
     for _ in range(count):
         winners.append(argmax(speed, -1))
         speed = E.where(E.eq(places, winners[-1][..., None]), -1.0, speed)

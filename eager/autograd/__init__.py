@@ -37,6 +37,10 @@ def Variable(data: Any, requires_grad: bool = False) -> Tensor:
     """`data` without history, requiring grad if asked: what tensors do by themselves since PyTorch 0.4."""
     return data.detach().requires_grad_(requires_grad)
 
+IN_TRANSFORM = (
+    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+    "instead or call backward() outside of functorch transforms."
+)
 NO_GRAD_FN = "element {index} of tensors does not require grad and does not have a grad_fn"
 CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
@@ -132,6 +136,8 @@ def backward(
     As `torch.autograd.backward`. Raises RuntimeError for a tensor that requires no grad, a non-scalar without a
     gradient, gradients of the wrong shape, and a graph whose saved values have been freed.
     """
+    if state.active_transforms():
+        raise RuntimeError(IN_TRANSFORM)
     outputs = as_tuple(tensors)
     cotangents = seeds(outputs, grad_tensors if grad_tensors is not None else grad_variables)
     if inputs is not None:

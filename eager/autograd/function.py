@@ -135,9 +135,26 @@ class Function(metaclass=_FunctionMeta):
 
     vjp = backward
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """(outputs, their batch dims) of arguments with a batch dim at `in_dims`, or none at None."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method or set "
+            "generate_vmap_rule=True."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` on `args`, and record the operation."""
+        if state.active_transforms():
+            from eager.func.custom import apply
+
+            return apply(cls, args, kwargs)
+        return cls._applied(args, kwargs)
+
+    @classmethod
+    def _applied(cls, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any = None) -> Any:
+        """`apply`, with `forward` in place of the Function's own if given."""
         recording = grad_enabled()
         needs = tuple(recording and isinstance(a, Tensor) and a._n is not None for a in args)
         ctx = FunctionCtx(needs)
@@ -145,7 +162,7 @@ class Function(metaclass=_FunctionMeta):
             if cls.setup_context is Function.setup_context:
                 output = cls.forward(ctx, *args, **kwargs)
             else:
-                output = cls.forward(*args, **kwargs)
+                output = (forward or cls.forward)(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
         several = isinstance(output, (tuple, list))
         outputs = list(output) if several else [output]

@@ -2,5 +2,5 @@
 
 
 def get_cpu_capability() -> str:
-    """"DEFAULT": which instructions are used is NumPy's choice."""
+    """ "DEFAULT": which instructions are used is NumPy's choice."""
     return "DEFAULT"

@@ -66,6 +66,8 @@ def power(input: Any, exponent: Any) -> Tensor:
         base = kind(input._dtype())
         if exponent == 2 and base in "fc":
             return E.square(input)
+        if base in "fc":
+            return E.pow_scalar(input, exponent=exponent)
         if exponent.__class__ is int and exponent < 0 and base in "iub":
             raise RuntimeError(NEGATIVE_POWER)
     return E.pow(input, exponent)

@@ -42,7 +42,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
             dtype, device = x.dtype, x.device
         elif isinstance(x, bool):
             flags.append(x)
-        elif position < 2 and (x is None or isinstance(x, str) or hasattr(x, "index")):
+        elif position < 2 and (x is None or isinstance(x, (str, int)) or hasattr(x, "index")):
             device = x
         else:
             raise TypeError(NO_TARGET.format(", ".join(type(a).__name__ for a in args)))
@@ -142,7 +142,11 @@ def numel(input: Tensor) -> int:
 
 def promote_types(type1: Any, type2: Any) -> dtypes.dtype:
     """The smallest dtype that holds both. As `torch.promote_types`."""
-    return dtypes.BY_NUMPY[d.promote_types(dtypes.to_numpy(type1), dtypes.to_numpy(type2))]
+    for position, value in enumerate((type1, type2), 1):
+        if not isinstance(value, dtypes.dtype):
+            what = f"argument 'type{position}' (position {position})"
+            raise TypeError(f"promote_types(): {what} must be torch.dtype, not {dtypes.type_name(value)}")
+    return dtypes.BY_NUMPY[d.promote_types(type1.numpy, type2.numpy)]
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:

@@ -176,12 +176,18 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 # --- like another tensor
 
 
+def _beside(like: Tensor, made: Tensor) -> Tensor:
+    """`made`, for which `like` was the model: inside vmap it has a slice of its own for each of `like`."""
+    spread = getattr(like._d, "spread", None)
+    return made if spread is None else spread(made)
+
+
 def _like(name: str, make: Any, what: str) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
                  memory_format: Any = None) -> Tensor:  # fmt: skip
         array = _laid_like(input, name, make, dtype, memory_format)
-        return delivered(array, name, None, layout, device, requires_grad, pin_memory)
+        return _beside(input, delivered(array, name, None, layout, device, requires_grad, pin_memory))
 
     function.__name__ = name
     function.__doc__ = f"{what} in the shape and dtype of `input`. As `torch.{name}`."
@@ -206,14 +212,14 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     """`fill_value` in the shape and dtype of `input`. As `torch.full_like`."""
     array = _laid_like(input, "full_like", np.empty, dtype, memory_format)
     array[...] = _fitting(_number(fill_value, "full_like"), array.dtype)
-    return delivered(array, "full_like", None, layout, device, requires_grad, pin_memory)
+    return _beside(input, delivered(array, "full_like", None, layout, device, requires_grad, pin_memory))
 
 
 def _new(name: str, make: Any) -> Any:
     def method(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
         array = make(_shape(name, sizes, size), dtype_or(dtype, self._dtype(), name))
-        return delivered(array, name, None, layout, device, requires_grad, pin_memory)
+        return _beside(self, delivered(array, name, None, layout, device, requires_grad, pin_memory))
 
     method.__name__ = name
     method.__doc__ = f"As `torch.Tensor.{name}`: in the dtype of `self`."
@@ -229,8 +235,8 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` in shape `size`, in the dtype of `self`. As `torch.Tensor.new_full`."""
     value = _fitting(_number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full"))
-    return delivered(np.full(_shape("new_full", (size,)), value), "new_full", None, layout, device, requires_grad,
-                     pin_memory)  # fmt: skip
+    made = np.full(_shape("new_full", (size,)), value)
+    return _beside(self, delivered(made, "new_full", None, layout, device, requires_grad, pin_memory))
 
 
 # --- with strides
@@ -264,6 +270,8 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     """Memory that is not set to anything, dims in memory in the order `physical_layout`. As `torch.empty_permuted`."""
     shape, order = _shape("empty_permuted", (size,)), sizes_of((physical_layout,))
     if sorted(order) != list(_range(len(shape))):
+        if len(order) == len(shape) and all(0 <= i < len(shape) for i in order):
+            raise RuntimeError("Duplicate dim not allowed")
         raise RuntimeError(f"physical_layout must be a permutation of the dims of size, but got {list(order)}")
     wanted = dtype_or(dtype, default_float(), "empty_permuted")
     array = np.empty([shape[i] for i in order], wanted).transpose(np.argsort(order)) if order else np.empty((), wanted)

@@ -14,7 +14,7 @@ from eager import dtypes
 from eager.functional.arguments import cast_to
 from eager.functional.casts import placed
 from eager.language import E
-from eager.tensor import Tensor
+from eager.tensor import INEXACT_ONLY, Tensor
 from graphc.ops.dtypes import complex_of, default_float, is_inexact, of_scalar, promote_types
 from graphc.ops.rules import torch_name
 
@@ -50,7 +50,7 @@ def finished(array: np.ndarray, device: Any, requires_grad: bool, pin_memory: bo
     t = Tensor._wrap(array)
     if device is not None:
         placed(t, device)
-    return t.requires_grad_() if requires_grad else t
+    return t.requires_grad_(_message=INEXACT_ONLY) if requires_grad else t
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
@@ -218,7 +218,7 @@ def _check_level(data: Any, shape: list[int], depth: int) -> None:
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor that shares memory with `ndarray`. As `torch.from_numpy`. TypeError for anything else."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {dtypes.type_name(ndarray)})")
     dtypes.of_numpy(ndarray.dtype)
     if any(step < 0 for step in ndarray.strides):
         raise ValueError(NEGATIVE_STRIDE)
@@ -256,7 +256,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     result = placed(result, device)
     if requires_grad is False and result._n is not None:
         return E.stop_gradient(result)
-    return result.requires_grad_() if requires_grad and result._n is None else result
+    return result.requires_grad_(_message=INEXACT_ONLY) if requires_grad and result._n is None else result
 
 
 def _shared(obj: Any, dtype: Any) -> Tensor | None:

@@ -172,7 +172,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` is true. As `torch.masked_select`. The size depends on values: eager only."""
     check_mask(mask, "masked_select")
     shape = broadcast_shapes([tuple(shape_of(input, "masked_select")), tuple(mask._d.shape)])
-    places = np.flatnonzero(np.broadcast_to(mask._array(), shape))
+    places = np.flatnonzero(np.broadcast_to(mask._values("masked_select"), shape))
     if input._d.shape != shape:
         input = E.broadcast_to(input, shape=shape)
     return E.index(E.reshape(input, shape=(numel(shape),)), Tensor._wrap(places), spec=(0,))
@@ -191,7 +191,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of nonzero elements: rows of an int64 matrix, or one vector a dim. As `torch.nonzero`. Eager only."""
-    array = input._array()
+    array = input._values("aten::nonzero")
     if as_tuple:
         return tuple(Tensor._wrap(place) for place in np.atleast_1d(array).nonzero())
     return Tensor._wrap(np.ascontiguousarray(np.argwhere(array)))

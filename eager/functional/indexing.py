@@ -273,7 +273,7 @@ def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]
     for k, (n, m) in enumerate(zip(wanted, mask._d.shape, strict=True)):
         if n != m:
             raise IndexError(MASK_SHAPE.format(mask=list(mask._d.shape), at=k, shape=list(shape), axis=axis + k))
-    values = mask._array()
+    values = mask._values("mask")
     places = values.nonzero() if values.ndim else (np.zeros(int(values), np.int64),)
     return [Tensor._wrap(place) for place in places]
 

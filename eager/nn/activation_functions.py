@@ -126,7 +126,8 @@ def rrelu(
 ) -> Tensor:
     """Leaky relu whose slopes are drawn from [lower, upper) while `training`. As `torch.nn.functional.rrelu`."""
     if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
+        mean = (lower + upper) / 2
+        return _one_node("RreluWithNoiseBackward0", input, lambda: leaky_relu(input, mean), inplace)
     values = input._array()
     slopes = Tensor._wrap(draws.leaky_slopes(random.default_generator, values, lower, upper))
     return _one_node("RreluWithNoiseBackward0", input, lambda: E.mul(input, slopes), inplace)
@@ -157,7 +158,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating(input, "elu_cpu")
-    return _one_node("EluBackward0", input, lambda: _elu(input, alpha, 1, 1 / alpha), inplace)
+    return _one_node("CeluBackward0", input, lambda: _elu(input, alpha, 1, 1 / alpha), inplace)
 
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
@@ -247,14 +248,14 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """input / 6 + 1 / 2, limited to [0, 1]. As `torch.nn.functional.hardsigmoid`."""
     _floating(input, "hardsigmoid_cpu")
-    compute = lambda: E.div(_bounded(E.add(input, 3.0), 0.0, 6.0), 6.0)  # noqa: E731
+    compute = lambda: E.div(_bounded(E.add(input, 3.0), 0.0, 6.0), 6.0)
     return _one_node("HardsigmoidBackward0", input, compute, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * hardsigmoid(input). As `torch.nn.functional.hardswish`."""
     _floating(input, "hardswish_cpu")
-    compute = lambda: E.div(E.mul(input, _bounded(E.add(input, 3.0), 0.0, 6.0)), 6.0)  # noqa: E731
+    compute = lambda: E.div(E.mul(input, _bounded(E.add(input, 3.0), 0.0, 6.0)), 6.0)
     return _one_node("HardswishBackward0", input, compute, inplace)
 
 
@@ -300,7 +301,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A sample of the relaxed categorical distribution; `hard` gives one-hot vectors with the gradient of the soft ones.
+    """A sample of the relaxed categorical distribution; `hard` makes it one-hot, with the soft one's gradient.
 
     As `torch.nn.functional.gumbel_softmax` (Jang et al. 2016).
     """

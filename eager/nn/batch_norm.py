@@ -1,21 +1,21 @@
-"""Batch normalization as modules."""
+"""Normalization layers that keep running statistics."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from eager import state
 from eager.dtypes import int64
 from eager.language import E
 from eager.nn import functional as F
 from eager.nn import init
-from eager.nn.layers import new_parameter
 from eager.nn.module import Module
+from eager.nn.parameters import guard_training, new_parameter
 from eager.tensor import Tensor
 
 
-class _BatchNorm(Module):
-    """Zero mean and unit variance of each channel over the batch, then weight * x + bias.
+class _NormBase(Module):
+    """Zero mean and unit variance of channels, then weight * x + bias.
 
     In training the running statistics move by `momentum` towards the batch's; in evaluation they are used instead.
     """
@@ -25,14 +25,13 @@ class _BatchNorm(Module):
     def __init__(
         self,
         num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        track_running_stats: bool,
+        device: Any,
+        dtype: Any,
+        bias: bool,
     ):
         super().__init__()
         self.num_features = num_features
@@ -50,38 +49,66 @@ class _BatchNorm(Module):
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Set weight and running variance to ones, bias, running mean and count to zeros."""
-        for ones in (self.weight, self.running_var):
-            if ones is not None:
-                init.ones_(ones)
-        for zeros in (self.bias, self.running_mean, self.num_batches_tracked):
+    def reset_running_stats(self) -> None:
+        """Set the running variance to ones, the mean and the count to zeros."""
+        if self.running_var is not None:
+            init.ones_(self.running_var)
+        for zeros in (self.running_mean, self.num_batches_tracked):
             if zeros is not None:
                 init.zeros_(zeros)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) -> the same. Raises ValueError for a wrong number of dimensions."""
+    def reset_parameters(self) -> None:
+        """Set weight to ones, bias to zeros, and the running statistics anew."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
         ndim = len(input._d.shape)
         if ndim not in self.ndims:
             raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.ndims)} input (got {ndim}D input)")
-        interpreter = state.current_interpreter()
-        if interpreter is not None:
-            interpreter.guard(lambda: self.training, self.training)
-        momentum = self.momentum
-        if self.training and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked)
-        use_batch = self.training or self.running_mean is None
-        return F.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, use_batch, momentum or 0.0, self.eps
-        )
 
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
+
+
+class _BatchNorm(_NormBase):
+    """Statistics are over the batch and all places."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) -> the same. Raises ValueError for a wrong number of dimensions."""
+        self._check_input_dim(input)
+        training = guard_training(self)
+        momentum = self.momentum
+        if training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        use_batch = training or (self.running_mean is None and self.running_var is None)
+        moved = not training or self.track_running_stats
+        return F.batch_norm(
+            input, self.running_mean if moved else None, self.running_var if moved else None, self.weight, self.bias,
+            use_batch, momentum or 0.0, self.eps,
+        )  # fmt: skip
 
 
 class BatchNorm1d(_BatchNorm):
@@ -94,3 +121,69 @@ class BatchNorm2d(_BatchNorm):
     """Of (N, C, H, W)."""
 
     ndims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Of (N, C, D, H, W)."""
+
+    ndims = (5,)
+
+
+class _InstanceNorm(_NormBase):
+    """Statistics are over the places of one sample."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, C, *) or (C, *) -> the same. Raises ValueError for a wrong number of dimensions."""
+        self._check_input_dim(input)
+        shape = tuple(input._d.shape)
+        batched = len(shape) == self.ndims[-1]
+        channels = shape[1 if batched else 0]
+        if channels != self.num_features:
+            at = f"dim={1 if batched else 0}"
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at {at} to match num_features ({self.num_features}), but got: {channels}."
+                )
+            warnings.warn(
+                f"input's size at {at} does not match num_features. You can silence this warning by not passing in "
+                "num_features, which is not used because affine=False",
+                stacklevel=2,
+            )
+        x = input if batched else E.reshape(input, shape=(1, *shape))
+        use_input = guard_training(self) or not self.track_running_stats
+        result = F.instance_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, use_input, self.momentum or 0.0, self.eps
+        )
+        return result if batched else E.reshape(result, shape=shape)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Of (N, C, L) or (C, L)."""
+
+    ndims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Of (N, C, H, W) or (C, H, W)."""
+
+    ndims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Of (N, C, D, H, W) or (C, D, H, W)."""
+
+    ndims = (4, 5)

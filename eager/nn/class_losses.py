@@ -85,8 +85,13 @@ def _nll(logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduc
     since = next(sequence)
     result = _nll_of_classes(logs, target, weight, ignore, reduction, smoothing)
     if smoothing:
-        return result
-    return enclosed(result, "NllLossBackward0" if len(logs._d.shape) <= 2 else "NllLoss2DBackward0", since)
+        return enclosed(result, "AddBackward0", since)
+    ndim = len(logs._d.shape)
+    if ndim <= 2:
+        return enclosed(result, "NllLossBackward0", since)
+    # PyTorch makes an image of any other shape
+    viewed = ndim != 4 and reduction == "none"
+    return enclosed(result, "ViewBackward0" if viewed else "NllLoss2DBackward0", since)
 
 
 def _nll_of_classes(

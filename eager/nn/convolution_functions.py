@@ -9,7 +9,8 @@ import numpy as np
 
 from eager.functional.arguments import shape_of
 from eager.language import E
-from eager.naming import whole
+from eager.naming import enclosed, named, whole
+from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import SHORT_NAMES
 from graphc.ops.rules import TORCH_NAMES
@@ -17,7 +18,14 @@ from graphc.ops.rules import TORCH_NAMES
 Sizes = tuple[int, ...]
 
 __all__ = [
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_tbc", "fold",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_tbc",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "fold",
     "unfold",
 ]  # fmt: skip
 
@@ -84,10 +92,13 @@ def _named_padding(input: Tensor, weight: Tensor, padding: str, stride: Sizes, d
     return E.pad_zeros(input, low=low, high=high, interior=(0,) * len(low)), none
 
 
+def _unbatched(result: Tensor, batched: bool) -> Tensor:
+    return result if batched else named(E.reshape(result, shape=tuple(result._d.shape[1:])), "SqueezeBackward1")
+
+
 def _convolution(rank: int) -> Any:
     name = f"conv{rank}d"
 
-    @whole("ConvolutionBackward0")
     def function(
         input: Tensor,
         weight: Tensor,
@@ -104,6 +115,7 @@ def _convolution(rank: int) -> Any:
                 f"{list(shape)}"
             )
         _same_dtype(input, weight)
+        since = next(sequence)
         x = input if len(shape) == rank + 2 else E.reshape(input, shape=(1, *shape))
         if len(sizes) > 2:
             spread((1,) * rank if isinstance(stride, int) else stride, len(sizes) - 2, "stride")
@@ -115,7 +127,7 @@ def _convolution(rank: int) -> Any:
             window = _window(rank, stride=stride, padding=padding, dilation=dilation)
         result = getattr(E, name)(x, weight, **window, groups=groups)
         result = _plus_bias(result, bias, sizes[0], weight, "")
-        return result if x is input or len(shape) == rank + 2 else E.reshape(result, shape=tuple(result._d.shape[1:]))
+        return _unbatched(enclosed(result, "ConvolutionBackward0", since), len(shape) == rank + 2)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -132,7 +144,6 @@ conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
 def _transposed(rank: int) -> Any:
     name = f"conv_transpose{rank}d"
 
-    @whole("ConvolutionBackward0")
     def function(
         input: Tensor,
         weight: Tensor,
@@ -150,6 +161,7 @@ def _transposed(rank: int) -> Any:
                 f"{list(shape)}"
             )
         _same_dtype(input, weight)
+        since = next(sequence)
         window = _window(rank, stride=stride, padding=padding, dilation=dilation)
         extra = spread(output_padding, rank, "output_padding")
         _check_output_padding(extra, window["stride"], window["dilation"])
@@ -175,7 +187,7 @@ def _transposed(rank: int) -> Any:
                 x, weight, shape=(x._d.shape[0], channels, *out), **window, groups=groups
             )
         result = _plus_bias(result, bias, channels, weight, "transposed=1, ")
-        return result if len(shape) == rank + 2 else E.reshape(result, shape=tuple(result._d.shape[1:]))
+        return _unbatched(enclosed(result, "ConvolutionBackward0", since), len(shape) == rank + 2)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (

@@ -10,7 +10,9 @@ import numpy as np
 from eager.functional.arguments import constant, shape_of
 from eager.functional.joining import stack
 from eager.language import E
+from eager.naming import enclosed
 from eager.nn.reductions import check_reduction, reduced
+from eager.state import sequence
 from eager.tensor import Tensor
 
 __all__ = ["ctc_loss"]
@@ -50,12 +52,14 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
             f"Expected input_lengths to have value at most {steps}, but got value {int(inputs.max())} (while checking "
             "arguments for ctc_loss_allocate_outputs)"
         )
+    since = next(sequence)
     losses = _losses(logs, labels, inputs, lengths, blank)
     infinite = E.gt(losses, -IMPOSSIBLE / 2)
     losses = E.where(infinite, constant(0.0 if zero_infinity else math.inf, losses), losses)
     losses = E.add(losses, _softmax_share(logs, inputs, infinite))
     if not batched:
         losses = E.reshape(losses, shape=())
+    losses = enclosed(losses, "CtcLossBackward0", since)
     if reduction == "mean":
         divisor = Tensor._wrap(np.maximum(lengths, 1).astype(losses._dtype()).reshape(losses._d.shape))
         losses = E.div(losses, divisor)
@@ -79,6 +83,11 @@ def _padded_labels(targets: np.ndarray, lengths: np.ndarray, n: int) -> np.ndarr
                 f"{targets.shape[1]} for argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
             )
         return targets[:, : max(int(lengths.max(initial=0)), 1)].astype(np.int64)
+    if targets.size != lengths.sum():
+        raise RuntimeError(
+            f"Expected tensor to have size {int(lengths.sum())} at dimension 0, but got size {targets.size} for "
+            "argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
+        )
     result = np.zeros((n, max(int(lengths.max(initial=0)), 1)), np.int64)
     start = 0
     for row, count in zip(result, lengths, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+
 import numpy as np
 
 from eager.functional.arguments import axis_of, constant, shape_of
@@ -13,6 +14,10 @@ from eager.tensor import Tensor
 from graphc.ops.rules import broadcast_shapes, torch_name
 
 __all__ = ["bilinear", "cosine_similarity", "linear", "pairwise_distance", "pdist"]
+
+
+# the last node of a product with a vector, and with batches
+PRODUCTS = ("SqueezeBackward4", "UnsafeViewBackward0")
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -26,7 +31,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(shape)}D")
     ndim = len(shape_of(input, "linear"))
     if bias is None:
-        return E.matmul(input, transposed)
+        result = E.matmul(input, transposed)
+        return result if ndim == 2 or len(shape) != 2 else named(result, PRODUCTS[ndim > 2])
     if ndim == 2:
         if len(bias._d.shape) == 1 and len(shape) == 2 and bias._d.shape[0] not in (1, shape[0]):
             target = [input._d.shape[0], shape[0]]

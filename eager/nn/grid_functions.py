@@ -108,6 +108,9 @@ def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_cor
         places.append(x if mode == "bicubic" else _bounded(x, n, padding_mode, align_corners))
     if mode == "nearest":
         total = _taken(last, [E.round(p) for p in places], shape, padding_mode, align_corners)
+        for p in places:  # the gradient of the points is zero, not missing
+            still = E.mul(E.sub(p, E.stop_gradient(p)), 0)
+            total = E.add(total, E.reshape(still, shape=(*still._d.shape, 1)))
     else:
         total = _mixed(last, places, shape, mode, padding_mode, align_corners)
     return E.permute(total, dims=(0, d + 1, *range(1, d + 1)))

@@ -64,7 +64,7 @@ def _by_channel(input: Tensor, p: float, training: bool, inplace: bool, unbatche
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         return input
     lead = (1, *shape) if unbatched else shape
-    if not unbatched or not training or not 0 < p:
+    if not unbatched or not training or not p > 0:
         return _dropped(input, (*lead[:2], *(1,) * (len(lead) - 2)), p, training, inplace)
     batch = E.reshape(input, shape=lead)
     result = _dropped(batch, (*lead[:2], *(1,) * (len(lead) - 2)), p, True, False)
@@ -230,8 +230,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     ndim = len(shape_of(input, "embedding_bag"))
     if per_sample_weights is not None and per_sample_weights._d.shape != input._d.shape:
         raise ValueError(
-            "embedding_bag: If per_sample_weights ({}) is not None, then it must have the same shape as the input "
-            "({})".format(tuple(per_sample_weights._d.shape), tuple(input._d.shape))
+            f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights._d.shape)}) is not None, then it must have "
+            f"the same shape as the input ({tuple(input._d.shape)})"
         )
     if ndim == 2:
         if offsets is not None:

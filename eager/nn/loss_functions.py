@@ -129,7 +129,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6,
                       reduction: str = "mean") -> Tensor:  # fmt: skip
-    """(log(var) + (input - target)^2 / var) / 2, with var at least `eps`. As `torch.nn.functional.gaussian_nll_loss`."""
+    """(log(var) + (input - target)^2 / var) / 2, with var at least `eps`. As in PyTorch."""
     shape = tuple(shape_of(input, "gaussian_nll_loss"))
     if isinstance(var, (int, float)):
         if var < 0:

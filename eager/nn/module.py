@@ -383,6 +383,10 @@ class Module:
         """Convert floating-point parameters and buffers to float16, in place."""
         return self.to(dtypes.float16)
 
+    def bfloat16(self) -> Module:
+        """Convert floating-point parameters and buffers to bfloat16, in place."""
+        return self.to(dtypes.bfloat16)
+
     def cpu(self) -> Module:
         """The module itself: it lives on the CPU."""
         return self

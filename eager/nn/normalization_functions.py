@@ -70,7 +70,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """input / sqrt(mean(input^2) + eps) over the last dims, times weight; eps is the dtype's by default. As in PyTorch."""
+    """input / sqrt(mean(input^2) + eps) over the last dims, times weight. As in PyTorch."""
     axis = _last_dims(input, normalized_shape, weight, None, "rms_norm", "")
     if eps is None:
         eps = float(np.finfo(input._dtype()).eps)
@@ -161,7 +161,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         )
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    n, c = shape[:2]
+    c = shape[1]
     axis, channel = tuple(range(2, len(shape))), (1, c, *(1,) * (len(shape) - 2))
     _check_features(c, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not use_input_stats:

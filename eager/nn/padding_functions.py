@@ -23,7 +23,11 @@ COMBINATIONS = (
     "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
 )
 INDEXED = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # mode -> NumPy's name
-NODES = {"reflect": "ReflectionPad{}dBackward0", "replicate": "ReplicationPad{}dBackward0", "circular": "CopySlices"}
+NODES = {
+    "reflect": "ReflectionPad{}DBackward0",
+    "replicate": "ReplicationPad{}DBackward0",
+    "circular": "torch::autograd::CopySlices",
+}
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
@@ -99,6 +103,9 @@ def _by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mode: 
     if min(out) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {out}")
     result = input
+    if mode == "circular" and min((*low, *high)) < 0:  # what is cropped does not come back at the other end
+        result = _cropped(input, low, high)
+        shape, low, high = tuple(result._d.shape), tuple(max(a, 0) for a in low), tuple(max(b, 0) for b in high)
     for axis, (a, b) in enumerate(zip(low, high, strict=True)):
         if a or b:
             n = shape[axis]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import shape_of
+from eager.functional.arithmetic import power
 from eager.functional.gathering import gather
 from eager.language import E
 from eager.naming import enclosed, named, whole
@@ -216,10 +217,10 @@ def _lp_pool(rank: int) -> Any:
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
         pool = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1]
-        mean = pool(E.pow(input, float(norm_type)), kernel_size, stride, 0, ceil_mode)
+        mean = pool(power(input, float(norm_type)), kernel_size, stride, 0, ceil_mode)
         size = math.prod(_tuple(kernel_size, rank, name, "kernel_size"))
         total = E.mul(E.mul(E.sign(mean), E.relu(E.abs(mean))), float(size))
-        return E.pow(total, 1.0 / norm_type)
+        return power(total, 1.0 / norm_type)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The `norm_type`-norm of each window. As `torch.nn.functional.{name}`."

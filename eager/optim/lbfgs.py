@@ -10,7 +10,6 @@ from eager.functional.joining import cat
 from eager.grad_mode import enable_grad, no_grad
 from eager.optim.line_search import strong_wolfe
 from eager.optim.optimizer import Optimizer, check_rate
-from eager.tensor import Tensor
 
 LEAST_CURVATURE = 1e-10  # a step with less is not remembered: it would spoil the approximation
 
@@ -44,7 +43,7 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params: list[Any] = self.param_groups[0]["params"]
 
-    def _gradient(self) -> Tensor:
+    def _gradient(self) -> Any:
         """The gradients of all parameters in one row."""
         return cat([zeros(p.numel(), dtype=p.dtype) if p.grad is None else p.grad.reshape(-1) for p in self._params])
 
@@ -56,10 +55,10 @@ class LBFGS(Optimizer):
             at += size
 
     def _search(self, closure: Callable[[], Any], length: Any, direction: Any, loss: float, gradient: Any, slope: Any,
-                calls: int) -> tuple[float, Tensor, Any, int]:  # fmt: skip
+                calls: int) -> tuple[float, Any, Any, int]:  # fmt: skip
         start = [parameter.clone() for parameter in self._params]
 
-        def probe(length: Any) -> tuple[float, Tensor]:
+        def probe(length: Any) -> tuple[float, Any]:
             self._move(length, direction)
             found = float(closure()), self._gradient()
             for parameter, value in zip(self._params, start, strict=True):

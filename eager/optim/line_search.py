@@ -92,7 +92,7 @@ def _ordered(bracket: list[Point]) -> tuple[int, int]:
 def _trial(bracket: list[Point], stuck: bool) -> tuple[Any, bool]:
     """The next length to try, moved off the ends if it is near one for the second time; and whether it was near."""
     first, last = sorted(point.length for point in bracket)
-    length = _interpolated(*bracket, (first, last))
+    length = _interpolated(bracket[0], bracket[1], (first, last))
     margin = MARGIN * (last - first)
     if min(last - length, length - first) >= margin:
         return length, False

@@ -60,9 +60,7 @@ class NAdam(Optimizer):
             remembered.update(
                 step=counter(), mu_product=counter(1), exp_avg=like(parameter), exp_avg_sq=like(parameter)
             )
-        step, product, average, square = (
-            remembered[name] for name in ("step", "mu_product", "exp_avg", "exp_avg_sq")
-        )
+        step, product, average, square = (remembered[name] for name in ("step", "mu_product", "exp_avg", "exp_avg_sq"))
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
         step.add_(1)
         steps = wide(step)

@@ -80,7 +80,9 @@ class Optimizer:
         for parameter in params:
             if not isinstance(parameter, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(parameter)}")
-            if not (parameter.is_leaf or self.defaults.get("differentiable") or getattr(parameter, "retains_grad", False)):
+            if not (
+                parameter.is_leaf or self.defaults.get("differentiable") or getattr(parameter, "retains_grad", False)
+            ):
                 raise ValueError("can't optimize a non-leaf Tensor")
         ids = {id(p) for p in params}
         if len(ids) != len(params):
@@ -184,7 +186,7 @@ class Optimizer:
         return self._register("state_dict_pre", hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` on what `state_dict` returns; what it returns, if not None, replaces it."""
+        """Call `hook(optimizer, state_dict)` on what `state_dict` returns; a result other than None replaces it."""
         return self._register("state_dict_post", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
@@ -333,8 +335,10 @@ def check_implementation(differentiable: bool, foreach: bool | None, fused: bool
 
 def check_rate(lr: Any) -> None:
     """Raise PyTorch's ValueError unless `lr` is a number or one-element tensor that is not negative."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
+    if isinstance(lr, Tensor):
+        if lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        lr = lr.item()
     check_setting("learning rate", lr, lr >= 0.0)
 
 
@@ -344,7 +348,7 @@ def check_betas(betas: tuple[float, float]) -> None:
         check_setting(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
 
 
-def check_setting(what: str, value: float, valid: bool) -> None:
+def check_setting(what: str, value: Any, valid: Any) -> None:
     """Raise PyTorch's ValueError unless `valid`."""
     if not valid:
         raise ValueError(f"Invalid {what}: {value}")

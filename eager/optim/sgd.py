@@ -7,7 +7,7 @@ from typing import Any
 from eager import state
 from eager.inplace import assign
 from eager.language import E
-from eager.optim.optimizer import Group, Optimizer, check_implementation, check_rate, check_setting, kept, zeros
+from eager.optim.optimizer import Group, Optimizer, check_implementation, check_rate, check_setting, zeros
 from eager.tensor import Tensor
 
 

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from graphc.ops import sliding
+
 Sizes = tuple[int, ...]
 Borders = tuple[tuple[int, int], ...]
+TOO_LARGE = "the window is larger than the padded image"
 
 
 def out_size(size: int, kernel: int, stride: int, padding: int, dilation: int = 1) -> int:
@@ -46,8 +49,8 @@ def _inside(spatial: Sizes, padding: Borders) -> tuple[slice, ...]:
 def windows(x: np.ndarray, kernel: Sizes, stride: Sizes, dilation: Sizes) -> np.ndarray:
     """A view (N, C, *kernel, *out) of the padded `x`: element [..., i, j, p, q] is tap (i, j) of window (p, q)."""
     out = [out_size(n, k, s, 0, d) for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
-    if min(out) < 1:  # the shape rule words the error
-        raise ValueError("the window is larger than the padded image")
+    if min(out) < 1:
+        raise ValueError(TOO_LARGE)
     spatial = x.strides[2:]
     return np.lib.stride_tricks.as_strided(
         x,
@@ -90,9 +93,22 @@ def _size(shape: Sizes) -> int:
     return size
 
 
+def _slides(stride: Sizes, x: np.ndarray) -> bool:
+    """Whether a convolution is one for `graphc.ops.sliding`."""
+    return all(s == 1 for s in stride) and x.size > 0
+
+
+def _check_fits(x: np.ndarray, kernel: Sizes, padding: Sizes, dilation: Sizes) -> None:
+    if min(out_size(n, k, 1, p, d) for n, k, p, d in zip(x.shape[2:], kernel, padding, dilation, strict=True)) < 1:
+        raise ValueError(TOO_LARGE)  # the shape rule words the error
+
+
 def conv(x: np.ndarray, w: np.ndarray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
     """Cross-correlation of x (N, C, *spatial) with w (O, C/groups, *kernel)."""
     o, kernel = w.shape[0], w.shape[2:]
+    if _slides(stride, x):
+        _check_fits(x, kernel, padding, dilation)
+        return sliding.conv(x, w, padding, dilation, groups)
     cols = _columns(x, kernel, stride, padding, dilation, groups)
     result = np.matmul(w.reshape(groups, o // groups, -1), cols)
     out = (out_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True))
@@ -104,6 +120,9 @@ def conv_input(
 ) -> np.ndarray:
     """The gradient of conv with respect to an x of `shape`, for cotangent g (N, O, *out)."""
     n, o, *out = g.shape
+    around = tuple(d * (k - 1) - p for k, d, p in zip(w.shape[2:], dilation, padding, strict=True))
+    if _slides(stride, g) and min(around) >= 0:
+        return sliding.conv_input(g, w, around, dilation, groups)
     flat = w.reshape(groups, o // groups, -1).transpose(0, 2, 1)
     cols = np.matmul(flat, g.reshape(n, groups, o // groups, _size(tuple(out))))
     return fold(cols.reshape(n, shape[1], *w.shape[2:], *out), shape, stride, _both(padding), dilation)
@@ -114,6 +133,8 @@ def conv_weight(
 ) -> np.ndarray:
     """The gradient of conv with respect to a w of `shape`, for cotangent g (N, O, *out)."""
     n, o, *out = g.shape
+    if _slides(stride, g):
+        return sliding.conv_weight(g, x, shape[2:], padding, dilation, groups)
     count = _size(tuple(out))
     cols = _columns(x, shape[2:], stride, padding, dilation, groups)
     if groups == 1:  # one large product instead of N small ones

@@ -20,6 +20,7 @@ from graphc.ops.rules import (
     same,
     where_rule,
 )
+from graphc.ops.samples import Sample
 from graphc.ops.spec import Check, Kink, Trait, op
 
 COMMUTATIVE, BILINEAR, LINEAR = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.LINEAR
@@ -29,7 +30,7 @@ COMMUTATIVE, BILINEAR, LINEAR = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.LINEAR
 add = op("add", "input other", impl="add", rule=pointwise, traits=COMMUTATIVE, ref="operator.add",
          vjp=dict(input=lambda F, g: g, other=lambda F, g: g))  # fmt: skip
 sub = op(
-    "sub", "input other", impl="subtract", ref="operator.sub",
+    "sub", "input other", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
     rule=refusing_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
                  "Use the `^` or `logical_xor()` operator instead.", builtins.any),
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
@@ -90,7 +91,7 @@ def _nonzero_divisor(xp, x, y):
     return is_inexact(y.dtype) or xp.all(y != 0)
 
 
-ZERO_DIVISION = Check(_nonzero_divisor, ZeroDivisionError, "integer division or modulo by zero")
+ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError")
 
 floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
                   traits=Trait.ORDERS,
@@ -109,6 +110,7 @@ remainder = op(
     impl=_remainder,
     rule=pointwise_no_bool,
     label="RemainderBackward1",
+    overloads={"fs": "RemainderBackward0"},
     check=ZERO_DIVISION,
     domain=((0.1, 0.9), (1.1, 1.9)),
     ref="operator.mod",
@@ -134,11 +136,28 @@ pow = op(
     impl="power",
     rule=pointwise_no_bool,
     label="PowBackward1",
+    overloads={"fs": "PowBackward0", "sf": "PowBackward2"},
     domain=((0.5, 2.0), (-2.0, 2.0)),
     ref="math.pow",
     kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
     vjp=dict(input=_pow_base, other=_pow_exponent),
 )
+
+
+def _pow_scalar_vjp(F, g, input, exponent):
+    # 0 where the exponent is 0, as PyTorch has it: 0 * 0**-1 would be nan
+    return g * 0 if exponent == 0 else g * (exponent * F.pow(input, exponent - 1))
+
+
+# a float array to the power of a Python number, in its own dtype
+pow_scalar = op(
+    "pow_scalar", "input", params={"exponent": 1}, impl=lambda xp, x, exponent: xp.power(x, exponent), rule=same,
+    numpy=lambda x, exponent: np.power(x, exponent), label="Pow",
+    definition=lambda F, x, exponent: F.pow(x, exponent), domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC,
+    ref=lambda x, exponent: np.array([v**exponent for v in x.ravel().tolist()]).reshape(x.shape),
+    samples=(Sample((2, 3), exponent=3), Sample((3,), exponent=-0.5), Sample((2,), exponent=0)),
+    vjp=dict(input=_pow_scalar_vjp),
+)  # fmt: skip
 square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=lambda x: x * x,
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref="math.sqrt",
@@ -161,7 +180,7 @@ log2 = op("log2", "input", impl="log2", rule=pointwise_float, domain=(0.2, 4.0),
           vjp=dict(input=lambda F, g, input: g / (input * 0.6931471805599453)))  # fmt: skip
 log10 = op("log10", "input", impl="log10", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log10",
            vjp=dict(input=lambda F, g, input: g / (input * 2.302585092994046)))  # fmt: skip
-log1p = op("log1p", "input", impl="log1p", rule=pointwise_float, domain=(-0.8, 4.0), ref="math.log1p",
+log1p = op("log1p", "input", impl="log1p", label="Log1P", rule=pointwise_float, domain=(-0.8, 4.0), ref="math.log1p",
            vjp=dict(input=lambda F, g, input: g / (1 + input)))  # fmt: skip
 
 # --- trigonometry

@@ -78,15 +78,15 @@ def conv(x: np.ndarray, w: np.ndarray, padding: Sizes, dilation: Sizes, groups: 
     return result
 
 
-def conv_input(
-    g: np.ndarray, w: np.ndarray, padding: Sizes, dilation: Sizes, groups: int
-) -> np.ndarray:
-    """The gradient of `conv` with respect to x, for cotangent g (N, O, *out): g under the window turned round."""
+def conv_input(g: np.ndarray, w: np.ndarray, around: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
+    """The gradient of `conv` with respect to x, for cotangent g (N, O, *out): g under the window turned round.
+
+    around: what is left of the window around its first tap, less the padding: the padding that g needs.
+    """
     o, width = w.shape[:2]
     kernel = w.shape[2:]
     turned = w[(slice(None), slice(None), *(slice(None, None, -1) for _ in kernel))]
     turned = turned.reshape(groups, o // groups, width, *kernel).swapaxes(1, 2)
-    around = tuple(d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding, strict=True))
     return conv(g, np.ascontiguousarray(turned).reshape(groups * width, o // groups, *kernel), around, dilation, groups)
 
 

@@ -87,6 +87,8 @@ class Op:
     flops     (avals, result aval, params) -> number of scalar operations
     check     validity test of input values, where only the data decides (zero divisors, indices)
     label     name of the tape node, without the "Backward0" that is added unless it has one
+    overloads  PyTorch's names of the nodes where an operand is a Python scalar and that is a function of its own, of one
+              operand: {"sf": name} if it is the first operand, {"fs": name} the second
     definition  `f(F, *operands, **params)` in the op language: what a graph holds in place of this op, which is then
               one kernel and one node of the eager engine only
     """
@@ -107,6 +109,7 @@ class Op:
         "label",
         "name",
         "numpy",
+        "overloads",
         "opaque",
         "params",
         "ref",
@@ -136,6 +139,7 @@ class Op:
         flops: Callable[[list[Aval], Aval, Mapping[str, Any]], int] | None = None,
         check: Check | None = None,
         label: str | None = None,
+        overloads: Mapping[str, str] | None = None,
         definition: Callable[..., Any] | None = None,
         doc: str = "",
     ):
@@ -161,6 +165,7 @@ class Op:
         self.flops = flops
         self.check = check
         self.label = label or "".join(part.capitalize() for part in name.split("_"))
+        self.overloads = MappingProxyType(dict(overloads or {}))
         self.definition = definition
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eager
 from eager import optim, state
 from eager.tensor import Parameter, Tensor
 from tests.eager.tensors import tensor
@@ -256,3 +257,119 @@ def test_a_traced_adam_step_reads_no_number():
     plain.step()
     assert p.tolist() == q.tolist()
     assert traced.state[p]["step"].item() == 1.0
+
+
+def rosenbrock(x: Any) -> Any:
+    return (1 - x[:-1]).square().sum() + 100 * (x[1:] - x[:-1].square()).square().sum()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"lr": 1e-3},
+        {"lr": 1e-3, "max_iter": 5, "history_size": 2},
+        {"line_search_fn": "strong_wolfe"},
+        {"line_search_fn": "strong_wolfe", "max_iter": 8, "history_size": 3, "lr": 0.5},
+        {"line_search_fn": "strong_wolfe", "max_eval": 7},
+    ],
+    ids=str,
+)
+def test_lbfgs_walks_pytorchs_path(settings: dict[str, Any]):
+    torch = torch_or_skip()
+
+    def walk(module: Any, optimizers: Any) -> list[Any]:
+        x = module.tensor([-1.2, 1.0, 0.5, 2.0], dtype=module.float64, requires_grad=True)
+        y = module.zeros(2, dtype=module.float64, requires_grad=True)
+        optimizer = optimizers.LBFGS([x, y], **settings)
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = rosenbrock(x) * 0.1 + (y - 1).pow(4).sum()
+            loss.backward()
+            return loss
+
+        seen = []
+        for _ in range(4):
+            loss = optimizer.step(closure).item()
+            kept = optimizer.state_dict()["state"][0]
+            seen.append([loss, *x.tolist(), *y.tolist(), kept["n_iter"], kept["func_evals"]])
+        return [seen, sorted(kept)]
+
+    (expected, names), (found, own_names) = walk(torch, torch.optim), walk(eager, optim)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert own_names == names
+
+
+def test_lbfgs_refuses():
+    p = parameter([1.0])
+    with pytest.raises(ValueError, match="doesn't support per-parameter options"):
+        optim.LBFGS([{"params": [p]}, {"params": [parameter([1.0])]}])
+    with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
+        optim.LBFGS([p], line_search_fn="golden").step(lambda: p.sum())
+
+
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "AdamW", "Adadelta", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
+)
+def test_gradients_flow_through_differentiable_steps(name: str):
+    torch = torch_or_skip()
+
+    def gradients(module: Any, optimizers: Any) -> list[Any]:
+        start = module.tensor([1.0, -2.0], dtype=module.float64, requires_grad=True)
+        first = module.tensor([0.5, 1.5], dtype=module.float64, requires_grad=True)
+        second = module.tensor([0.25, -1.0], dtype=module.float64, requires_grad=True)
+        p = start.clone()
+        # a small epsilon would make the derivative of the first Adam-like step vanish in rounding
+        settings = {} if name in ("SGD", "ASGD", "Rprop") else {"eps": 0.1}
+        optimizer = getattr(optimizers, name)([p], lr=0.1, differentiable=True, **settings)
+        steps = 1 if name in ("Adamax", "Rprop") else 2  # PyTorch's own cannot go back through two
+        for grad in (first, second)[:steps]:
+            p.grad = grad
+            optimizer.step()
+        found = module.autograd.grad(p.square().sum(), (start, first, second), allow_unused=True)
+        return [[0.0, 0.0] if g is None else g.tolist() for g in found]
+
+    # PyTorch counts the steps of a differentiable Adam in float32
+    np.testing.assert_allclose(gradients(eager, optim), gradients(torch, torch.optim), rtol=1e-4, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [row for row in SETTINGS if row[0] not in ("SGD", "Adam", "AdamW")], ids=str
+)
+def test_compiled_steps_are_eagers(name: str, settings: dict[str, Any]):
+    import graphc
+
+    curves = []
+    for compiled in (False, True):
+        p = parameter([3.0, -1.0, 0.5])
+        optimizer = getattr(optim, name)([p], **settings)
+
+        def step(p: Any = p, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = ((p - 1) * (p - 1)).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = graphc.compile(step) if compiled else step
+        curves.append([run().item() for _ in range(5)])
+    np.testing.assert_allclose(curves[1], curves[0], rtol=1e-5)
+
+
+def test_hooks_run_around_every_kind_of_step():
+    class Own(optim.Optimizer):
+        def step(self, closure: Any = None) -> str:
+            return "own"
+
+    p = parameter([1.0])
+    for made, result in ((optim.SGD([p]), None), (Own([p], {"lr": 1.0}), "own")):
+        calls: list[Any] = []
+        before = made.register_step_pre_hook(lambda o, args, kwargs, calls=calls: calls.append((args[0] is o, kwargs)))
+        made.register_step_post_hook(lambda o, args, kwargs, calls=calls: calls.append("after"))
+        assert made.step() == result and calls == [(True, {}), "after"]
+        before.remove()
+        made.step()
+        assert calls[2:] == ["after"]
+    made.register_step_pre_hook(lambda o, args, kwargs: 3)
+    with pytest.raises(RuntimeError, match=r"must return None or a tuple of \(new_args, new_kwargs\), but got 3"):
+        made.step()

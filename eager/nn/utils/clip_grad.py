@@ -18,8 +18,8 @@ from eager.tensor import Tensor
 Tensors = Tensor | Iterable[Tensor]
 MARGIN = 1e-6  # keeps the quotient finite where the norm is zero
 NOT_FINITE = (
-    "The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
-    "this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+    "The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
+    "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from eager.functional.joining import cat
 from eager.tensor import Tensor
@@ -20,8 +21,9 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    values: Any = vec
     at = 0
     for parameter in parameters:
         size = parameter.numel()
-        parameter.data = vec[at : at + size].view(parameter.shape).data
+        parameter.data = values[at : at + size].view(parameter.shape).data
         at += size

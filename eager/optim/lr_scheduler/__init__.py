@@ -16,7 +16,6 @@ from eager.optim.lr_scheduler.functions import LambdaLR, MultiplicativeLR
 from eager.optim.lr_scheduler.plateau import ReduceLROnPlateau
 
 
-
 class _LRScheduler(LRScheduler):
     """The old name, which programs still subclass."""
 

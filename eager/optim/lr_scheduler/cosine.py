@@ -40,9 +40,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     `step(epoch)` takes fractions of epochs too. ValueError for lengths that are no positive integers.
     """
 
-    def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
-    ):
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):

@@ -165,9 +165,7 @@ class OneCycleLR(_MomentumLR):
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         if last_epoch == -1:
-            for group, high in zip(
-                optimizer.param_groups, for_each_group("max_lr", optimizer, max_lr), strict=True
-            ):
+            for group, high in zip(optimizer.param_groups, for_each_group("max_lr", optimizer, max_lr), strict=True):
                 group["initial_lr"] = high / div_factor
                 group["max_lr"] = high
                 group["min_lr"] = group["initial_lr"] / final_div_factor
@@ -184,9 +182,7 @@ class OneCycleLR(_MomentumLR):
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(
-                f"Tried to step {step} times. The specified number of total steps is {self.total_steps}"
-            )
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
         start = 0.0
         phase = self._schedule_phases[-1]
         for each in self._schedule_phases[:-1]:

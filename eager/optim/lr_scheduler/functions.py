@@ -10,12 +10,13 @@ from eager.optim.lr_scheduler.base import LRScheduler, rates
 from eager.optim.optimizer import Optimizer
 
 Factor = Callable[[int], float]
+Factors = Factor | list[Factor] | tuple[Factor, ...]
 
 
 class _FunctionLR(LRScheduler):
     """Keeps one function for each group. The state of those that are objects is part of the schedule's state."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1):
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factors, last_epoch: int = -1):
         groups = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):
             lr_lambda = [lr_lambda] * groups
@@ -56,7 +57,7 @@ class LambdaLR(_FunctionLR):
 class MultiplicativeLR(_FunctionLR):
     """The rate times `lr_lambda(epoch)`, every epoch; a list has a function for each group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1):
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factors, last_epoch: int = -1):
         for function in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")

@@ -13,9 +13,7 @@ from eager.functional.creation import as_tensor, tensor
 from eager.functional.joining import stack
 from eager.tensor import Tensor
 
-NOT_COLLATED = (
-    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}"
-)
+NOT_COLLATED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}"
 Table = dict[Any, Callable[..., Any]]
 
 

@@ -36,6 +36,8 @@ class IterableDataset(Dataset[T], Iterable[T]):
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """The tuples of the slices of `tensors` along their first dim. AssertionError if its size differs."""
 
+    tensors: tuple[Any, ...]
+
     def __init__(self, *tensors: Tensor):
         if any(tensor.shape[0] != tensors[0].shape[0] for tensor in tensors):
             raise AssertionError("Size mismatch between tensors")

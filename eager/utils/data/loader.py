@@ -93,9 +93,7 @@ class DataLoader(Generic[T]):
                 )
             batch_size = None
         elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-            )
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
             sampler = (
                 _Forever() if iterable
@@ -191,9 +189,7 @@ class DataLoader(Generic[T]):
 
 def _check_workers(workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
     if workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-        )
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if workers == 0 and prefetch_factor is not None:

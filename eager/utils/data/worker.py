@@ -52,7 +52,8 @@ class Failure(NamedTuple):
         """Raise the worker's type of exception with its traceback as message; RuntimeError if it takes no message."""
         text: str = _Verbatim(self.text) if self.kind is KeyError else self.text
         try:
-            error = self.kind(message=text) if self.names_message else self.kind(text)
+            make: Any = self.kind
+            error = make(message=text) if self.names_message else make(text)
         except Exception:
             raise RuntimeError(text) from None
         raise error

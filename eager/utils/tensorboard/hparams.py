@@ -49,7 +49,9 @@ def hparams(settings: dict[str, Any], metrics: dict[str, Any], domains: dict[str
         start.hparams[name].CopyFrom(value_of(**fields))
         info = api.HParamInfo(name=name, type=api.DataType.Value(kind))
         for allowed in (domains or {}).get(name, ()):
-            info.domain_discrete.values.append(value_of(**{k: v for k, v in _pack(allowed, name).items() if k != "type"}))
+            info.domain_discrete.values.append(
+                value_of(**{k: v for k, v in _pack(allowed, name).items() if k != "type"})
+            )
         infos.append(info)
     judged = [api.MetricInfo(name=api.MetricName(tag=tag)) for tag in metrics]
     contents = {

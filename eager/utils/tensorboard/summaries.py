@@ -38,7 +38,8 @@ def scalar(tag: str, value: Any, new_style: bool = False, double_precision: bool
     array = as_array(value)
     if array.size != 1:
         raise AssertionError(
-            f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and {array.ndim} dimensions."
+            "Tensor should contain one element (0 dimensions). Was given size: "
+            f"{array.size} and {array.ndim} dimensions."
         )
     number = float(array.reshape(()))
     if not new_style:
@@ -84,7 +85,7 @@ def histogram(tag: str, values: Any, bins: Any = "tensorflow", max_bins: int | N
     before = [0] if first == 0 else counts[first - 1 : first].tolist()
     buckets = [*before, *counts[first : last + 1].tolist()]
     return histogram_raw(
-        tag, array.min(), array.max(), array.size, array.sum(), array @ array,
+        tag, array.min(), array.max(), array.size, array.sum(), float(array @ array),
         limits[first : last + 2].tolist(), buckets,
     )  # fmt: skip
 
@@ -106,9 +107,7 @@ def text(tag: str, value: str) -> Any:
     """A text, which TensorBoard reads as Markdown."""
     metadata, tensor, shape = message("SummaryMetadata"), message("TensorProto"), message("TensorShapeProto")
     plugin = metadata.PluginData(plugin_name="text", content=b"\x10\x00\x18\x00")  # a TextPluginData of version 0
-    content = tensor(
-        dtype="DT_STRING", string_val=[value.encode()], tensor_shape=shape(dim=[shape.Dim(size=1)])
-    )
+    content = tensor(dtype="DT_STRING", string_val=[value.encode()], tensor_shape=shape(dim=[shape.Dim(size=1)]))
     return _summary(f"{tag}/text_summary", metadata=metadata(plugin_data=plugin), tensor=content)
 
 

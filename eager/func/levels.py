@@ -1,0 +1,154 @@
+"""Levels: what belongs to one call of a gradient transform.
+
+All levels share the tape. The inputs of a level become tensors of their own: with a new node on top of their history, or
+with a new leaf if they have none. So gradients with respect to an input of one level never mix with those of another. At
+the end of the level, results whose history leads to nothing but leaves of levels that have ended lose it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, final
+
+from eager import engine, tape
+from eager.func.batching import Batched, BatchInterpreter, gradients
+from eager.grad_mode import enable_grad, set_grad_enabled
+from eager.language import E
+from eager.pytree import tree_map
+from eager.state import TRANSFORMS, active_transforms, current_interpreter, grad_enabled, sequence
+from eager.tensor import FLOAT_ONLY, Tensor
+from graphc.ops.dtypes import is_inexact
+
+
+@final
+class Level:
+    """One call of a gradient transform; also the backward function of its leaves, which accumulate nothing."""
+
+    name = "torch::autograd::AccumulateGrad"
+
+    def __init__(self) -> None:
+        self.active = False
+        self.recording = grad_enabled()  # whether anything outside wants history
+        self.entered: list[tuple[Any, Tensor]] = []
+
+    def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+        pass
+
+    def enter(self, x: Tensor) -> Tensor:
+        """`x` as an input of this level. Raises RuntimeError for an integer tensor."""
+        if not is_inexact(x._dtype()):
+            raise RuntimeError(FLOAT_ONLY)
+        interpreter = current_interpreter()
+        if interpreter.__class__ is BatchInterpreter:
+            with interpreter.below():  # each slice has a gradient of its own, so it needs an input of its own
+                value = self.enter(interpreter.physical(x))
+            return interpreter.wrap(value)
+        leaf: tape.Node = [next(sequence), None, self, (), None]
+        if interpreter is not None:
+            t = interpreter.entered(x, leaf)
+            self.entered.append((interpreter, t))
+        elif x._n is not None:
+            t = E.reshape(x, shape=tuple(x._d.shape))
+        else:
+            t = E.stop_gradient(x)
+            t._n = leaf
+        leaf[tape.PARENTS] = weakref.ref(t)
+        return t
+
+    def leave(self, t: Any) -> Any:
+        """A result of this level, as what is outside sees it."""
+        if not isinstance(t, Tensor):
+            return t
+        interpreter = current_interpreter()
+        if interpreter.__class__ is BatchInterpreter:
+            value = interpreter.batch_of(t)
+            with interpreter.below():
+                left = self.leave(t if value is None else value)
+            return left if value is None else interpreter.wrap(left)
+        if t._n is None or (self.recording and is_wanted(t)):
+            return t
+        return E.stop_gradient(t)
+
+    def is_shared(self, outputs: Sequence[Tensor]) -> bool:
+        """Whether who is outside the level may differentiate what is computed from `outputs`."""
+        if not self.recording:
+            return False
+        self.active = False  # so that the level's own leaves do not count
+        try:
+            return any(is_wanted(t) for t in outputs)
+        finally:
+            self.active = True
+
+    def end(self) -> None:
+        """No gradients are taken with respect to the inputs from now on, except by who holds them."""
+        for interpreter, t in self.entered:
+            interpreter.left(t)
+
+
+@contextmanager
+def level() -> Iterator[Level]:
+    """A context: a level, with gradients recorded whatever the mode outside (which does not change what a gradient is)."""
+    new = Level()
+    token = TRANSFORMS.set((*active_transforms(), new))
+    new.active = True
+    try:
+        with enable_grad():
+            yield new
+    finally:
+        new.active = False
+        new.end()
+        TRANSFORMS.reset(token)
+
+
+def is_wanted(t: Tensor) -> bool:
+    """Whether a leaf that `t` depends on can get a gradient: one outside all levels, or of a level that is active."""
+    interpreter = current_interpreter()
+    if interpreter.__class__ is BatchInterpreter:
+        value = interpreter.batch_of(t)
+        with interpreter.below():
+            return is_wanted(t if value is None else value)
+    if t._n is None:
+        return False
+    if interpreter is not None:
+        return interpreter.has_leaves(t)
+    return any(_is_live(node) for node in engine.reachable([t._n]) if tape.is_leaf(node))
+
+
+def _is_live(leaf: tape.Node) -> bool:
+    function = tape.function_of(leaf)
+    return function.__class__ is not Level or function.active
+
+
+def pull(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor], create_graph: bool
+) -> list[Tensor | None]:
+    """The gradients of those of `outputs` that have a history, with respect to `inputs`; the graph is kept."""
+    pairs = [(t, c) for t, c in zip(outputs, cotangents, strict=True) if has_history(t)]
+    if not pairs:
+        return [None] * len(inputs)
+    with set_grad_enabled(create_graph):
+        return gradients([t for t, _ in pairs], [c for _, c in pairs], inputs, create_graph, True)
+
+
+def has_history(t: Tensor) -> bool:
+    """Whether `t`, or what it stands for inside vmap, has a node."""
+    while t._n is None and t._d.__class__ is Batched:
+        t = t._d.value
+    return t._n is not None
+
+
+def zeros_like(t: Tensor) -> Tensor:
+    """Zeros in the place of a gradient that there is none of."""
+    return E.full(shape=tuple(t._d.shape), value=0, dtype=t._dtype())
+
+
+def or_zeros(found: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
+    """`found` with zeros in place of None."""
+    return [zeros_like(x) if g is None else g for g, x in zip(found, like, strict=True)]
+
+
+def left(new: Level, tree: Any) -> Any:
+    """A nest of results, left."""
+    return tree_map(new.leave, tree)

@@ -1,0 +1,233 @@
+"""Convolutional layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from eager.nn import functional as F
+from eager.nn.module import Module
+from eager.nn.parameters import fan_in_init, new_parameter
+from eager.tensor import Tensor
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+def repeated(value: Any, rank: int) -> tuple[Any, ...]:
+    """`value` for every spatial dimension, unless it is one for each already."""
+    return tuple(value) if isinstance(value, Sequence) else (value,) * rank
+
+
+class _ConvNd(Module):
+    """What all convolutions share. `rank` is the number of spatial dimensions."""
+
+    rank: int
+    transposed = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        output_padding: Any,
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any,
+        dtype: Any,
+    ):
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups != 0:
+            raise ValueError("out_channels must be divisible by groups")
+        rank = self.rank
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
+            if padding == "same" and any(s != 1 for s in repeated(stride, rank)):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in PADDING_MODES:
+            raise ValueError(f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = repeated(kernel_size, rank)
+        self.stride = repeated(stride, rank)
+        self.padding = padding if isinstance(padding, str) else repeated(padding, rank)
+        self.dilation = repeated(dilation, rank)
+        self.output_padding = repeated(output_padding, rank)
+        self.groups = groups
+        self.padding_mode = padding_mode
+        channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
+        self.weight = new_parameter((*channels, *self.kernel_size), device, dtype)
+        self.register_parameter("bias", new_parameter((out_channels,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new values: uniform in +-1 / sqrt(fan_in)."""
+        if 0 not in self.weight._d.shape:
+            fan_in_init(self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        zeros, ones = (0,) * len(self.stride), (1,) * len(self.stride)
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if self.padding != zeros:
+            text += f", padding={self.padding}"
+        if self.dilation != ones:
+            text += f", dilation={self.dilation}"
+        if self.output_padding != zeros:
+            text += f", output_padding={self.output_padding}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
+
+
+class _Conv(_ConvNd):
+    """Convolution. weight: (out_channels, in_channels / groups, *kernel_size), bias: (out_channels,)."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device,
+            dtype,
+        )  # fmt: skip
+
+    def _borders(self) -> list[int]:
+        """`padding` as `F.pad` takes it: last dimension first, both ends."""
+        ends: list[int] = []
+        for p, d, k in zip(
+            repeated(self.padding if self.padding != "valid" else 0, self.rank) if self.padding != "same" else
+            self.kernel_size, self.dilation, self.kernel_size, strict=True,
+        ):  # fmt: skip
+            total = d * (k - 1) if self.padding == "same" else 2 * p
+            ends = [total // 2, total - total // 2, *ends]
+        return ends
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(N, in_channels, *) or (in_channels, *) -> the same with out_channels and the output's sizes."""
+        convolve = getattr(F, f"conv{self.rank}d")
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self._borders(), self.padding_mode), 0
+        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class Conv1d(_Conv):
+    """Convolution of signals (N, C, L)."""
+
+    rank = 1
+
+
+class Conv2d(_Conv):
+    """Convolution of images (N, C, H, W)."""
+
+    rank = 2
+
+
+class Conv3d(_Conv):
+    """Convolution of volumes (N, C, D, H, W)."""
+
+    rank = 3
+
+
+class _ConvTranspose(_ConvNd):
+    """The transpose of a convolution. weight: (in_channels, out_channels / groups, *kernel_size)."""
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias,
+            padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
+        """What reaches `output_size`. Raises ValueError for a size that is out of reach."""
+        if output_size is None:
+            return self.output_padding
+        rank, shape = self.rank, input._d.shape
+        batched = len(shape) == rank + 2
+        sizes = tuple(output_size)
+        if len(sizes) == len(shape):
+            sizes = sizes[len(shape) - rank :]
+        if len(sizes) != rank:
+            raise ValueError(
+                f"ConvTranspose{rank}D: for {len(shape)}D input, output_size must have {rank} or "
+                f"{rank + (2 if batched else 1)} elements (got {len(output_size)})"
+            )
+        least = [
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
+            for n, s, p, d, k in zip(
+                shape[len(shape) - rank :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+            )
+        ]
+        most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
+        if any(not low <= n <= high for n, low, high in zip(sizes, least, most, strict=True)):
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} (for an "
+                f"input of {input.shape[2:]})"
+            )
+        return tuple(n - low for n, low in zip(sizes, least, strict=True))
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """(N, in_channels, *) or (in_channels, *) -> the same with out_channels and the output's sizes."""
+        extra = self._output_padding(input, output_size)
+        transpose = getattr(F, f"conv_transpose{self.rank}d")
+        return transpose(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )  # fmt: skip
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The transpose of Conv1d."""
+
+    rank = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The transpose of Conv2d."""
+
+    rank = 2
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The transpose of Conv3d."""
+
+    rank = 3

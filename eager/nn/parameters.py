@@ -1,0 +1,39 @@
+"""How layers make their parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from eager import state
+from eager.device import check_device
+from eager.dtypes import to_numpy
+from eager.language import E
+from eager.nn import init
+from eager.nn.module import Module
+from eager.tensor import Parameter, Tensor
+from graphc.ops.dtypes import default_float
+
+
+def new_parameter(shape: tuple[int, ...], device: Any, dtype: Any) -> Parameter:
+    """A Parameter of `shape` whose values are still to be set."""
+    check_device(device)
+    with state.interpreting(None):
+        return Parameter(E.full(shape=shape, value=0, dtype=default_float() if dtype is None else to_numpy(dtype)))
+
+
+def fan_in_init(weight: Tensor, bias: Tensor | None) -> None:
+    """Uniform in +-1 / sqrt(fan_in): the default of linear and convolutional layers."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
+        bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+        init.uniform_(bias, -bound, bound)
+
+
+def guard_training(module: Module) -> bool:
+    """`module.training`; a captured program is right only while that does not change."""
+    interpreter = state.current_interpreter()
+    if interpreter is not None:
+        interpreter.guard(lambda: module.training, module.training)
+    return module.training

@@ -1,0 +1,386 @@
+"""Recurrent layers and cells.
+
+A layer projects the inputs of all time steps in one matrix product; what is left for each step is the hidden state's.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from eager.functional.joining import cat, chunk, select, stack, unbind
+from eager.language import E
+from eager.nn import functional as F
+from eager.nn import init
+from eager.nn.module import Module
+from eager.nn.packed import PackedSequence
+from eager.nn.parameters import guard_training, new_parameter
+from eager.tensor import Tensor
+
+State = tuple[Tensor, ...]
+
+GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
+
+
+# --- one step: gates that come from the input, gates that come from the hidden state
+
+
+def tanh_step(x: Tensor, h: Tensor, state: State) -> State:
+    """tanh of the sum."""
+    return (E.tanh(E.add(x, h)),)
+
+
+def relu_step(x: Tensor, h: Tensor, state: State) -> State:
+    """relu of the sum."""
+    return (E.relu(E.add(x, h)),)
+
+
+def lstm_step(x: Tensor, h: Tensor, state: State) -> State:
+    """Input, forget, cell and output gates: (hidden, cell)."""
+    i, f, g, o = chunk(E.add(x, h), 4, -1)
+    cell = E.add(E.mul(E.sigmoid(f), state[1]), E.mul(E.sigmoid(i), E.tanh(g)))
+    return E.mul(E.sigmoid(o), E.tanh(cell)), cell
+
+
+def gru_step(x: Tensor, h: Tensor, state: State) -> State:
+    """Reset, update and new gates."""
+    (xr, xz, xn), (hr, hz, hn) = chunk(x, 3, -1), chunk(h, 3, -1)
+    reset, update = E.sigmoid(E.add(xr, hr)), E.sigmoid(E.add(xz, hz))
+    new = E.tanh(E.add(xn, E.mul(reset, hn)))
+    return (E.add(new, E.mul(update, E.sub(state[0], new))),)
+
+
+STEPS = {"RNN_TANH": tanh_step, "RNN_RELU": relu_step, "LSTM": lstm_step, "GRU": gru_step}
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU share. Weights are drawn uniformly from +-1 / sqrt(hidden_size)."""
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        _check_options(mode, hidden_size, num_layers, dropout, proj_size)
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        rows = GATES[mode.partition("_")[0]] * hidden_size
+        directions, out = (2 if bidirectional else 1), proj_size or hidden_size
+        self._all_names: list[list[str]] = []
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else out * directions
+            for suffix in ("", "_reverse")[:directions]:
+                shapes = {"weight_ih": (rows, width), "weight_hh": (rows, out)}
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                names = [f"{name}_l{layer}{suffix}" for name in shapes]
+                for name, shape in zip(names, shapes.values(), strict=True):
+                    self.register_parameter(name, new_parameter(shape, device, dtype))
+                self._all_names.append(names)
+        self.reset_parameters()
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_names]
+
+    def reset_parameters(self) -> None:
+        """Draw new values."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing: there is no GPU memory to arrange."""
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size != 0:
+            text += f", proj_size={self.proj_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if self.batch_first is not False:
+            text += f", batch_first={self.batch_first}"
+        if self.dropout != 0:
+            text += f", dropout={self.dropout}"
+        if self.bidirectional is not False:
+            text += f", bidirectional={self.bidirectional}"
+        return text
+
+    # --- the computation
+
+    def _sizes(self) -> tuple[int, ...]:
+        """The last dimension of each part of the state."""
+        return (self.proj_size or self.hidden_size, self.hidden_size)[: 2 if self.mode == "LSTM" else 1]
+
+    def _zeros(self, batch: int, like: Tensor) -> State:
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        return tuple(E.full(shape=(count, batch, size), value=0, dtype=like._dtype()) for size in self._sizes())
+
+    def _check_state(self, state: State, batch: int, unbatched: bool) -> None:
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        for i, (part, size) in enumerate(zip(state, self._sizes(), strict=True)):
+            expected = (count, batch, size)
+            if tuple(part._d.shape) != expected:
+                which = "hidden" if len(state) == 1 else f"hidden[{i}]"
+                raise RuntimeError(f"Expected {which} size {expected}, got {list(part._d.shape)}")
+
+    def _layers(self, rows: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
+        """Run all layers over the rows of all steps, `sizes[t]` of them at step t; returns (all outputs, state)."""
+        directions, ends = (2 if self.bidirectional else 1), []
+        training = guard_training(self)
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                rows = F.dropout(rows, self.dropout, training)
+            outputs = []
+            for direction in range(directions):
+                number = layer * directions + direction
+                w_ih, w_hh, b_ih, b_hh, w_hr = self._weights(number)
+                pieces = _split(F.linear(rows, w_ih, b_ih), sizes)
+                start = tuple(select(part, 0, number) for part in state)
+                run = self._run_backward if direction else self._run
+                hidden, end = run(pieces, start, w_hh, b_hh, w_hr)
+                outputs.append(cat(hidden) if len(hidden) > 1 else hidden[0])
+                ends.append(end)
+            rows = outputs[0] if directions == 1 else cat(outputs, -1)
+        return rows, tuple(stack(parts) for parts in zip(*ends, strict=True))
+
+    def _step(self, x: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None) -> State:
+        state = STEPS[self.mode](x, F.linear(state[0], w_hh, b_hh), state)
+        return state if w_hr is None else (F.linear(state[0], w_hr), state[1])
+
+    def _run(self, pieces: list[Tensor], state: State, *weights: Any) -> tuple[list[Tensor], State]:
+        """(hidden state of each step, state at the end); sequences end as the steps narrow."""
+        hidden, ended = [], []
+        for x in pieces:
+            n = x._d.shape[0]
+            if n < state[0]._d.shape[0]:
+                ended.append(tuple(part[n:] for part in state))  # type: ignore[index]
+                state = tuple(part[:n] for part in state)  # type: ignore[index]
+            state = self._step(x, state, *weights)
+            hidden.append(state[0])
+        for rest in reversed(ended):
+            state = tuple(cat([a, b]) for a, b in zip(state, rest, strict=True))
+        return hidden, state
+
+    def _run_backward(self, pieces: list[Tensor], start: State, *weights: Any) -> tuple[list[Tensor], State]:
+        """`_run` from the last step to the first; sequences join as the steps widen."""
+        hidden, n = [], pieces[-1]._d.shape[0]
+        state = tuple(part if part._d.shape[0] == n else part[:n] for part in start)  # type: ignore[index]
+        for x in reversed(pieces):
+            if x._d.shape[0] > n:
+                joined = tuple(part[n : x._d.shape[0]] for part in start)  # type: ignore[index]
+                state, n = tuple(cat([a, b]) for a, b in zip(state, joined, strict=True)), x._d.shape[0]
+            state = self._step(x, state, *weights)
+            hidden.append(state[0])
+        return hidden[::-1], state
+
+    def _weights(self, number: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """w_ih, w_hh, b_ih, b_hh, w_hr of a layer and direction."""
+        w_ih, w_hh, *rest = (getattr(self, name) for name in self._all_names[number])
+        b_ih, b_hh = rest[:2] if self.bias else (None, None)
+        return w_ih, w_hh, b_ih, b_hh, rest[-1] if self.proj_size else None
+
+    def _forward(self, input: Any, state: State | None) -> tuple[Any, State]:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, state)
+        ndim = len(input._d.shape)
+        if ndim not in (2, 3):
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {ndim}D instead")
+        batched = ndim == 3
+        if state is not None:
+            _check_ranks(state, batched, self.mode)
+            if not batched:
+                state = tuple(E.reshape(s, shape=(s._d.shape[0], 1, s._d.shape[1])) for s in state)
+        if input._d.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input._d.shape[-1]}"
+            )
+        x = input if batched else E.reshape(input, shape=(input._d.shape[0], 1, input._d.shape[1]))
+        if self.batch_first and batched:
+            x = E.permute(x, dims=(1, 0, 2))
+        time, batch, width = x._d.shape
+        if not time:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        if state is None:
+            state = self._zeros(batch, x)
+        self._check_state(state, batch, not batched)
+        rows = E.reshape(x, shape=(time * batch, width))
+        rows, ends = self._layers(rows, [batch] * time, state)
+        output = E.reshape(rows, shape=(time, batch, rows._d.shape[1]))
+        if self.batch_first and batched:
+            output = E.permute(output, dims=(1, 0, 2))
+        if not batched:
+            output = E.reshape(output, shape=(time, output._d.shape[2]))
+            ends = tuple(E.reshape(s, shape=(s._d.shape[0], s._d.shape[2])) for s in ends)
+        return output, ends
+
+    def _forward_packed(self, packed: PackedSequence, state: State | None) -> tuple[PackedSequence, State]:
+        sizes = packed.batch_sizes.tolist()
+        if state is None:
+            state = self._zeros(sizes[0], packed.data)
+        elif packed.sorted_indices is not None:
+            state = tuple(E.index(s, packed.sorted_indices, spec=(None, 0)) for s in state)
+        self._check_state(state, sizes[0], False)
+        rows, ends = self._layers(packed.data, sizes, state)
+        if packed.unsorted_indices is not None:
+            ends = tuple(E.index(s, packed.unsorted_indices, spec=(None, 0)) for s in ends)
+        return PackedSequence(rows, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), ends
+
+
+def _split(rows: Tensor, sizes: list[int]) -> list[Tensor]:
+    """The rows of each step."""
+    if len(set(sizes)) == 1:
+        return list(unbind(E.reshape(rows, shape=(len(sizes), sizes[0], rows._d.shape[1]))))
+    pieces, start = [], 0
+    for n in sizes:
+        pieces.append(rows[start : start + n])  # type: ignore[index]
+        start += n
+    return pieces
+
+
+def _check_ranks(state: State, batched: bool, mode: str) -> None:
+    dims = [len(s._d.shape) for s in state]
+    kind, want = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
+    if any(d != want for d in dims):
+        if mode == "LSTM":
+            raise RuntimeError(
+                f"For {kind} input, hx and cx should also be {want}-D but got ({dims[0]}-D, {dims[1]}-D) tensors"
+            )
+        raise RuntimeError(f"For {kind} input, hx should also be {want}-D but got {dims[0]}-D tensor")
+
+
+def _check_options(mode: str, hidden_size: Any, num_layers: int, dropout: Any, proj_size: int) -> None:
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
+    if dropout > 0 and num_layers == 1:
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+            stacklevel=4,
+        )
+    if not isinstance(hidden_size, int):
+        raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+    if hidden_size <= 0:
+        raise ValueError("hidden_size must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+
+
+class RNN(RNNBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        proj_size: int = 0,
+    ):
+        _no_projection(proj_size)
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(
+            f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+            bidirectional, 0, device, dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """(L, N, input_size) and (layers, N, hidden_size) -> (L, N, directions * hidden_size) and the last state."""
+        output, (h,) = self._forward(input, None if hx is None else (hx,))
+        return output, h
+
+
+def _no_projection(proj_size: int) -> None:
+    if proj_size > 0:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al. 2014)."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        proj_size: int = 0,
+    ):
+        _no_projection(proj_size)
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """(L, N, input_size) and (layers, N, hidden_size) -> (L, N, directions * hidden_size) and the last state."""
+        output, (h,) = self._forward(input, None if hx is None else (hx,))
+        return output, h
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), with projections of the hidden state if `proj_size`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
+            dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+        """(L, N, input_size) and states (h, c) -> (L, N, directions * hidden_size) and the last states."""
+        output, (h, c) = self._forward(input, hx)
+        return output, (h, c)

@@ -1,0 +1,333 @@
+"""The transformer of Vaswani et al. (2017)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eager import dtypes
+from eager.nn import functional as F
+from eager.nn import init
+from eager.nn.attention import MultiheadAttention
+from eager.nn.containers import ModuleList
+from eager.nn.dropouts import Dropout
+from eager.nn.layers import Linear
+from eager.nn.module import Module
+from eager.nn.normalizations import LayerNorm
+from eager.tensor import Tensor
+from graphc.ops.dtypes import default_float
+
+Activation = str | Callable[[Tensor], Tensor]
+
+
+def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
+    """(size, size): -inf above the diagonal, so that no place attends to a later one."""
+    kind = default_float() if dtype is None else dtypes.to_numpy(dtype)
+    return Tensor._wrap(np.triu(np.full((size, size), -np.inf, kind), 1))
+
+
+def _activation(name: Activation) -> Callable[[Tensor], Tensor]:
+    if not isinstance(name, str):
+        return name
+    if name not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {name}")
+    return getattr(F, name)
+
+
+def _copies(module: Module, count: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+
+
+def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
+    """What `is_causal` says, or whether `mask` is the causal one."""
+    if is_causal is not None or mask is None or not isinstance(mask._d, np.ndarray):
+        return bool(is_causal)
+    size = mask._d.shape[-1]
+    return (
+        mask._d.shape == (size, size)
+        and mask._d.dtype.kind == "f"
+        and bool((mask._array() == causal_mask(size)._array()).all())
+    )
+
+
+class _Layer(Module):
+    """What both kinds of layer share: the feed-forward block."""
+
+    norm_first: bool
+
+    def _make_feedforward(self, d_model: int, width: int, dropout: float, bias: bool, device: Any, dtype: Any) -> None:
+        self.linear1 = Linear(d_model, width, bias, device, dtype)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(width, d_model, bias, device, dtype)
+
+    def _feedforward(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    def _attended(self, attention: Module, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None,
+                  is_causal: bool) -> Tensor:  # fmt: skip
+        return attention(
+            x, memory, memory, attn_mask=mask, key_padding_mask=padding, is_causal=is_causal and mask is not None,
+            need_weights=False,
+        )[0]  # fmt: skip
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward block, each with a residual and LayerNorm (before it with `norm_first`)."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
+        )
+        self._make_feedforward(d_model, dim_feedforward, dropout, bias, device, dtype)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The shape and dtype of `src`."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.dropout1(self._attended(self.self_attn, x, x, src_mask, src_key_padding_mask, is_causal))
+
+        def feed(x: Tensor) -> Tensor:
+            return self.dropout2(self._feedforward(x))
+
+        if self.norm_first:
+            x = src + attend(self.norm1(src))
+            return x + feed(self.norm2(x))
+        x = self.norm1(src + attend(src))
+        return self.norm2(x + feed(x))
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to the memory, and a feed-forward block, each with a residual and LayerNorm."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        options: dict[str, Any] = {"batch_first": batch_first, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, **options)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, **options)
+        self._make_feedforward(d_model, dim_feedforward, dropout, bias, device, dtype)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.dropout3 = Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The shape and dtype of `tgt`."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.dropout1(self._attended(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
+
+        def recall(x: Tensor) -> Tensor:
+            return self.dropout2(
+                self._attended(self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+            )
+
+        def feed(x: Tensor) -> Tensor:
+            return self.dropout3(self._feedforward(x))
+
+        x = tgt
+        for block, norm in ((attend, self.norm1), (recall, self.norm2), (feed, self.norm3)):
+            x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
+        return x
+
+
+class TransformerEncoder(Module):
+    """A stack of copies of `encoder_layer`, then `norm`."""
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ):
+        super().__init__()
+        self.layers = _copies(encoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+        self.enable_nested_tensor = enable_nested_tensor
+        self.mask_check = mask_check
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The shape and dtype of `src`."""
+        causal = _is_causal(mask, is_causal)
+        output = src
+        for layer in self.layers:
+            output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
+        return output if self.norm is None else self.norm(output)
+
+
+class TransformerDecoder(Module):
+    """A stack of copies of `decoder_layer`, then `norm`."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
+        super().__init__()
+        self.layers = _copies(decoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The shape and dtype of `tgt`."""
+        causal = _is_causal(tgt_mask, tgt_is_causal)
+        output = tgt
+        for layer in self.layers:
+            output = layer(
+                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )  # fmt: skip
+        return output if self.norm is None else self.norm(output)
+
+
+class Transformer(Module):
+    """An encoder of `src` and a decoder of `tgt` that attends to it."""
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        layer = (
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device,
+            dtype,
+        )  # fmt: skip
+        if custom_encoder is not None:
+            self.encoder = custom_encoder
+        else:
+            encoder_layer = TransformerEncoderLayer(*layer)
+            norm = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+            self.encoder = TransformerEncoder(encoder_layer, num_encoder_layers, norm)
+        if custom_decoder is not None:
+            self.decoder = custom_decoder
+        else:
+            decoder_layer = TransformerDecoderLayer(*layer)
+            norm = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+            self.decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm)
+        self._reset_parameters()
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            if len(parameter._d.shape) > 1:
+                init.xavier_uniform_(parameter)
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """src (S, N, E) and tgt (T, N, E), or (N, S, E) and (N, T, E) with `batch_first` -> the shape of tgt."""
+        batched = len(src._d.shape) == 3
+        batch_dim = 0 if self.batch_first else 1
+        if batched and src._d.shape[batch_dim] != tgt._d.shape[batch_dim]:
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src._d.shape[-1] != self.d_model or tgt._d.shape[-1] != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )  # fmt: skip
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """(sz, sz): -inf above the diagonal, so that no place attends to a later one."""
+        return causal_mask(sz, device, dtype)

@@ -1,0 +1,261 @@
+"""Files: what comes back is what was saved, loading runs no code, and a failure leaves the old file in place."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import sys
+import threading
+from collections import Counter, OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager as torch
+from graphc.errors import MissingExtraError
+
+numpy_files = pytest.importorskip("safetensors.numpy", reason="the extra 'safetensors' is not installed")
+
+
+def again(value: Any, **options: Any) -> Any:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return torch.load(buffer, **options)
+
+
+PLAIN = [
+    None, True, 0, -7, 2**53, -(2**80), 0.1, float("inf"), -0.0, 1e-320, 2 - 3j, "", "ü\n", b"\x00\xff", (),
+    (1, (2, 3)), [], [[1], 2.0], {}, {"a": 1, 2: "b", (1, 2): None, None: 3.5, True: 0}, {1, 2}, frozenset({"x"}),
+    slice(1, None, 2), range(3, 9, 2), torch.Size([2, 3]), torch.float16, torch.bool, torch.device("cpu"), OrderedDict(b=1, a=2),
+    Counter("aab"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=repr)
+def test_plain_values(value: Any):
+    found = again({"v": value})["v"]
+    assert found == value and type(found) is type(value)
+    assert repr(found) == repr(value)
+
+
+def test_nan_and_numpy():
+    assert np.isnan(again(float("nan")))
+    scalar = again(np.float32(1.5))
+    assert scalar == 1.5 and type(scalar) is np.float32
+    array = np.arange(6, dtype=np.uint16).reshape(2, 3).T
+    found = again(array)
+    np.testing.assert_array_equal(found, array)
+    assert found.dtype == array.dtype and type(found) is np.ndarray
+
+
+def test_every_dtype_and_the_bits_of_every_number():
+    for dtype in (torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.uint8,
+                  torch.int8, torch.int16, torch.int32, torch.int64, torch.bool):  # fmt: skip
+        t = torch.tensor([0, 1, 1]).to(dtype)
+        assert again(t).dtype is dtype and again(t).tolist() == t.tolist()
+    bits = torch.from_numpy(np.array([0x7FC00001, 0x80000000, 0x00000001], np.uint32).view(np.float32))
+    assert again(bits).numpy().tobytes() == bits.numpy().tobytes()
+
+
+def test_memory_is_shared_as_before_and_with_nothing_else():
+    x = torch.zeros(3, 4)
+    shared = again({"all": x, "row": x[1], "column": x[:, 2], "again": x, "alone": torch.zeros(2)})
+    shared["row"][2] = 5.0
+    assert shared["all"][1, 2].item() == 5.0 and shared["column"][1].item() == 5.0
+    assert shared["again"] is shared["all"]
+    assert x.tolist() == torch.zeros(3, 4).tolist()
+    assert shared["column"].stride() == (4,)
+
+
+def test_a_small_view_does_not_bring_its_whole_base():
+    buffer = io.BytesIO()
+    torch.save(torch.zeros(100_000)[10:20], buffer)
+    assert len(buffer.getvalue()) < 1000
+
+
+def test_containers_are_one_object_again_even_inside_themselves():
+    inner = [1]
+    found = again({"a": inner, "b": [inner, inner]})
+    assert found["a"] is found["b"][0] is found["b"][1]
+    loop: dict[str, Any] = {}
+    loop["self"] = [loop]
+    assert (found := again(loop))["self"][0] is found
+
+
+def test_parameters_and_gradient_flags():
+    p = torch.nn.Parameter(torch.ones(2))
+    frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    leaf = torch.ones(2, requires_grad=True)
+    found = again([p, frozen, leaf, leaf * 2])
+    assert [type(t).__name__ for t in found] == ["Parameter", "Parameter", "Tensor", "Tensor"]
+    assert [t.requires_grad for t in found] == [True, False, True, True]
+    assert all(t.is_leaf for t in found)
+    (found[0] * found[2]).sum().backward()
+    assert found[0].grad.tolist() == [1.0, 1.0]
+
+
+def test_loaded_tensors_can_be_written_with_gradients_recorded():
+    x = again(torch.zeros(3))
+    w = torch.ones(3, requires_grad=True)
+    x += w * 2
+    x[0] = 0
+    x.sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [0.0, 2.0, 2.0]
+
+
+def test_generators_continue():
+    g = torch.Generator().manual_seed(3)
+    torch.rand(5, generator=g)
+    assert torch.rand(4, generator=again(g)).tolist() == torch.rand(4, generator=g).tolist()
+
+
+def test_a_model_and_its_optimizer_continue(tmp_path: Path):
+    def make() -> tuple[Any, Any]:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+        return model, torch.optim.Adam(model.parameters(), lr=0.1, amsgrad=True)
+
+    def train(model: Any, optimizer: Any) -> list[float]:
+        losses = []
+        for k in range(3):
+            optimizer.zero_grad()
+            loss = model(torch.arange(6.0).reshape(2, 3) + k).square().sum()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    model, optimizer = make()
+    train(model, optimizer)
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "c.pt")
+    expected = train(model, optimizer)
+    model, optimizer = make()
+    saved = torch.load(str(tmp_path / "c.pt"))
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    assert train(model, optimizer) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"a": [1, object()]}, r"obj\['a'\]\[1\]"),
+        ([lambda: 1], r"obj\[0\]"),
+        ({"x": {"net": torch.nn.Linear(1, 1)}}, r"(?s)obj\['x'\]\['net'\].*save `obj\['x'\]\['net'\].state_dict\(\)`"),
+        ({(1, object): 2}, r"obj\[\(1, <class 'object'>\)\] \(the key\)\[1\]"),
+        (np.array(["text"]), r"ndarray of <U4.*at obj"),
+        (threading.Lock(), "lock.*at obj"),
+    ],
+)
+def test_what_cannot_be_saved_is_named_before_the_file_is_touched(value: Any, place: str, tmp_path: Path):
+    path = tmp_path / "kept.pt"
+    torch.save(1, path)
+    with pytest.raises(TypeError, match=place):
+        torch.save({"first": torch.ones(1), "then": value}["then"], path)
+    assert torch.load(path) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["kept.pt"]
+
+
+def test_a_failure_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "kept.pt"
+    torch.save(1, path)
+
+    def full(arrays: Any, file: str, metadata: Any) -> None:
+        Path(file).write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(numpy_files, "save_file", full)
+    with pytest.raises(OSError, match="disk full"):
+        torch.save(2, path)
+    assert torch.load(path) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["kept.pt"]
+
+
+def test_files_of_others_are_dicts_of_tensors(tmp_path: Path):
+    arrays = {"w.0": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([1, 2], np.int64)}
+    numpy_files.save_file(arrays, tmp_path / "theirs.safetensors", {"format": "np"})
+    for mmap in (False, True):
+        found = torch.load(tmp_path / "theirs.safetensors", mmap=mmap)
+        assert {k: v.tolist() for k, v in found.items()} == {k: v.tolist() for k, v in arrays.items()}
+
+
+def test_others_find_the_tensors_under_their_paths():
+    buffer = io.BytesIO()
+    torch.save({"model": torch.nn.Linear(2, 1).state_dict(), "steps": [torch.ones(2), 3]}, buffer)
+    found = numpy_files.load(buffer.getvalue())
+    assert {name: array.shape for name, array in found.items()} == {
+        "model.weight": (1, 2), "model.bias": (1,), "steps.0": (2,)
+    }  # fmt: skip
+
+
+def test_mapped_tensors_are_written_in_memory_only(tmp_path: Path):
+    path = tmp_path / "x.pt"
+    torch.save(torch.zeros(1000), path)
+    mapped = torch.load(path, mmap=True)
+    mapped[0] = 1.0
+    assert mapped[0].item() == 1.0 and torch.load(path)[0].item() == 0.0
+
+
+class Bomb:
+    """Sets a flag when it is unpickled."""
+
+    went_off = False
+
+    def __reduce__(self):
+        return setattr, (Bomb, "went_off", True)
+
+
+def test_pickles_are_refused_and_not_run():
+    for file in (pickle.dumps(Bomb()), b"PK\x03\x04 a zip"):
+        with pytest.raises(RuntimeError, match="looks like a pickle"):
+            torch.load(io.BytesIO(file), weights_only=False)
+    assert not Bomb.went_off
+
+
+def file_with(description: Any) -> io.BytesIO:
+    metadata = {"graphc": json.dumps({"version": 1, "object": description})}
+    return io.BytesIO(numpy_files.save({"t": np.zeros(4, np.float32)}, metadata))
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        {}, {"magic": 1}, {"again": 0}, {"again": 3}, {"tensor": {"dtype": "float32", "in": "u"}, "grad": False},
+        {"tensor": {"dtype": "float99", "in": "t"}, "grad": False}, {"tensor": {"in": "t"}, "grad": False},
+        {"tensor": {"dtype": "float32", "in": "t", "shape": [9], "strides": [4], "offset": 0}, "grad": False},
+        {"tensor": {"dtype": "float32", "in": "t", "shape": [2], "strides": [4], "offset": -8}, "grad": False},
+        {"tensor": {"dtype": "float32", "in": "t", "shape": [2], "strides": [-4], "offset": 4}, "grad": False},
+        {"tuple": 3}, {"dict": [1]}, {"complex": ["x"]}, {"dtype": "os.system"}, {"set": [{"list": []}]},
+    ],
+)  # fmt: skip
+def test_damaged_descriptions_are_errors(description: Any):
+    with pytest.raises(RuntimeError, match="damaged"):
+        torch.load(file_with(description))
+
+
+@pytest.mark.parametrize("cut", [5, 40, -1])
+def test_damaged_files_are_errors(cut: int, tmp_path: Path):
+    buffer = io.BytesIO()
+    torch.save({"x": torch.ones(100)}, buffer)
+    (tmp_path / "x.pt").write_bytes(buffer.getvalue()[:cut])
+    for mmap in (False, True):
+        with pytest.raises(RuntimeError, match=r"x\.pt' cannot be loaded"):
+            torch.load(tmp_path / "x.pt", mmap=mmap)
+
+
+def test_a_newer_version_is_an_error():
+    metadata = {"graphc": json.dumps({"version": 99, "object": 1})}
+    with pytest.raises(RuntimeError, match="version 99"):
+        torch.load(io.BytesIO(numpy_files.save({"t": np.zeros(1)}, metadata)))
+
+
+def test_an_absent_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    for action in (lambda: torch.save(1, io.BytesIO()), lambda: torch.load(io.BytesIO(b"x"))):
+        with pytest.raises(MissingExtraError, match=r"pip install 'graphc\[safetensors\]'"):
+            action()

@@ -1,0 +1,154 @@
+"""`vmap` is a loop over slices: for every op of the registry, batched in every way; and under the other transforms."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from eager import autograd
+from eager.dispatch import apply
+from eager.func import batch_rules, grad, hessian, jacfwd, jacrev, vmap
+from eager.tensor import Tensor
+from graphc.ops import OPS
+from tests.eager.tensors import leaf, tensor
+from tests.ops.cases import Case, every_case
+
+SIZE = 3
+WITH_OPERANDS = [p for p in every_case() if p.values[0].op.args and not p.values[0].strided]
+
+
+def stacked(case: Case, batched: tuple[bool, ...]) -> list[Tensor]:
+    """The operands of `case`, those that are batched as SIZE different ones along a new first dim."""
+    draws = [case.arrays(np.random.default_rng(seed)) for seed in range(SIZE)]
+    return [
+        tensor(np.stack([draw[k] for draw in draws]) if b else draws[0][k].copy()) for k, b in enumerate(batched)
+    ]
+
+
+def slices(operands: list[Tensor], batched: tuple[bool, ...], k: int) -> list[Tensor]:
+    return [x[k] if b else x for x, b in zip(operands, batched, strict=True)]
+
+
+def ways(case: Case) -> list[tuple[bool, ...]]:
+    count = len(case.arrays(np.random.default_rng(0)))
+    return [way for way in itertools.product((True, False), repeat=count) if any(way)]
+
+
+def compare(got: Tensor, expected: list[Tensor]) -> None:
+    wanted = np.stack([t._array() for t in expected])
+    assert got._dtype() == wanted.dtype
+    np.testing.assert_allclose(got._array(), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", WITH_OPERANDS)
+def test_an_op_on_a_batch_is_the_op_on_each_slice(case: Case):
+    for batched in ways(case):
+        operands = stacked(case, batched)
+        run = lambda *xs: apply(case.op, xs, case.sample.params)  # noqa: E731
+        got = vmap(run, tuple(0 if b else None for b in batched))(*operands)
+        compare(got, [run(*slices(operands, batched, k)) for k in range(SIZE)])
+
+
+@pytest.mark.parametrize("case", every_case(differentiable=True))
+def test_gradients_of_slices(case: Case):
+    numbers = tuple(
+        k for k, x in enumerate(case.arrays(np.random.default_rng(0))) if case.op.arg_of(k) in case.op.vjp
+        and x.dtype.kind == "f"
+    )  # fmt: skip
+    if not numbers or apply(case.op, stacked_one(case), case.sample.params)._dtype().kind == "c":
+        pytest.skip("complex")
+    batched = tuple(True for _ in case.arrays(np.random.default_rng(0)))
+    operands = stacked(case, batched)
+    run = grad(lambda *xs: (apply(case.op, xs, case.sample.params) ** 2).sum(), numbers)
+    got = vmap(run)(*operands)
+    each = [run(*slices(operands, batched, k)) for k in range(SIZE)]
+    for number in range(len(numbers)):
+        compare(got[number], [found[number] for found in each])
+
+
+def stacked_one(case: Case) -> list[Tensor]:
+    return [tensor(a) for a in case.arrays(np.random.default_rng(0))]
+
+
+def test_only_ops_that_must_are_done_one_by_one():
+    slow = {name for name, op in OPS.items() if batch_rules.rule_of(op) is batch_rules.one_by_one and op.args}
+    assert slow <= {"as_strided", "as_strided_add", "as_strided_scatter"}
+
+
+def test_a_wrong_rule_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(batch_rules.RULES, "sum", batch_rules.unchanged)
+    case = next(p.values[0] for p in WITH_OPERANDS if p.values[0].op.name == "sum" and p.values[0].sample.params["axis"])
+    with pytest.raises((AssertionError, ValueError)):
+        test_an_op_on_a_batch_is_the_op_on_each_slice(case)
+
+
+# Views and in-place writes
+
+
+def test_in_place_writes_reach_the_argument():
+    x = torch.zeros(2, 3)
+    vmap(lambda row: row[1:].add_(1))(x)
+    assert x.tolist() == [[0, 1, 1], [0, 1, 1]]
+
+
+def test_history_goes_through_in_place_writes():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+
+    def double_first(row: Any) -> Any:
+        row = row * 1
+        row[0] *= 2
+        return row
+
+    vmap(double_first)(x).sum().backward()
+    assert x.grad.tolist() == [[2, 1], [2, 1]]
+
+
+# Nested with gradients
+
+
+def test_rows_of_a_jacobian_inside_vmap():
+    x = tensor(np.random.default_rng(0).normal(size=(2, 3)))
+    function = lambda row: row.sin() * row.sum()  # noqa: E731
+    for jacobian in (jacrev, jacfwd):
+        compare(vmap(jacobian(function))(x), [jacobian(function)(row) for row in x])
+    compare(vmap(hessian(lambda row: (row**3).prod()))(x), [hessian(lambda row: (row**3).prod())(row) for row in x])
+
+
+def test_two_batches_over_a_jacobian():
+    x = tensor(np.random.default_rng(0).normal(size=(2, 4, 3)))
+    got = vmap(vmap(jacrev(torch.tanh)))(x)
+    compare(got, [torch.stack([jacrev(torch.tanh)(row) for row in rows]) for rows in x])
+
+
+def test_is_grads_batched():
+    x = leaf([1.0, 2.0, 3.0])
+    y = x * x.sum()
+    (rows,) = autograd.grad(y, x, torch.eye(3, dtype=torch.float64), is_grads_batched=True)
+    assert torch.equal(rows, jacrev(lambda x: x * x.sum())(x.detach()))
+
+
+def test_inside_a_compiled_function():
+    def loss(w: Any, x: Any) -> Any:
+        return ((w * x).sum() ** 2).tanh()
+
+    w, xs = tensor([0.1, 0.2]), tensor(np.random.default_rng(0).normal(size=(3, 2)))
+    for function in (
+        lambda w, xs: vmap(loss, (None, 0))(w, xs),
+        lambda w, xs: vmap(grad(loss), (None, 0))(w, xs),
+        lambda w, xs: jacrev(lambda w: w.sin() * w.sum())(w),
+        lambda w, xs: hessian(lambda w: (w**3).sum())(w),
+    ):
+        np.testing.assert_allclose(graphc.compile(function)(w, xs)._array(), function(w, xs)._array(), rtol=1e-12)
+
+
+def test_a_compiled_function_inside():
+    compiled = graphc.compile(lambda x: x.sin() * 2)
+    x = tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert torch.allclose(vmap(compiled)(x), x.sin() * 2)
+
+
