@@ -78,6 +78,7 @@ _LATER = {
     ),
     **dict.fromkeys(("load", "save"), "eager.serialization"),
     "__version__": "eager.version",
+    **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled"), "eager.autograd.anomaly_mode"),
     "vmap": "eager.func.mapping",
     **dict.fromkeys(
         (

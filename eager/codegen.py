@@ -199,6 +199,12 @@ class Generated:
         self.source = source
 
 
+def _into(*args: Any) -> Any:
+    from eager.outputs import into
+
+    return into(*args)
+
+
 class Module:
     """Generated functions for one dtype. They share one namespace, whose `DT` is the gate."""
 
@@ -209,7 +215,7 @@ class Module:
             "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
-            "note_view": note_view,
+            "note_view": note_view, "into": _into,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
         self.operators: dict[str, types.FunctionType] = {}
@@ -279,7 +285,9 @@ class Module:
             tape.decoders[backward] = _decoder(op, saved, variant)
             tape.names[backward] = op.overloads.get(variant, op.node_name)
             if variant in SCALAR_OPERAND and variant not in op.overloads:
-                tape.edges[backward] = [op.args.index(a) for a in _live(op, variant)], len(op.args)
+                # PyTorch makes 2 + x of x + 2
+                places = [0] if op.commutative else [op.args.index(a) for a in _live(op, variant)]
+                tape.edges[backward] = places, len(op.args)
         forward = self.scope[op.name]
         forward.__doc__ = op.doc or f"The op `{op.name}`; see `graphc.ops`."
         return Generated(forward, source)
@@ -352,30 +360,35 @@ def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]
     params = list(op.params)
     defaults = "".join(f", {p}={w.bind(f'default_{p}', op.params[p])}" for p in params)
     keywords = ", ".join(f'"{p}": {p}' for p in params)
+    # what torch.<name> is; `out` is looked at only when the operands are of the kind that the fast path takes
+    writes = op.pointwise and not params and not flipped
     if flipped:
         w.line(0, f"def r{op.name}({args[1]}, {args[0]}):")
     else:
-        w.line(0, f"def {op.name}({', '.join(args)}{defaults}):")
+        w.line(0, f"def {op.name}({', '.join(args)}{', out=None' if writes else defaults}):")
     w.line(1, "try:")
     if op.pointwise and len(args) == 2:
         loose = args[0] if flipped else args[1]
         w.line(2, f"c = {loose}.__class__")
         if not flipped:
             w.line(2, "if c is Tensor or c is Parameter:")
-            _write_call(w, 3, op, args, backwards, ("ff", "bb"))
+            _write_call(w, 3, op, args, backwards, ("ff", "bb"), writes)
         if op.rule.promote:
             w.line(2, f"{'if' if flipped else 'elif'} c is float or c is int:")
-            _write_call(w, 3, op, args, backwards, ("sf",) if flipped else ("fs",))
+            _write_call(w, 3, op, args, backwards, ("sf",) if flipped else ("fs",), writes)
     else:
-        _write_call(w, 2, op, args, backwards, tuple(backwards))
+        _write_call(w, 2, op, args, backwards, tuple(backwards), writes)
     w.line(1, "except (ValueError, AttributeError, TypeError, IndexError):")
     w.line(2, "pass  # `miss` raises the error that fits")
+    if writes:
+        w.line(1, "if out is not None:")
+        w.line(2, f"return into(out, '{op.name}', {op.name}, {', '.join(args)})")
     w.line(1, f"return miss(op_{op.name}, ({', '.join(args)},), {{{keywords}}})")
     w.line(0, "")
 
 
 def _write_call(
-    w: Writer, depth: int, op: Op, args: tuple[str, ...], backwards: Any, variants: tuple[str, ...]
+    w: Writer, depth: int, op: Op, args: tuple[str, ...], backwards: Any, variants: tuple[str, ...], writes: bool
 ) -> None:
     scalar = SCALAR_OPERAND.get(variants[0]) if variants else None
     tests = []
@@ -384,6 +397,8 @@ def _write_call(
             continue
         w.line(depth, f"x{i} = {a}._d")
         tests.append(f"x{i}.dtype is {'BOOL' if i < op.rule.first else 'DT'}")
+    if writes:
+        tests.append("out is None")
     w.line(depth, f"if {' and '.join(tests)}:")
     depth += 1
     if scalar is not None:

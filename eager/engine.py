@@ -41,6 +41,12 @@ def reachable(roots: Iterable[tape.Node | None]) -> list[tape.Node]:
     return sorted(seen.values(), key=lambda node: node[0])
 
 
+def visited() -> set[int]:
+    """The ids of the nodes that the walk going on visits."""
+    walk = tape.walks[-1]
+    return walk if isinstance(walk, set) else {id(node) for node in reachable(walk)}
+
+
 def leaf_nodes(outputs: Sequence[Tensor]) -> list[tape.Node]:
     """The nodes of the live leaf tensors that `outputs` depend on."""
     return [n for n in reachable(t._n for t in outputs) if tape.is_leaf(n) and n[tape.PARENTS]() is not None]
@@ -64,7 +70,11 @@ def gradients(
     on_tensors = create_graph or state.anomaly.enabled or state.current_interpreter() is not None
     walk = _walk_tensors if on_tensors else _walk_arrays
     with tape.lock, set_grad_enabled(create_graph):
-        found = walk(nodes, outputs, cotangents, wanted, through, keep)
+        tape.walks.append(wanted | through)
+        try:
+            found = walk(nodes, outputs, cotangents, wanted, through, keep)
+        finally:
+            tape.walks.pop()
     return [found.get(id(node)) for node in targets]
 
 
@@ -133,7 +143,7 @@ def _walk_tensors(
             given = tensor_shares(node, g)
             if hooked is not None and hooked.after:
                 parents = [parent for parent, _ in given]
-                given = zip(parents, hooked.leaving([d for _, d in given], g), strict=True)
+                given = zip(parents, hooked.leaving(node, [d for _, d in given], g), strict=True)
             for place, (parent, d) in enumerate(given):
                 if state.anomaly.enabled and state.anomaly.check_nan:
                     check_nan(node, place, d)

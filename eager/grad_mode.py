@@ -153,5 +153,9 @@ class set_grad_enabled(GradMode):
         self._before.append(grad_enabled())
         GRAD_ENABLED.set(mode)
 
+    def __call__(self, fn: Fn) -> Fn:
+        GRAD_ENABLED.set(self._before[0])  # as a decorator it does not set the mode at once
+        return super().__call__(fn)
+
     def __enter__(self) -> None:
         pass

@@ -80,7 +80,7 @@ class Hooked:
         """The node, and the hooks after it, on arrays."""
         if self.after:
             shares = [None if d is None else Tensor._wrap(d) for d in tape.shares(node, g)]
-            shares = self.leaving(shares, Tensor._wrap(g))
+            shares = self.leaving(node, shares, Tensor._wrap(g))
             for parent, share in zip(node[tape.PARENTS :], shares, strict=True):
                 if parent is not None and share is not None:
                     tape.give(parent, share._array(), heap)
@@ -88,13 +88,14 @@ class Hooked:
             self.inner(node, g, heap)
         self.has_accumulated(node)
 
-    def leaving(self, shares: list[Tensor | None], g: Tensor) -> list[Tensor | None]:
+    def leaving(self, node: tape.Node, shares: list[Tensor | None], g: Tensor) -> list[Tensor | None]:
         """What the node gives its parents, as the hooks after it leave it."""
+        seen = tape.placed(node, shares)
         for hook in list(self.after.values()):
-            result = hook(tuple(shares), (g,))
+            result = hook(tuple(seen), (g,))
             if result is not None:
-                shares = [result] if isinstance(result, Tensor) else list(result)
-        return shares
+                seen = [result] if isinstance(result, Tensor) else list(result)
+        return tape.displaced(node, seen)
 
     def has_accumulated(self, node: tape.Node) -> None:
         """Run what is to run after a leaf's `.grad` has been written."""
@@ -102,9 +103,7 @@ class Hooked:
             return
         tensor = node[tape.PARENTS]()
         for hook in list(self.accumulated.values()):
-            result = hook(tensor)
-            if result is not None:
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+            hook(tensor)
 
 
 def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:

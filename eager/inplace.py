@@ -113,7 +113,7 @@ def in_place(name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, *operands: Any) -> Tensor:
         if ufunc is not None and current_interpreter() is None and (self._n is None or not grad_enabled()):
-            other = _plain_operand(self, operands[0]) if operands else ()
+            other = _plain_operand(self, operands[0]) if operands else () if is_float(self) else None
             if other is not None:
                 array = self._writable()
                 if operands:
@@ -135,11 +135,17 @@ def in_place(name: str) -> Callable[..., Tensor]:
     return method
 
 
+def is_float(target: Tensor) -> bool:
+    """Whether `target` is a float array in NumPy's memory."""
+    dtype = target._d.dtype
+    return dtype is not None and dtype.kind == "f"
+
+
 def _plain_operand(target: Tensor, x: Any) -> Any:
     """`x` for a ufunc that writes into `target`, or None if the general path must look at it."""
-    data = target._d
-    if data.dtype is None or data.dtype.kind != "f":
+    if not is_float(target):
         return None
+    data = target._d
     if x.__class__ is float or x.__class__ is int:
         return x
     if isinstance(x, Tensor) and (x._n is None or not grad_enabled()):

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from eager import hooks
+from eager import hooks, reshaping
 from eager.functional import (
     arithmetic,
     casts,
@@ -22,6 +22,7 @@ from eager.functional import (
     strides,
     updates,
 )
+from eager.outputs import with_out
 from eager.tensor import Tensor
 from eager.views import base_of
 
@@ -52,7 +53,7 @@ BOTH: dict[str, Function] = {
     **_named(
         gathering,
         "gather scatter scatter_add take_along_dim index_select index_add index_copy index_fill index_put masked_fill "
-        "masked_select nonzero repeat_interleave",
+        "masked_scatter masked_select nonzero repeat_interleave",
     ),
     "as_strided": strides.as_strided,
     **_named(linear, "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner"),
@@ -82,6 +83,17 @@ FUNCTIONS: dict[str, Function] = {
     "where": gathering.where, "broadcast_shapes": shapes.common_shape,
 }  # fmt: skip
 
+# torch.<name>(..., out=tensor); the functions that are called most have an `out` of their own
+FUNCTIONS.update({
+    name: with_out(name, FUNCTIONS[name])
+    for name in (
+        "rsub float_power clamp clamp_min clamp_max clip addcmul addcdiv lerp pow prod amax amin max min argmax argmin any "
+        "all var std norm logsumexp softmax log_softmax cumsum diag tril triu gather scatter scatter_add take_along_dim "
+        "index_select index_add index_copy masked_select mv dot bmm addmm addmv addr baddbmm outer ger inner tensordot "
+        "vstack hstack dstack row_stack where"
+    ).split()
+})  # fmt: skip
+
 # pointwise ops of the registry under a second name
 ALIASES = {
     "multiply": "mul", "negative": "neg", "absolute": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
@@ -99,6 +111,7 @@ METHODS: dict[str, Function] = {
     **BOTH,
     **casts.CASTS,
     **updates.METHODS,
+    **reshaping.METHODS,
     **hooks.METHODS,
     **_named(
         shapes,
@@ -208,6 +221,8 @@ def install() -> None:
         setattr(Tensor, name, method)
     for name, target in ALIASES.items():
         setattr(Tensor, name, _alias(target))
+        if hasattr(Tensor, f"{target}_"):
+            setattr(Tensor, f"{name}_", _alias(f"{target}_"))
     Tensor.cpu, Tensor.element_size, Tensor.__iter__ = _cpu, _element_size, _iterate  # type: ignore[attr-defined]
     for name in ("uniform_", "normal_", "bernoulli_", "multinomial", "random_", "exponential_", "cauchy_",
                  "log_normal_", "geometric_"):

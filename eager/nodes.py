@@ -74,12 +74,15 @@ class Node:
 
 
 _MISSING = object()
-_SAVED_NAMES = {"self": "input", "result": "r"}
+_SAVED_NAMES = {"self": "input", "result": "r", "self_sym_sizes": "input_shape"}
+_IMPLIED = {("square", "exponent"): 2}  # what an op has for a fact and PyTorch for a saved value
 
 
 def _saved(node: tape.Node, wanted: str) -> Any:
     """The saved value `wanted`, by PyTorch's name for it, as a Tensor with its history."""
     op, _, values, parents = tape.decoders[tape.function_of(node)](node)
+    if (op.name, wanted) in _IMPLIED:
+        return _IMPLIED[op.name, wanted]
     name = _SAVED_NAMES.get(wanted, wanted)
     if name == "input" and name not in op.args and op.args:
         name = op.args[0]
@@ -89,6 +92,10 @@ def _saved(node: tape.Node, wanted: str) -> Any:
         return with_node(values[name], node)
     parent = {op.arg_of(index): parent for index, parent, _ in parents}.get(name)
     value = values[name]
+    if parent is not None and tape.is_leaf(parent):
+        leaf = parent[tape.PARENTS]()
+        if leaf is not None and leaf._d is value:
+            return leaf
     return with_node(value, parent) if hasattr(value, "dtype") and hasattr(value, "shape") else value
 
 

@@ -101,7 +101,7 @@ def _suffixes(t: Tensor, array: np.ndarray) -> list[str]:
         shown.append(f"dtype={BY_NUMPY[array.dtype]}")
     grad_fn = t.grad_fn
     if grad_fn is not None:
-        shown.append(f"grad_fn=<{grad_fn.name()}>")
+        shown.append(f"grad_fn=<{grad_fn.name().rpartition('::')[2]}>")
     elif t.requires_grad:
         shown.append("requires_grad=True")
     return shown

@@ -52,6 +52,8 @@ MODIFIED_IN_ANOMALY = (
 
 Node = list
 lock = threading.RLock()
+# the walks going on, one within another: the nodes one started from, or the ids of all that it will visit
+walks: list[list[Node] | set[int]] = []
 
 
 def new_leaf(tensor: Any) -> Node:
@@ -96,6 +98,7 @@ def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
 def run(heap: list[Node], keep: bool) -> None:
     """Walk backward from the nodes in `heap`, whose slots hold their gradients. Frees saved values unless `keep`."""
     with lock:
+        walks.append(heap.copy())
         try:
             while heap:
                 node = heappop(heap)
@@ -114,6 +117,8 @@ def run(heap: list[Node], keep: bool) -> None:
             for node in heap:
                 node[SLOT] = None
             raise
+        finally:
+            walks.pop()
 
 
 def free(node: Node) -> None:
@@ -230,6 +235,12 @@ def placed(node: Node, values: list[Any]) -> list[Any]:
     for place, value in zip(places[0], values, strict=True):
         result[place] = value
     return result
+
+
+def displaced(node: Node, values: list[Any]) -> list[Any]:
+    """What `placed` has placed."""
+    places = edges.get(function_of(node))
+    return values if places is None else [values[place] for place in places[0]]
 
 
 def parents_of(node: Node) -> list[Node]:

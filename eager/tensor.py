@@ -14,8 +14,9 @@ import numpy as np
 
 from eager import dtypes, state, tape
 from eager.state import current_interpreter, grad_enabled
+from eager.views import check_unrecorded_write
 from graphc.ops.dtypes import is_inexact
-from graphc.ops.rules import torch_name
+from graphc.ops.rules import c_name, torch_name
 
 _new = object.__new__
 
@@ -30,6 +31,12 @@ CHANGE_FLAG = "you can only change requires_grad flags of leaf variables.{hint}"
 USE_DETACH = (
     " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
     "var_no_grad = var.detach()."
+)
+GRAD_DTYPE = (
+    "attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype '{wanted}'. The gradient must match "
+    "the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+    "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its "
+    "gradient may break downstream systems that assume they match."
 )
 SEALED_WRITE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
@@ -177,6 +184,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
+        if not isinstance(flag, bool):
+            raise RuntimeError("requires_grad must be a bool")
         self.requires_grad_(flag, _message=INEXACT_ONLY)
 
     def requires_grad_(
@@ -188,6 +197,9 @@ class Tensor:
         """Change whether operations on this leaf are recorded. RuntimeError for a non-leaf or an integer tensor."""
         if requires_grad and _message is FLOAT_ONLY and state.active_transforms():
             raise RuntimeError(IN_TRANSFORM)
+        if not isinstance(requires_grad, bool):
+            kind = dtypes.type_name(requires_grad)
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}")
         if not self.is_leaf:
             if requires_grad:
                 return self
@@ -218,6 +230,12 @@ class Tensor:
         return edge_of(node)[0]
 
     @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is. As `torch.Tensor.output_nr`."""
+        node = self._n
+        return tape.parts.get(tape.function_of(node), 0) if isinstance(node, list) else 0
+
+    @property
     def grad(self) -> Tensor | None:
         interpreter = current_interpreter()
         if interpreter is not None:
@@ -242,6 +260,10 @@ class Tensor:
         else:
             self._g = value
 
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
     def _check_gradient(self, value: Any) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -253,10 +275,8 @@ class Tensor:
                 f"'{list(self._d.shape)}'. Please ensure that the gradient and the tensor are the same size"
             )
         if value._dtype() != self._dtype():
-            names = torch_name(value._dtype()).lower(), torch_name(self._dtype())
             raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{names[0]}' to a tensor with grad_dtype '{names[1]}'. "
-                "The gradient must match the tensor's grad_dtype"
+                GRAD_DTYPE.format(given=c_name(value._dtype()), wanted=torch_name(self._dtype()))
             )
 
     def _add_gradient(self, g: Any) -> None:
@@ -287,6 +307,8 @@ class Tensor:
         array = self._array()
         if self._d.__class__ is Sealed and state.made_in_inference() is None:
             raise RuntimeError(SEALED_WRITE)
+        if self._n is None and getattr(self, "_v", None).__class__ is tuple:
+            check_unrecorded_write(self)
         if not array.flags.writeable:
             if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
                 raise RuntimeError(REPEATED)

@@ -60,6 +60,13 @@ def note_piece(view: Any, source: Any, number: int, name: str) -> None:
         view._v = (base, (number, name))
 
 
+def not_a_view(tensor: Any) -> Any:
+    """`tensor`, made as a view of a tensor that nobody else has."""
+    if getattr(tensor, "_v", None).__class__ is tuple:
+        del tensor._v
+    return tensor
+
+
 def base_of(tensor: Any) -> Any:
     """The tensor that `tensor` is a view of, or None."""
     about = getattr(tensor, "_v", None)
@@ -78,6 +85,13 @@ def check_recorded_write(target: Any) -> None:
         raise RuntimeError(ONE_OF_SEVERAL.format(number=origin[0], name=origin[1]))
     if base._n is not None and tape.is_leaf(base._n):
         raise RuntimeError(LEAF_VIEW)
+
+
+def check_unrecorded_write(target: Any) -> None:
+    """Raise PyTorch's RuntimeError for a view made without recording if a write to it now would have to be recorded."""
+    base, origin = target._v
+    if origin == NO_GRAD and base._n is not None and grad_enabled():
+        raise RuntimeError(MADE_IN_NO_GRAD)
 
 
 def geometry(base: np.ndarray, view: np.ndarray) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import numpy as np
 
 from eager import engine, hooks, state, tape
 from eager.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from eager.language import E
+from eager.naming import named
 from eager.state import current_interpreter
 from eager.tensor import Tensor
 
@@ -28,8 +30,10 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"eager.autograd.{name}")
     if name in _LATER:
-        value = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
-        return value
+        module = importlib.import_module(_LATER[name])
+        # all that come from it: one may have the name of the module, which the import has just made an attribute
+        globals().update({known: getattr(module, known) for known, place in _LATER.items() if place == _LATER[name]})
+        return globals()[name]
     raise AttributeError(f"module 'eager.autograd' has no attribute '{name}'")
 
 
@@ -55,16 +59,17 @@ UNUSED = (
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
-    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+    single = x is None or hasattr(x, "output_nr")  # a Tensor or a GradientEdge
+    return (x,) if single else tuple(x)
 
 
 def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
     """The cotangent of each output: the given one, or 1 for a one-element tensor. Raises PyTorch's errors."""
     given = as_tuple(gradients) if gradients is not None else (None,) * len(outputs)
-    if len(given) != len(outputs):
+    if len(given) < len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     result = []
-    for i, (output, g) in enumerate(zip(outputs, given, strict=True)):
+    for i, (output, g) in enumerate(zip(outputs, given, strict=False)):
         if output._n is None:
             raise RuntimeError(NO_GRAD_FN.format(index=i))
         if g is None:
@@ -98,8 +103,10 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
     """Add `g` to `.grad` of the leaf behind `node`, or of the one of `inputs` that has that node."""
     tensor = node[tape.PARENTS]() if tape.is_leaf(node) else next(t for t in inputs if t._n is node)
     old = getattr(tensor, "_g", None)
-    if old is None or create_graph:
-        tensor._g = g if old is None else old + g
+    if create_graph:
+        tensor._g = named(E.clone(g), "CopyBackwards") if old is None else old + g
+    elif old is None:
+        tensor._g = g
     else:
         old._add_gradient(g._array())
     found = hooks.hooks_of(node)

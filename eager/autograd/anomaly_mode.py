@@ -17,6 +17,16 @@ def _set(enabled: bool, check_nan: bool) -> None:
     anomaly.enabled, anomaly.check_nan = enabled, check_nan
 
 
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on. As `torch.is_anomaly_enabled`."""
+    return anomaly.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly mode looks for nan. As `torch.is_anomaly_check_nan_enabled`."""
+    return anomaly.check_nan
+
+
 class set_detect_anomaly:
     """Turn anomaly mode on or off; as a context, restore it at the end. As `torch.autograd.set_detect_anomaly`.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from eager import engine, state, tape
 from eager.engine import with_node
-from eager.functional.arguments import cast_to
+from eager.functional.arguments import converted
 from eager.grad_mode import no_grad
 from eager.inplace import rebase
 from eager.language import E
@@ -300,7 +300,7 @@ class Rule:
                     f"{list(g._d.shape)} but expected shape compatible with {list(shape)}"
                 )
             g = sum_to(E, g, shape)
-        return g if g._dtype() == dtype else cast_to(g, dtype)
+        return converted(g, dtype)
 
 
 def _zeros(about: Any) -> Tensor | None:

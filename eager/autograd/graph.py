@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from eager import hooks
+from eager import engine, hooks
 from eager.nodes import Node, edge_of
 from eager.state import SAVED_HOOKS, note_write, saved_hooks, shift_gate
 from eager.tensor import Tensor
@@ -115,8 +115,8 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     expected: set[int] = set()
 
     def begin() -> None:
-        # which of the tensors this backward will reach is known only at its end: those that have nodes count
-        expected.update(k for k, t in enumerate(tensors) if t._n is not None)
+        visited = engine.visited()
+        expected.update(k for k, t in enumerate(tensors) if t._n is not None and id(t._n) in visited)
 
     def arrive(k: int) -> Callable[[Tensor], None]:
         def hook(g: Tensor) -> None:

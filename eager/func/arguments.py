@@ -53,7 +53,7 @@ def result_and_aux(result: Any, has_aux: bool, api: str, what: str = "output") -
 
 def check_outputs(output: Sequence[Any], api: str) -> None:
     """Raise RuntimeError unless `output`, flat, is Tensors, and some."""
-    if not output:
+    if not output or (len(output) == 1 and output[0] is None):
         raise RuntimeError(
             f"{api}: Expected f to be a function that has non-empty output (got output = {list(output)})"
         )

@@ -65,7 +65,7 @@ def linearized(
         outputs, spec = flatten(result)
         check_outputs(outputs, API.replace("f(*primals)", "f(*args)"))
         push = pushforward(new, outputs, flatten(chosen)[0], strict)
-    return left(new, result), spec, push, left(new, aux)
+    return left(new, result), spec, push, left(new, aux) if has_aux else None
 
 
 def pushforward(new: Level, outputs: Sequence[Tensor], inputs: Sequence[Tensor], strict: bool) -> Push:

@@ -60,7 +60,7 @@ class Level:
     def leave(self, t: Any) -> Any:
         """A result of this level, as what is outside sees it."""
         if not isinstance(t, Tensor):
-            return t
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(t)}")
         interpreter = current_interpreter()
         if interpreter.__class__ is BatchInterpreter:
             value = interpreter.batch_of(t)
@@ -150,5 +150,5 @@ def or_zeros(found: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Ten
 
 
 def left(new: Level, tree: Any) -> Any:
-    """A nest of results, left."""
+    """A nest of results, left. RuntimeError for what is no Tensor."""
     return tree_map(new.leave, tree)

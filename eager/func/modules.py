@@ -32,7 +32,7 @@ def functional_call(
     own = dict(module.named_parameters(remove_duplicate=False))
     own |= dict(module.named_buffers(remove_duplicate=False))
     if strict:
-        _check_names(own, given)
+        _check_names(type(module).__name__, own, given)
     values = _tied(own, given) if tie_weights else given
     places = [(*_place(module, name), value) for name, value in values.items() if name in own or not strict]
     before = [_exchange(table, name, value) for table, name, value in places]
@@ -60,13 +60,15 @@ def _merged(dicts: Any) -> dict[str, Tensor]:
     return {key: value for d in dicts for key, value in d.items()}
 
 
-def _check_names(own: dict[str, Any], given: dict[str, Any]) -> None:
+def _check_names(kind: str, own: dict[str, Any], given: dict[str, Any]) -> None:
     missing = [name for name in own if name not in given]
     unexpected = [name for name in given if name not in own]
-    texts = [f"{what} key(s): {', '.join(names)}." for what, names in (("Unexpected", unexpected), ("Missing", missing))
-             if names]  # fmt: skip
+    texts = [
+        f"\n\t{what} key(s): {', '.join(map(repr, names))}."
+        for what, names in (("Unexpected", unexpected), ("Missing", missing)) if names
+    ]  # fmt: skip
     if texts:
-        raise RuntimeError("Error(s) in loading state_dict:\n\t" + "\n\t".join(texts))
+        raise RuntimeError(f"Error(s) in reparametrizing for {kind}:{''.join(texts)}")
 
 
 def _tied(own: dict[str, Any], given: dict[str, Tensor]) -> dict[str, Tensor]:

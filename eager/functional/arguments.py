@@ -106,6 +106,13 @@ def converted(x: Tensor, wanted: np.dtype) -> Tensor:
     return E.cast(x if x._n is None or is_inexact(wanted) else E.stop_gradient(x), dtype=wanted)
 
 
+def written(out: Any, name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """`function(*args, **kwargs)` written into `out`; see `eager.outputs.into`."""
+    from eager.outputs import into
+
+    return into(out, name, function, *args, **kwargs)
+
+
 def constant(value: Any, like: Tensor) -> Any:
     """A number beside the float tensor `like`, as a 0-d Tensor of its dtype: what generated code takes as any operand.
 

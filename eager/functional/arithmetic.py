@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.functional.arguments import constant, shape_of
+from eager.functional.arguments import constant, shape_of, written
 from eager.language import E
+from eager.naming import enclosed, named, whole
+from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT64, kind
 
@@ -29,13 +31,17 @@ def scaled(x: Any, alpha: Any, target: Any) -> Any:
     return E.mul(x, alpha) if isinstance(x, Tensor) else x * alpha
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input + alpha * other. As `torch.add`."""
+    if out is not None:
+        return written(out, "add", add, input, other, alpha=alpha)
     return E.add(input, other) if alpha.__class__ is int and alpha == 1 else E.add(input, scaled(other, alpha, input))
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input - alpha * other. As `torch.sub`."""
+    if out is not None:
+        return written(out, "sub", sub, input, other, alpha=alpha)
     return E.sub(input, other) if alpha.__class__ is int and alpha == 1 else E.sub(input, scaled(other, alpha, input))
 
 
@@ -44,16 +50,19 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """input / other; rounded towards zero ("trunc") or down ("floor") on request. As `torch.div`."""
+    if out is not None:
+        return written(out, "div", div, input, other, rounding_mode=rounding_mode)
     if rounding_mode is None:
         return E.div(input, other)
+    since = next(sequence)
     if rounding_mode == "floor":
         return E.floor_divide(input, other)
     if rounding_mode != "trunc":
         raise RuntimeError(ROUNDING.format(rounding_mode))
     if kind_of(input) in "fc" or kind_of(other) in "fc":
-        return E.trunc(E.div(input, other))
+        return enclosed(E.trunc(E.div(input, other)), "DivBackward2", since)
     quotient = E.floor_divide(input, other)
     inexact = E.ne(E.mul(quotient, other), input)
     return E.add(quotient, E.logical_and(inexact, E.lt(quotient, 0)))
@@ -84,29 +93,34 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     shape_of(input, "clamp")
     if min is None and max is None:
         raise RuntimeError(NO_BOUND)
-    result = input
+    result, since = input, next(sequence)
     if min is not None:
         result = E.where(E.lt(result, min), constant(min, result), result)
     if max is not None:
         result = E.where(E.gt(result, max), constant(max, result), result)
-    return result
+    if result._n is None:
+        return result
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+    return enclosed(result, "ClampBackward0" if tensors else "ClampBackward1", since)
 
 
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """`input`, at least `min`. As `torch.clamp_min`."""
-    return clamp(input, min)
+    return named(clamp(input, min), "ClampMinBackward1" if isinstance(min, Tensor) else "ClampMinBackward0")
 
 
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """`input`, at most `max`. As `torch.clamp_max`."""
-    return clamp(input, None, max)
+    return named(clamp(input, None, max), "ClampMaxBackward1" if isinstance(max, Tensor) else "ClampMaxBackward0")
 
 
+@whole("AddcmulBackward0")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2. As `torch.addcmul`."""
     return E.add(input, E.mul(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
 
 
+@whole("AddcdivBackward0")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2. As `torch.addcdiv`."""
     return E.add(input, E.div(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
@@ -114,11 +128,15 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """input + weight * (end - input), counted from the nearer end, as `torch.lerp` does."""
+    since = next(sequence)
     way = E.sub(end, input)
     if not isinstance(weight, Tensor):
-        return E.add(input, E.mul(way, weight)) if abs(weight) < 0.5 else E.sub(end, E.mul(way, 1 - weight))
+        near = abs(weight) < 0.5
+        result = E.add(input, E.mul(way, weight)) if near else E.sub(end, E.mul(way, 1 - weight))
+        return enclosed(result, "LerpBackward0", since)
     from_start = E.add(input, E.mul(weight, way))
-    return E.where(E.lt(E.abs(weight), 0.5), from_start, E.sub(end, E.mul(way, E.sub(1, weight))))
+    result = E.where(E.lt(E.abs(weight), 0.5), from_start, E.sub(end, E.mul(way, E.sub(1, weight))))
+    return enclosed(result, "LerpBackward1", since)
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:

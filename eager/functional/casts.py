@@ -9,10 +9,20 @@ import numpy as np
 from eager import dtypes
 from eager.functional.arguments import cast_to, converted, shape_of
 from eager.language import E
-from eager.tensor import Tensor
+from eager.state import current_interpreter
+from eager.tensor import Sealed, Tensor
+from eager.views import base_of
 from graphc.ops import dtypes as d
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import torch_name
+
+
+VIEW_DETACH = (
+    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+    "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+    "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py "
+    "as the solution."
+)
 
 
 def placed(t: Tensor, device: Any) -> Tensor:
@@ -104,13 +114,17 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def detach(input: Tensor) -> Tensor:
     """The same values, sharing memory, without history. As `torch.Tensor.detach`."""
-    return E.stop_gradient(input)
+    if current_interpreter() is not None:
+        return E.stop_gradient(input)
+    data = input._d
+    return Tensor._wrap(data if data.__class__ is Sealed else input._array())
 
 
 def detach_(self: Tensor) -> Tensor:
     """Forget the history of `self`. As `torch.Tensor.detach_`."""
-    without = E.stop_gradient(self)
-    self._d, self._n = without._d, None
+    if base_of(self) is not None:
+        raise RuntimeError(VIEW_DETACH)
+    self._d, self._n = detach(self)._d, None
     return self
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.indexing import OUT_OF_BOUNDS, replaced
 from eager.language import E
+from eager.naming import whole
 from eager.state import current_interpreter
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, default_float, of_scalar
-from graphc.ops.rules import C_NAMES, broadcast_shapes, torch_name
+from graphc.ops.dtypes import BOOL, INT64, default_float, of_scalar
+from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
@@ -103,6 +104,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return E.index(input, _vector(index, "index_select"), spec=_at(axis))
 
 
+@whole("IndexAddBackward0")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """`input` with alpha * source added to the slices along `dim` that `index` lists. As `torch.index_add`."""
     axis = axis_of(dim, len(shape_of(input, "index_add")))
@@ -115,12 +117,14 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return E.index_put(input, added, _vector(index, "index_add"), spec=_at(axis), accumulate=True)
 
 
+@whole("IndexCopyBackward0")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`input` with the slices along `dim` that `index` lists replaced by those of `source`. As `torch.index_copy`."""
     axis = axis_of(dim, len(shape_of(input, "index_copy")))
     return E.index_put(input, source, _vector(index, "index_copy"), spec=_at(axis), accumulate=False)
 
 
+@whole("IndexFillBackward0")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`input` with the slices along `dim` that `index` lists set to `value`. As `torch.index_fill`."""
     axis = axis_of(dim, len(shape_of(input, "index_fill")))
@@ -133,6 +137,30 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     if not accumulate:
         return replaced(input, tuple(indices), values)
     return E.index_put(input, values, *indices, spec=tuple(range(len(indices))), accumulate=True)
+
+
+@whole("MaskedScatterBackward0")
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """`input` with the elements where `mask` is true replaced by those of `source` in order. As `torch.masked_scatter`.
+
+    RuntimeError if `source` has too few elements. The places depend on values: eager only.
+    """
+    if mask._dtype() != BOOL:
+        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + c_name(mask._dtype()))
+    if source._dtype() != input._dtype():
+        names = torch_name(input._dtype()), torch_name(source._dtype())
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{names[0]} and {names[1]}")
+    shape = broadcast_shapes([tuple(shape_of(input, "masked_scatter")), tuple(mask._d.shape)])
+    places = np.broadcast_to(mask._values("masked_scatter"), shape).nonzero()
+    count = len(places[0]) if places else int(mask._values("masked_scatter"))
+    if numel(source._d.shape) < count:
+        raise RuntimeError("masked_scatter: expected self and source to have same number of elements")
+    picked = E.slice(E.reshape(source, shape=(numel(source._d.shape),)), start=(0,), stop=(count,), step=(1,))
+    target = input if input._d.shape == shape else E.broadcast_to(input, shape=shape)
+    if not shape:
+        return E.reshape(picked, shape=()) if count else E.clone(target)
+    arrays = tuple(Tensor._wrap(p) for p in places)
+    return E.index_put(target, picked, *arrays, spec=tuple(range(len(shape))), accumulate=False)
 
 
 # --- masks
@@ -151,6 +179,7 @@ def fill_value(value: Any, target: Tensor) -> Tensor:
     return Tensor._wrap(np.array(value, wanted))
 
 
+@whole("MaskedFillBackward0")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`input` with `value` where `mask` is true, in the dtype of `input`. As `torch.masked_fill`."""
     shape_of(input, "masked_fill")
@@ -164,8 +193,7 @@ def check_mask(mask: Tensor, name: str) -> None:
     if dtype != BOOL:
         if name == "masked_select":
             raise RuntimeError("masked_select: expected BoolTensor for mask")
-        found = {"long": "long int"}.get(C_NAMES[SHORT_NAMES[dtype]], C_NAMES[SHORT_NAMES[dtype]])
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {found}")
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(dtype)}")
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from eager.dtypes import type_name
-from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of, unrecorded_arrays
+from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of, unrecorded_arrays, written
 from eager.functional.shapes import expand
 from eager.language import E
+from eager.naming import enclosed, whole
 from eager.several import split_views, unbind_views
-from eager.state import current_interpreter
+from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
+from eager.views import not_a_view
 
 
 def cut(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -36,11 +38,13 @@ def check_tensors(tensors: Sequence[Any]) -> None:
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type_name(x)}")
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
     """The tensors one after another along `dim`, in their promoted dtype. As `torch.cat`.
 
     Raises RuntimeError unless their other sizes agree, ValueError for no tensors. Empty 1-d tensors are left out.
     """
+    if out is not None:
+        return written(out, "cat", cat, tensors, dim, axis=axis)
     if not isinstance(tensors, (tuple, list)):
         raise TypeError(
             f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
@@ -69,8 +73,10 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
     return E.cat(*tensors, axis=axis)
 
 
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
     """The tensors, of one shape, side by side along a new `dim`. As `torch.stack`. RuntimeError if shapes differ."""
+    if out is not None:
+        return written(out, "stack", stack, tensors, dim, axis=axis)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     check_tensors(tensors)
@@ -83,7 +89,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None) -> Tenso
             )
     at = axis_of(dim if axis is None else axis, len(first) + 1)
     shape = (*first[:at], 1, *first[at:])
-    return joined([E.reshape(x, shape=shape) for x in tensors], at)
+    since = next(sequence)
+    return enclosed(joined([E.reshape(x, shape=shape) for x in tensors], at), "StackBackward0", since)
 
 
 def _stacker(name: str, axis: int, least: int, what: str) -> Any:
@@ -226,12 +233,13 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     return E.flip(input, axis=axes_of(order, len(shape)) if order else ())
 
 
+@whole("RollBackward0")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved on by `shifts` along `dims`, round the end; flattened if None. As `torch.roll`."""
     shape = shape_of(input, "roll")
     if dims is None or dims == ():
         flat = E.reshape(input, shape=(math.prod(shape),))
-        return E.reshape(roll(flat, shifts, 0), shape=shape)
+        return not_a_view(E.reshape(roll(flat, shifts, 0), shape=shape))
     steps, axes = ((x,) if isinstance(x, int) else tuple(x) for x in (shifts, dims))
     if len(steps) != len(axes):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
@@ -244,6 +252,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return E.clone(input) if result is input else result
 
 
+@whole("RepeatBackward0")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
     """`self` tiled `repeats` times along each dim, new dims in front. As `torch.Tensor.repeat`."""
     shape, times = shape_of(self, "repeat"), sizes_of(repeats)
@@ -252,7 +261,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     shape = (1,) * (len(times) - len(shape)) + tuple(shape)
     apart = E.reshape(self, shape=tuple(n for size in shape for n in (1, size)))
     spread = expand(apart, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
-    return E.reshape(E.clone(spread), shape=tuple(a * b for a, b in zip(times, shape, strict=True)))
+    return not_a_view(E.reshape(E.clone(spread), shape=tuple(a * b for a, b in zip(times, shape, strict=True))))
 
 
 def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, shape_of, written
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops.rules import torch_name
 
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The product of vectors, matrices or batches of matrices. As `torch.matmul`. RuntimeError if sizes do not fit."""
+    if out is not None:
+        return written(out, "matmul", matmul, input, other)
     return E.matmul(input, other)
 
 
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The product of two matrices. As `torch.mm`."""
+    if out is not None:
+        return written(out, "mm", mm, input, mat2)
     if len(shape_of(input, "mm")) != 2:
         raise RuntimeError("self must be a matrix")
     if len(shape_of(mat2, "mm", "mat2", 2)) != 2:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import builtins
 from typing import Any, NamedTuple
 
-from eager.functional.arguments import ALL_AXES, axes_of, axis_of, cast_to, constant, shape_of, unrecorded_arrays
+from eager.functional.arguments import (
+    ALL_AXES,
+    axes_of,
+    axis_of,
+    cast_to,
+    constant,
+    shape_of,
+    unrecorded_arrays,
+    written,
+)
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
@@ -19,8 +28,10 @@ NEEDS_DIM = (
 
 
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-        keepdims: bool = False) -> Tensor:  # fmt: skip
+        keepdims: bool = False, out: Any = None) -> Tensor:  # fmt: skip
     """The sum over `dim`, over everything if None; integers and bools are summed in int64. As `torch.sum`."""
+    if out is not None:
+        return written(out, "sum", sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
     shape = shape_of(input, "sum")
     if dtype is not None:
         input = cast_to(input, dtype)
@@ -32,8 +43,10 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-         keepdims: bool = False) -> Tensor:  # fmt: skip
+         keepdims: bool = False, out: Any = None) -> Tensor:  # fmt: skip
     """The mean over `dim`, over everything if None. As `torch.mean`. RuntimeError for integers without `dtype`."""
+    if out is not None:
+        return written(out, "mean", mean, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
     shape = shape_of(input, "mean")
     if dtype is not None:
         input = cast_to(input, dtype)

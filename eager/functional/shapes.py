@@ -10,9 +10,10 @@ import numpy as np
 from eager.dtypes import Size, dtype
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, shape_of, sizes_of
 from eager.language import E
-from eager.naming import named
+from eager.naming import enclosed, named, whole
+from eager.state import sequence
 from eager.tensor import Tensor
-from eager.views import base_of
+from eager.views import base_of, not_a_view
 from graphc.ops.rules import broadcast_shapes
 
 NOT_VIEWABLE = (
@@ -26,7 +27,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     old = shape_of(input, "reshape")
     new = inferred_shape(sizes_of(sizes if shape is None else (shape,)), math.prod(old))
     result = E.reshape(input, shape=new)
-    if result._n is not None and base_of(result) is None:
+    if result._n is not None and base_of(result) is None and result is not input:
         named(result, "UnsafeViewBackward0")  # a copy
     return result
 
@@ -70,7 +71,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return E.reshape(input, shape=(1,))
     if start == end:
         return input
-    return E.reshape(input, shape=(*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+    return reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
@@ -92,7 +93,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dim. As `torch.ravel`."""
-    return E.reshape(input, shape=(math.prod(shape_of(input, "ravel")),))
+    return reshape(input, (math.prod(shape_of(input, "ravel")),))
 
 
 def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
@@ -216,6 +217,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return E.diagonal(input, offset=offset, dim1=a, dim2=b)
 
 
+@whole("DiagEmbedBackward0")
 def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
     """Matrices with `input`'s last dim on their diagonal. As `torch.diag_embed` with its default dims."""
     *batch, length = shape_of(input, "diag_embed")
@@ -224,7 +226,7 @@ def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
     used = length + (length - 1) * n if length else 0
     keep = (0,) * len(batch)
     flat = E.pad_zeros(input, low=(*keep, first), high=(*keep, n * n - first - used), interior=(*keep, n))
-    return E.reshape(flat, shape=(*batch, n, n))
+    return not_a_view(E.reshape(flat, shape=(*batch, n, n)))
 
 
 _diagonal_of = diagonal  # the parameters below take the name
@@ -244,7 +246,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. As `torch.trace`. RuntimeError for anything but a matrix."""
     if len(shape_of(input, "trace")) != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(input._d.shape)}")
-    return E.sum(diagonal(input), axis=(0,), keepdims=False)
+    since = next(sequence)
+    return enclosed(E.sum(diagonal(input), axis=(0,), keepdims=False), "TraceBackward0", since)
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional import arithmetic
+from eager.functional import arithmetic, gathering, linear, reductions, shapes, strides
 from eager.functional.arguments import shape_of
 from eager.functional.gathering import check_mask, fill_value, index_add, masked_fill, scatter, scatter_add
 from eager.functional.indexing import check_broadcast
 from eager.inplace import assign, before
 from eager.language import E
+from eager.naming import whole
 from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import Tensor, check_in_place
-from graphc.ops.rules import broadcast_shapes
+from graphc.ops.dtypes import COMPLEX128, FLOAT64
+from graphc.ops.rules import broadcast_shapes, torch_name
 
 
 def unrecorded(target: Tensor, *operands: Any) -> bool:
@@ -152,9 +154,15 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         np.copyto(array, src._array(), casting="unsafe")
         note_write(array)
         return self
-    if src._d.shape != target:
-        src = E.broadcast_to(src, shape=tuple(target))
-    return assign(self, src if src._dtype() == self._dtype() else E.cast(src, dtype=self._dtype()), "copy")
+    return assign(self, _copied(src, tuple(target), self._dtype()), "copy")
+
+
+@whole("CopyBackwards")
+def _copied(src: Tensor, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    """`src` as a new tensor of that shape and dtype."""
+    if src._d.shape != shape:
+        src = E.broadcast_to(src, shape=shape)
+    return E.clone(src) if src._dtype() == dtype else E.cast(src, dtype=dtype)
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -182,11 +190,57 @@ def _from(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write `values` to (or add them to) self[indices]. As `torch.Tensor.index_put_`."""
+    check_in_place(self)
+    if values._dtype() != self._dtype():
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {torch_name(self._dtype())} for the "
+            f"destination and {torch_name(values._dtype())} for the source."
+        )
+    return assign(self, gathering.index_put(before(self), indices, values, accumulate), "index_put")
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the main diagonal to a number; of a tall matrix, with `wrap`, that of each block. As in PyTorch."""
+    shape = tuple(self._d.shape)
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    length, steps = min(shape), strides.stride(self)
+    if wrap and len(shape) == 2 and shape[0] > shape[1]:
+        length = -(-shape[0] * shape[1] // (shape[1] + 1))
+    _filled(strides.as_strided(self, (length,), (sum(steps),)), fill_value, "fill")
+    return self
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """self ** exponent, for a tensor of float64 (complex128 included). As `torch.Tensor.float_power_`."""
+    if self._dtype() not in (FLOAT64, COMPLEX128):
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {torch_name(self._dtype())} but the operation's result requires "
+            "dtype Double"
+        )
+    check_in_place(self)
+    return assign(self, arithmetic.power(before(self), exponent), "pow")
+
+
+# functions whose in-place form has no more to it
+_FORMS: dict[str, Callable[..., Tensor]] = {
+    **{name: getattr(gathering, name) for name in ("index_copy", "index_fill", "masked_scatter")},
+    **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
+    "cumsum": reductions.cumsum, "tril": shapes.tril, "triu": shapes.triu, "divide": arithmetic.div,
+    "true_divide": arithmetic.div,
+}
+
 METHODS: dict[str, Callable[..., Tensor]] = {
     "add_": add_, "sub_": sub_, "subtract_": sub_, "addcmul_": addcmul_, "addcdiv_": addcdiv_, "lerp_": lerp_,
     "clamp_": clamp_, "clip_": clamp_, "clamp_min_": _from("clamp_min", arithmetic.clamp_min),
     "clamp_max_": _from("clamp_max", arithmetic.clamp_max), "fill_": fill_, "zero_": zero_, "copy_": copy_,
     "masked_fill_": masked_fill_, "div_": _from("div", arithmetic.div), "pow_": _from("pow", arithmetic.power),
     "scatter_": _from("scatter", scatter), "scatter_add_": _from("scatter_add", scatter_add),
-    "index_add_": _from("index_add", index_add),
+    "index_add_": _from("index_add", index_add), "fill_diagonal_": fill_diagonal_, "index_put_": index_put_,
+    "float_power_": float_power_,
+    **{f"{name}_": _from(name, function) for name, function in _FORMS.items()},
 }  # fmt: skip

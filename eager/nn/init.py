@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
+from eager.nn.initializers import dirac_, eye_, orthogonal_, sparse_
 from eager.random import Generator
 from eager.tensor import Tensor
 
@@ -131,3 +133,25 @@ def _is_empty(tensor: Tensor) -> bool:
         return False
     warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
     return True
+
+
+def _renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`function` under the name it had before those that write in place ended in an underscore."""
+    new = function.__name__
+    old = new.rstrip("_")
+
+    def deprecated(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = old
+    deprecated.__doc__ = f"`{new}` under its old name."
+    return deprecated
+
+
+constant, dirac, eye, kaiming_normal, kaiming_uniform = map(
+    _renamed, (constant_, dirac_, eye_, kaiming_normal_, kaiming_uniform_)
+)
+normal, orthogonal, sparse, uniform, xavier_normal, xavier_uniform = map(
+    _renamed, (normal_, orthogonal_, sparse_, uniform_, xavier_normal_, xavier_uniform_)
+)

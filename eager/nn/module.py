@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-from eager import dtypes
-from eager.device import check_device
-from eager.grad_mode import no_grad
-from eager.language import E
-from eager.nn.hooks import Hook, HookTable, RemovableHandle
-from eager.nn.saving import IncompatibleKeys, load
+from eager.nn.buffer import Buffer
+from eager.nn.calling import Called
+from eager.nn.conversion import Converted
+from eager.nn.saving import Saved
 from eager.tensor import Parameter, Tensor
-from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import torch_name
 
 
@@ -25,7 +21,7 @@ def typename(value: Any) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-class Module:
+class Module(Called, Saved, Converted):
     """Base of everything with parameters. A subclass calls `super().__init__()` and defines `forward`."""
 
     training: bool
@@ -37,61 +33,10 @@ class Module:
         fields["_buffers"] = {}
         fields["_non_persistent"] = set()
         fields["_modules"] = {}
-        fields["_pre_hooks"] = HookTable()
-        fields["_hooks"] = HookTable()
 
     def forward(self, *inputs: Any, **keywords: Any) -> Any:
         """What a call computes. Raises NotImplementedError unless the subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
-
-    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        if self._hooks or self._pre_hooks:
-            return self._call_with_hooks(inputs, keywords)
-        return self.forward(*inputs, **keywords)
-
-    def _call_with_hooks(self, inputs: Any, keywords: dict[str, Any]) -> Any:
-        for hook in list(self._pre_hooks.values()):
-            if hook.with_kwargs:
-                changed = hook.function(self, inputs, keywords)
-                if changed is not None:
-                    if not (isinstance(changed, tuple) and len(changed) == 2):
-                        raise RuntimeError(
-                            "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-                            f"{changed}."
-                        )
-                    inputs, keywords = changed
-            else:
-                changed = hook.function(self, inputs)
-                if changed is not None:
-                    inputs = changed if isinstance(changed, tuple) else (changed,)
-        pending = list(self._hooks.values())
-        try:
-            result = self.forward(*inputs, **keywords)
-            while pending:
-                result = self._after(pending.pop(0), inputs, keywords, result)
-        except BaseException:
-            for hook in pending:
-                if hook.always_call:
-                    self._after(hook, inputs, keywords, None)
-            raise
-        return result
-
-    def _after(self, hook: Hook, inputs: Any, keywords: dict[str, Any], result: Any) -> Any:
-        extra = (keywords,) if hook.with_kwargs else ()
-        changed = hook.function(self, inputs, *extra, result)
-        return result if changed is None else changed
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`; what it returns, if not None, becomes the arguments."""
-        return self._pre_hooks.register(Hook(hook, with_kwargs), prepend)
-
-    def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
-    ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after `forward`; what it returns, if not None, becomes the output."""
-        return self._hooks.register(Hook(hook, with_kwargs, always_call), prepend)
 
     # --- attributes
 
@@ -105,6 +50,11 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
+        if isinstance(value, Buffer):
+            for table in ("_parameters", "_modules", "_buffers"):
+                fields.get(table, {}).pop(name, None)
+            self.register_buffer(name, value, value.persistent)
+            return
         kind = self._table_for(name, value)
         if kind is None:
             object.__setattr__(self, name, value)
@@ -288,6 +238,18 @@ class Module:
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put `module` at the dotted path `target`, whose parent must exist; itself too with `strict`."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if strict and not hasattr(owner, name):
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
+        setattr(owner, name, module)
+
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at the dotted path `target`. Raises AttributeError if there is none."""
         return self._member(target, "_parameters", "an nn.Parameter")
@@ -336,90 +298,6 @@ class Module:
         """Clear the gradients of the parameters: to None, or to zeros."""
         for parameter in self.parameters():
             clear_gradient(parameter, set_to_none)
-
-    # --- dtype and device
-
-    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Module:
-        with no_grad():
-            for module in self.modules():
-                for parameter in module._parameters.values():
-                    if parameter is not None:
-                        parameter.data = fn(parameter)
-                        if parameter.grad is not None:
-                            parameter.grad.data = fn(parameter.grad)
-                for name, buffer in module._buffers.items():
-                    if buffer is not None:
-                        module._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False) -> Module:
-        """Convert floating-point parameters and buffers, in place: `to(dtype)`, `to(device)`, `to(tensor)`."""
-        for value in args:
-            if isinstance(value, dtypes.dtype):
-                dtype = value
-            elif isinstance(value, Tensor):
-                device, dtype = value.device, value.dtype
-            elif not isinstance(value, bool):
-                device = value
-        check_device(device)
-        if dtype is None:
-            return self
-        goal = dtypes.to_numpy(dtype)
-        if not is_inexact(goal):
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
-        return self._apply(lambda t: E.cast(t, dtype=goal) if is_inexact(t._dtype()) and t._dtype() != goal else t)
-
-    def float(self) -> Module:
-        """Convert floating-point parameters and buffers to float32, in place."""
-        return self.to(dtypes.float32)
-
-    def double(self) -> Module:
-        """Convert floating-point parameters and buffers to float64, in place."""
-        return self.to(dtypes.float64)
-
-    def half(self) -> Module:
-        """Convert floating-point parameters and buffers to float16, in place."""
-        return self.to(dtypes.float16)
-
-    def bfloat16(self) -> Module:
-        """Convert floating-point parameters and buffers to bfloat16, in place."""
-        return self.to(dtypes.bfloat16)
-
-    def cpu(self) -> Module:
-        """The module itself: it lives on the CPU."""
-        return self
-
-    def cuda(self, device: Any = None) -> NoReturn:
-        """Raises AssertionError: there is no CUDA."""
-        check_device("cuda")
-        raise AssertionError
-
-    # --- state
-
-    def state_dict(
-        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Any]:
-        """Parameters and persistent buffers by dotted name, sharing memory; detached unless `keep_vars`."""
-        found = OrderedDict() if destination is None else destination
-        for name, value in (*self._parameters.items(), *self._buffers.items()):
-            if value is not None and name not in self._non_persistent:
-                found[prefix + name] = value if keep_vars else value.detach()
-        for name, child in self._modules.items():
-            if child is not None:
-                child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        return found
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
-        """Copy values into parameters and buffers, or with `assign` put the given tensors in their place.
-
-        Raises RuntimeError listing keys that are missing or unexpected (if `strict`) and sizes that differ; then
-        nothing has been changed.
-        """
-        return load(self, state_dict, strict, assign)
 
     # --- text
 

@@ -1,14 +1,26 @@
-"""`load_state_dict`: compare what is given with what the module has, report all differences at once, then copy."""
+"""The state of modules: `state_dict`, and `load_state_dict`, which reports all differences at once before it copies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from eager.grad_mode import no_grad
 from eager.inplace import assign as write
 from eager.language import E
+from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
 from eager.tensor import Parameter, Tensor
+
+EXTRA_STATE = "_extra_state"
+NO_EXTRA_STATE = (
+    "Reached a code path in Module.{}() that should never be called. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+)
+
+Copies = list[Callable[[], None]]
+_copies: list[Copies] = []  # of the loads in progress: what is to be done if nothing is wrong
 
 
 class IncompatibleKeys(NamedTuple):
@@ -25,49 +37,186 @@ class IncompatibleKeys(NamedTuple):
     __str__ = __repr__
 
 
-class Slot(NamedTuple):
-    """A place for a tensor: `table[name]` of some module."""
+class Saved:
+    """The part of Module that saves and loads."""
 
-    table: dict[str, Any]
-    name: str
+    _version: int = 1
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent: set[str]
+    _state_hooks = HookTable()
+    _state_pre_hooks = HookTable()
+    _load_hooks = HookTable()
+    _load_pre_hooks = HookTable()
+
+    def _own_state(self) -> dict[str, dict[str, Any]]:
+        """name -> the table it is in, for parameters and persistent buffers."""
+        return {
+            name: table
+            for table in (self._parameters, self._buffers)
+            for name, value in table.items()
+            if value is not None and name not in self._non_persistent
+        }
+
+    def get_extra_state(self) -> Any:
+        """What a subclass wants saved besides parameters and buffers."""
+        raise RuntimeError(NO_EXTRA_STATE.format("get_extra_state"))
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what `get_extra_state` gave."""
+        raise RuntimeError(NO_EXTRA_STATE.format("set_extra_state"))
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        for name, table in self._own_state().items():
+            value = table[name]
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not Saved.get_extra_state:
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Parameters and persistent buffers by dotted name, sharing memory; detached unless `keep_vars`."""
+        given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        found = given.get("destination", destination)
+        prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
+        if found is None:
+            found = OrderedDict()
+            found._metadata = OrderedDict()  # type: ignore[attr-defined]
+        metadata = {"version": self._version}
+        if hasattr(found, "_metadata"):
+            found._metadata[prefix[:-1]] = metadata
+        for hook in list(self._state_pre_hooks.values()):
+            hook.function(self, prefix, keep_vars)
+        self._save_to_state_dict(found, prefix, keep_vars)
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in list(self._state_hooks.values()):
+            found = hook.function(self, found, prefix, metadata) or found
+        return found
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Take this module's own part of `state_dict`, and note what is wrong with it."""
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        own = self._own_state()
+        for name, table in own.items():
+            key = prefix + name
+            if key not in state_dict:
+                if strict:
+                    missing_keys.append(key)
+                continue
+            given, problems = state_dict[key], _mismatch(key, table[name], state_dict[key])
+            error_msgs.extend(problems)
+            if not problems:
+                _later(lambda table=table, name=name, given=given: _place(table, name, given, assign))
+        extra = prefix + EXTRA_STATE
+        if type(self).set_extra_state is not Saved.set_extra_state:
+            if extra in state_dict:
+                _later(lambda: self.set_extra_state(state_dict[extra]))
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra:
+                    first, dot, _ = key[len(prefix) :].partition(".")
+                    if (dot and first not in self._modules) or (not dot and first not in own):
+                        unexpected_keys.append(key)
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copy values into parameters and buffers, or with `assign` put the given tensors in their place.
+
+        Raises RuntimeError listing keys that are missing or unexpected (if `strict`) and sizes that differ; then
+        nothing has been changed.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        metadata = getattr(state_dict, "_metadata", None)
+        values = OrderedDict(state_dict)
+        missing: list[str] = []
+        unexpected: list[str] = []
+        errors: list[str] = []
+        after: list[Callable[[], None]] = []
+        result = IncompatibleKeys(missing, unexpected)
+
+        def visit(module: Any, prefix: str) -> None:
+            local = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+            if assign:
+                local["assign_to_params_buffers"] = True
+            arguments = (values, prefix, local, True, missing, unexpected, errors)
+            for hook in list(module._load_pre_hooks.values()):
+                hook.function(*((module, *arguments) if hook.with_kwargs else arguments))
+            module._load_from_state_dict(*arguments)
+            for name, child in module._modules.items():
+                if child is not None:
+                    visit(child, f"{prefix}{name}.")
+            for hook in list(module._load_hooks.values()):
+                after.append(lambda hook=hook: hook.function(module, result))
+
+        with _collecting() as copies:
+            visit(self, "")
+        if strict:
+            if unexpected:
+                errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+            if missing:
+                errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if errors:
+            lines = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
+        with no_grad():
+            for copy in copies:
+                copy()
+        for call in after:
+            call()
+        return result
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata)` after this module's state has been collected."""
+        return hooks_of(self, "_state_hooks").register(Hook(hook))
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before this module's state is collected."""
+        return hooks_of(self, "_state_pre_hooks").register(Hook(hook))
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
+        return hooks_of(self, "_load_pre_hooks").register(Hook(hook, with_kwargs=True))
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Any:
+        return hooks_of(self, "_load_pre_hooks").register(Hook(hook, with_kwargs=with_module))
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(module, incompatible_keys)` after loading."""
+        return hooks_of(self, "_load_hooks").register(Hook(hook))
 
 
-def slots(module: Any, prefix: str = "") -> dict[str, Slot]:
-    """Every parameter and persistent buffer below `module`, by dotted name."""
-    found = {}
-    for table in (module._parameters, module._buffers):
-        for name, value in table.items():
-            if value is not None and name not in module._non_persistent:
-                found[prefix + name] = Slot(table, name)
-    for name, child in module._modules.items():
-        if child is not None:
-            found |= slots(child, f"{prefix}{name}.")
-    return found
+@contextmanager
+def _collecting() -> Any:
+    copies: Copies = []
+    _copies.append(copies)
+    try:
+        yield copies
+    finally:
+        _copies.pop()
 
 
-def load(module: Any, state_dict: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
-    """See `Module.load_state_dict`."""
-    if not isinstance(state_dict, Mapping):
-        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-    places = slots(module)
-    missing = [key for key in places if key not in state_dict]
-    unexpected = [key for key in state_dict if key not in places]
-    problems = []
-    if strict and missing:
-        problems.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-    if strict and unexpected:
-        problems.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-    for key, slot in places.items():
-        if key in state_dict:
-            problems.extend(_mismatch(key, slot.table[slot.name], state_dict[key]))
-    if problems:
-        lines = "\n\t".join(problems)
-        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}")
+def _later(copy: Callable[[], None]) -> None:
+    """Do `copy` when all of the state dict has been found right; at once outside `load_state_dict`."""
+    if _copies:
+        _copies[-1].append(copy)
+        return
     with no_grad():
-        for key, slot in places.items():
-            if key in state_dict:
-                _place(slot, state_dict[key], assign)
-    return IncompatibleKeys(missing, unexpected)
+        copy()
 
 
 def _quoted(keys: list[str]) -> str:
@@ -88,12 +237,12 @@ def _mismatch(key: str, current: Tensor, given: Any) -> list[str]:
     return []
 
 
-def _place(slot: Slot, given: Tensor, assign: bool) -> None:
-    current = slot.table[slot.name]
+def _place(table: dict[str, Any], name: str, given: Tensor, assign: bool) -> None:
+    current = table[name]
     if not assign:
         same = given._dtype() == current._dtype()
         write(current, given if same else E.cast(given, dtype=current._dtype()), "copy")
     elif isinstance(current, Parameter) and not isinstance(given, Parameter):
-        slot.table[slot.name] = Parameter(given, current.requires_grad)
+        table[name] = Parameter(given, current.requires_grad)
     else:
-        slot.table[slot.name] = given
+        table[name] = given

@@ -146,7 +146,7 @@ pow = op(
 
 def _pow_scalar_vjp(F, g, input, exponent):
     # 0 where the exponent is 0, as PyTorch has it: 0 * 0**-1 would be nan
-    return g * 0 if exponent == 0 else g * (exponent * F.pow(input, exponent - 1))
+    return g * 0 if exponent == 0 else g * (exponent * F.pow_scalar(input, exponent=exponent - 1))
 
 
 # a float array to the power of a Python number, in its own dtype

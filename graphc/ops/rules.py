@@ -12,13 +12,18 @@ from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_inexact,
 from graphc.ops.spec import Op, Rule, Trait
 
 C_NAMES = {**{name: long.lower() for name, long in TORCH_NAMES.items()}, "u8": "unsigned char", "i8": "signed char",
-           "f16": "c10::Half", "bf16": "c10::BFloat16", "i64": "long", "c64": "c10::complex<float>",
+           "f16": "c10::Half", "bf16": "c10::BFloat16", "i16": "short int", "i64": "long int", "c64": "c10::complex<float>",
            "c128": "c10::complex<double>"}  # fmt: skip
 
 
 def torch_name(dtype: np.dtype) -> str:
     """PyTorch's scalar type name, as its messages use it: "Float", "Long", ..."""
     return TORCH_NAMES[SHORT_NAMES[dtype]]
+
+
+def c_name(dtype: np.dtype) -> str:
+    """The C++ type behind a dtype, as some of PyTorch's messages name it: "float", "long int", ..."""
+    return C_NAMES[SHORT_NAMES[dtype]]
 
 
 def broadcast_shapes(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """Functions on the gradients and parameters of modules. As `torch.nn.utils`."""
 
+from eager.nn.utils import rnn
 from eager.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -11,5 +12,5 @@ from eager.nn.utils.convert_parameters import parameters_to_vector, vector_to_pa
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "vector_to_parameters",
+    "parameters_to_vector", "rnn", "vector_to_parameters",
 ]  # fmt: skip

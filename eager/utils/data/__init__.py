@@ -2,6 +2,7 @@
 
 from eager.utils.data import distributed
 from eager.utils.data.collate import default_collate, default_convert
+from eager.utils.data.dataloader import DataLoader
 from eager.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -13,7 +14,6 @@ from eager.utils.data.dataset import (
     random_split,
 )
 from eager.utils.data.distributed import DistributedSampler
-from eager.utils.data.loader import DataLoader
 from eager.utils.data.sampler import (
     BatchSampler,
     RandomSampler,

@@ -1,0 +1,90 @@
+"""Changing the dtype and the device of a module's parameters and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from eager import dtypes
+from eager.device import check_device
+from eager.grad_mode import no_grad
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.ops.dtypes import is_inexact
+
+
+class Converted:
+    """The part of Module that converts. Every method changes the module in place and returns it."""
+
+    modules: Callable[[], Iterator[Any]]
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        with no_grad():
+            for module in self.modules() if recurse else (self,):
+                for parameter in module._parameters.values():
+                    if parameter is not None:
+                        parameter.data = fn(parameter)
+                        if parameter.grad is not None:
+                            parameter.grad.data = fn(parameter.grad)
+                for name, buffer in module._buffers.items():
+                    if buffer is not None:
+                        module._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False,
+           memory_format: Any = None) -> Any:  # fmt: skip
+        """Convert floating-point parameters and buffers: `to(dtype)`, `to(device)`, `to(tensor)`."""
+        for value in args:
+            if isinstance(value, dtypes.dtype):
+                dtype = value
+            elif isinstance(value, Tensor):
+                device, dtype = value.device, value.dtype
+            elif not isinstance(value, bool):
+                device = value
+        check_device(device)
+        if dtype is None:
+            return self
+        goal = dtypes.to_numpy(dtype)
+        if not is_inexact(goal):
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
+        return self._apply(lambda t: E.cast(t, dtype=goal) if is_inexact(t._dtype()) and t._dtype() != goal else t)
+
+    def float(self) -> Any:
+        """Convert floating-point parameters and buffers to float32."""
+        return self.to(dtypes.float32)
+
+    def double(self) -> Any:
+        """Convert floating-point parameters and buffers to float64."""
+        return self.to(dtypes.float64)
+
+    def half(self) -> Any:
+        """Convert floating-point parameters and buffers to float16."""
+        return self.to(dtypes.float16)
+
+    def bfloat16(self) -> Any:
+        """Convert floating-point parameters and buffers to bfloat16."""
+        return self.to(dtypes.bfloat16)
+
+    def type(self, dst_type: Any) -> Any:
+        """Convert all parameters and buffers to a dtype or a type such as "torch.FloatTensor"."""
+        return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
+
+    def cpu(self) -> Any:
+        """The module itself: it lives on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> NoReturn:
+        """Raises AssertionError: there is no CUDA."""
+        check_device("cuda")
+        raise AssertionError
+
+    def share_memory(self) -> Any:
+        """The module itself: its memory is this process's."""
+        return self
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+        """Give parameters and buffers new memory, with values yet to be set."""
+        check_device(device)
+        return self._apply(lambda t: E.full(shape=tuple(t._d.shape), value=0, dtype=t._dtype()), recurse)
