@@ -21,6 +21,7 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/eager_engine.py
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py

@@ -12,10 +12,9 @@ from timing import interleaved, one_core
 
 one_core()
 
+import eager  # noqa: E402
 import peers  # noqa: E402  (after one_core)
 from workloads import WORKLOADS, scalar_chain, tiny_chain  # noqa: E402
-
-import eager  # noqa: E402
 
 try:
     import torch

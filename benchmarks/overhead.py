@@ -7,7 +7,6 @@ PyTorch rows need the extra `torch`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from timing import interleaved, one_core
 
@@ -19,6 +18,7 @@ import numpy as np  # noqa: E402
 
 import eager  # noqa: E402
 import graphc  # noqa: E402
+from workloads import small_mlp, tiny_chain  # noqa: E402
 
 try:
     import torch
@@ -41,49 +41,13 @@ def row(what: str, measured: str, goal: str) -> None:
 # --- eager beside PyTorch
 
 
-def chain(framework, a: np.ndarray, b: np.ndarray) -> Callable[[], object]:
-    """Forward and backward of 200 pointwise operations."""
-    x, w = framework.tensor(a, requires_grad=True), framework.tensor(b, requires_grad=True)
-    ones = framework.ones(len(a))
-
-    def run() -> None:
-        x.grad = w.grad = None
-        h = x
-        for _ in range(50):
-            h = h * w
-            h = h + x
-            h = h.tanh()
-            h = h - w
-        h.backward(ones)
-
-    return run
-
-
-def mlp_step(framework, seed: int = 0) -> Callable[[], object]:
-    """A training step of Linear(16, 64) - Tanh - Linear(64, 4) on 32 samples, mean squared error, SGD."""
-    framework.manual_seed(seed)
-    nn = framework.nn
-    model = nn.Sequential(nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 4))
-    optimizer = framework.optim.SGD(model.parameters(), lr=0.01)
-    x, y = framework.randn(32, 16), framework.randn(32, 4)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        loss = ((model(x) - y) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-
-    return step
-
-
 def beside_torch() -> None:
     if torch is None:
         print("PyTorch is not installed: its rows are left out (extra `torch`)")
         return
-    a, b = array(8), array(8)
-    t = interleaved({"torch": chain(torch, a, b), "eager": chain(eager, a, b)})
+    t = interleaved({"torch": tiny_chain(torch), "eager": tiny_chain(eager)})
     row("200 pointwise ops on 8 floats, forward + backward", f"{t.ratio['eager']:.2f} x PyTorch", "<= 0.50")
-    t = interleaved({"torch": mlp_step(torch), "eager": mlp_step(eager)})
+    t = interleaved({"torch": small_mlp(torch), "eager": small_mlp(eager)})
     row("MLP 16-64-4 step, batch 32, SGD", f"{t.ratio['eager']:.2f} x PyTorch", "<= 0.70")
 
 

@@ -10,10 +10,9 @@ import builtins
 import importlib
 from typing import Any
 
-from eager import autograd, dtypes, install, methods
+from eager import autograd, dtypes, install, methods, return_types
 from eager.device import device
 from eager.dtypes import Size, dtype
-from eager.functional.reductions import return_types
 from eager.grad_mode import (
     enable_grad,
     inference_mode,
@@ -67,6 +66,22 @@ _LATER = {
         ),
         "eager.functional.complexes",
     ),
+    **dict.fromkeys(
+        (
+            "argsort", "cummax", "cummin", "kthvalue", "logcumsumexp", "median", "mode", "msort", "nanmedian", "sort",
+            "topk",
+        ),
+        "eager.functional.sorting",
+    ),
+    **dict.fromkeys(("nanquantile", "quantile"), "eager.functional.quantiles"),
+    **dict.fromkeys(
+        (
+            "bincount", "bucketize", "histc", "histogram", "nonzero_static", "searchsorted", "unique",
+            "unique_consecutive",
+        ),
+        "eager.functional.counting",
+    ),
+    **dict.fromkeys(("index_reduce", "put", "scatter_reduce"), "eager.functional.scattering"),
     "from_dlpack": "eager.interop",
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), "eager.storage"),
     **dict.fromkeys(
@@ -97,7 +112,7 @@ _LATER = {
     ),
 }  # fmt: skip
 _SUBMODULES = frozenset((
-    "_tensor_str", "accelerator", "backends", "cuda", "fft", "func", "linalg", "nn", "optim", "random", "signal", "special",
+    "_tensor_str", "accelerator", "backends", "cuda", "fft", "func", "linalg", "nn", "optim", "random", "signal", "special", "testing",
     "utils", "version",
 ))  # fmt: skip
 

@@ -284,6 +284,8 @@ class Module:
             backward = self.scope[function]
             tape.decoders[backward] = _decoder(op, saved, variant)
             tape.names[backward] = op.overloads.get(variant, op.node_name)
+            if op.naming is not None:
+                tape.namings[backward] = tape.naming_of(op, tape.decoders[backward])
             if variant in SCALAR_OPERAND and variant not in op.overloads:
                 # PyTorch makes 2 + x of x + 2
                 places = [0] if op.commutative else [op.args.index(a) for a in _live(op, variant)]
@@ -373,7 +375,7 @@ def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]
         if not flipped:
             w.line(2, "if c is Tensor or c is Parameter:")
             _write_call(w, 3, op, args, backwards, ("ff", "bb"), writes)
-        if op.rule.promote:
+        if op.rule.promote and op.rule.scalars:
             w.line(2, f"{'if' if flipped else 'elif'} c is float or c is int:")
             _write_call(w, 3, op, args, backwards, ("sf",) if flipped else ("fs",), writes)
     else:

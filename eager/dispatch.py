@@ -77,6 +77,8 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
             _name_overload(op, operands, result)
     if op.view and op.vjp and shares_memory(result._d, arrays[0]):
         note_view(result, tensors[0])
+        if tensors[0]._d.__class__ is Sealed:
+            result._d = Sealed(result._d)
     return result
 
 
@@ -99,7 +101,7 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     for i, x in enumerate(operands):
         if isinstance(x, Tensor):
             kinds.append((x._d.dtype if x._d.dtype is not None else x._array().dtype, 2 if x._d.shape else 1))
-        elif isinstance(x, SCALARS) and rule.promote and i >= first:
+        elif isinstance(x, SCALARS) and rule.promote and rule.scalars and i >= first:
             kinds.append((of_scalar(x), 0))
         else:
             raise TypeError(
@@ -114,7 +116,9 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
 def convert(x: Any, dtype: np.dtype) -> Tensor:
     """`x` in `dtype`: a scalar becomes a 0-d Tensor, a Tensor is cast (and the cast recorded)."""
     if not isinstance(x, Tensor):
-        return Tensor._wrap(np.array(x, dtype))
+        array = np.array(x, dtype)
+        array.flags.writeable = False  # which tells it from a 0-d tensor of the user's
+        return Tensor._wrap(array)
     return x if x._array().dtype == dtype else apply(cast, (x,), {"dtype": dtype})
 
 
@@ -166,7 +170,7 @@ def _packed(value: Any, op: Op, name: str, tensors: Sequence[Tensor], hooks: Any
     """A value that a node saves, as the saved-tensor hooks in force want it kept."""
     if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
         return [_packed(v, op, name, tensors, hooks) for v in value]
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray) or (not value.ndim and not value.flags.writeable):
         return value
     if isinstance(hooks, str):
         raise RuntimeError(hooks)
@@ -208,4 +212,6 @@ def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
 
     tape.decoders[backward] = decode
     tape.names[backward] = op.node_name
+    if op.naming is not None:
+        tape.namings[backward] = tape.naming_of(op, decode)
     return backward

@@ -61,7 +61,7 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
         tape.rename(base._n, "torch::autograd::CopySlices")
     else:
         base = target
-        base._n = _overwritten(base._n, name) if value._n is None else value._n
+        base._n = _overwritten(base._n, name) if value._n is None else value._n if name != "copy" else _copied(base, value)
     state.note_writer(base._array(), tape.name_of(base._n).rpartition("::")[2])
     if base is target and about is None:
         return
@@ -77,20 +77,44 @@ def _overwritten(old: tape.Node, name: str) -> tape.Node:
     return tape.rename(node, _OVERWRITES.get(name, f"{name.capitalize()}Backward0"))
 
 
+def _copied(old: Tensor, value: Tensor) -> tape.Node:
+    """The node of a tensor that has been given the values of another: its past, if it has one, gets zeros."""
+    if old._n is None:
+        return value._n
+    return [-next(sequence), None, _copy_back, (), old._n, value._n]
+
+
+def _copy_back(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    tape.give(node[tape.PARENTS], np.zeros_like(g), heap)
+    tape.give(node[tape.PARENTS + 1], g, heap)
+
+
 def _zeros_back(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     tape.give(node[tape.PARENTS], np.zeros_like(g), heap)
 
 
+tape.names[_copy_back] = "CopyBackwards"
+tape.tensor_rules[_copy_back] = lambda node, g: [
+    (node[tape.PARENTS], Tensor._wrap(np.zeros_like(g._array()))), (node[tape.PARENTS + 1], g)
+]  # fmt: skip
 tape.names[_zeros_back] = "ZeroBackward0"
-tape.tensor_rules[_zeros_back] = lambda node, g: [(node[tape.PARENTS], Tensor._wrap(np.zeros_like(g._array())))]
+tape.tensor_rules[_zeros_back] = lambda node, g: [(node[tape.PARENTS], Tensor._wrap(np.zeros(g._d.shape, g._dtype())))]
 
 def before(target: Tensor) -> Tensor:
     """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write."""
-    if current_interpreter() is not None or target._n is None or not grad_enabled():
+    if not grad_enabled() or (target._n is None and not getattr(target._d, "has_history", False)):
         return target
-    copied = Tensor._wrap(target._array().copy())
-    copied._n = target._n
-    return copied
+    return copied(target)
+
+
+def copied(target: Tensor) -> Tensor:
+    """`target` with its history in memory of its own; itself under a trace, where nothing is overwritten."""
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.copied(target)
+    result = Tensor._wrap(target._array().copy())
+    result._n = target._n
+    return result
 
 
 def check_fits(target: Tensor, value: Tensor) -> None:
@@ -123,11 +147,8 @@ def in_place(name: str) -> Callable[..., Tensor]:
                 state.note_write(array)
                 return self
         check_in_place(self)
-        source = self
-        if current_interpreter() is None and grad_enabled():
-            # what the gradient needs of the old value must survive the write
-            source = Tensor._wrap(self._array().copy())
-            source._n = self._n
+        # what the gradient needs of the old value must survive the write
+        source = copied(self) if grad_enabled() else self
         return assign(self, getattr(E, name)(source, *operands), name)
 
     method.__name__ = f"{name}_"

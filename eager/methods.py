@@ -17,6 +17,7 @@ from eager.functional import (
     indexing,
     joining,
     linear,
+    rearranging,
     reductions,
     shapes,
     strides,
@@ -42,7 +43,7 @@ BOTH: dict[str, Function] = {
     **_named(
         reductions,
         "sum mean prod amax amin max min argmax argmin any all count_nonzero var std norm logsumexp softmax "
-        "log_softmax cumsum",
+        "log_softmax cumsum cumprod",
     ),
     **_named(
         shapes,
@@ -55,12 +56,13 @@ BOTH: dict[str, Function] = {
         "gather scatter scatter_add take_along_dim index_select index_add index_copy index_fill index_put masked_fill "
         "masked_scatter masked_select nonzero repeat_interleave",
     ),
+    **_named(rearranging, "hsplit vsplit dsplit fliplr flipud rot90 diagflat take argwhere kron addbmm"),
     "as_strided": strides.as_strided,
     **_named(linear, "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner"),
     **_named(casts, "clone detach is_floating_point is_complex numel"),
     "pow": arithmetic.power, "subtract": arithmetic.sub, "divide": arithmetic.div, "true_divide": arithmetic.div,
     "clip": arithmetic.clamp, "swapaxes": shapes.transpose, "swapdims": shapes.transpose, "moveaxis": shapes.movedim,
-    "ger": linear.outer,
+    "ger": linear.outer, "positive": arithmetic.positive,
 }  # fmt: skip
 
 # torch.<name>(...) only
@@ -73,6 +75,7 @@ FUNCTIONS: dict[str, Function] = {
     ),
     **_named(data, "tensor as_tensor asarray from_numpy frombuffer"),
     **_named(joining, "cat stack vstack hstack dstack"),
+    **_named(rearranging, "atleast_1d atleast_2d atleast_3d column_stack"),
     **_named(reductions, "var_mean std_mean"),
     **_named(shapes, "broadcast_tensors"),
     **_named(linear, "tensordot"),
@@ -88,7 +91,7 @@ FUNCTIONS.update({
     name: with_out(name, FUNCTIONS[name])
     for name in (
         "rsub float_power clamp clamp_min clamp_max clip addcmul addcdiv lerp pow prod amax amin max min argmax argmin any "
-        "all var std norm logsumexp softmax log_softmax cumsum diag tril triu gather scatter scatter_add take_along_dim "
+        "all var std norm logsumexp softmax log_softmax cumsum cumprod diag tril triu gather scatter scatter_add take_along_dim "
         "index_select index_add index_copy masked_select mv dot bmm addmm addmv addr baddbmm outer ger inner tensordot "
         "vstack hstack dstack row_stack where"
     ).split()
@@ -123,7 +126,7 @@ METHODS: dict[str, Function] = {
     **_named(casts, "to type_as detach_"),
     "_is_view": lambda self: base_of(self) is not None, "repeat": joining.repeat, "type": casts.type_, "where": _where_method, "ndimension": shapes.dim,
     "nelement": casts.numel, "__getitem__": indexing.getitem, "__setitem__": indexing.setitem,
-    "__pow__": arithmetic.power,
+    "__pow__": arithmetic.power, "__pos__": arithmetic.positive,
 }  # fmt: skip
 
 
@@ -144,13 +147,11 @@ def _element_size(self: Tensor) -> int:
     return self._dtype().itemsize
 
 
-def _random(name: str) -> Function:
-    """A method that imports `eager.random` at its first call, which puts the real one in its place."""
+def _random(name: str, module: str = "random") -> Function:
+    """A method whose module is imported at its first call."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        from eager import random
-
-        return getattr(random, name)(self, *args, **kwargs)
+        return getattr(importlib.import_module(f"eager.{module}"), name)(self, *args, **kwargs)
 
     method.__name__ = name
     return method
@@ -171,6 +172,10 @@ LATER: dict[str, str] = {
         "angle sgn adjoint heaviside",
         "eager.storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",
         "eager.functional.creation": "new_empty_strided",
+        "eager.functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk",
+        "eager.functional.quantiles": "nanquantile quantile",
+        "eager.functional.counting": "bincount histc histogram nonzero_static unique unique_consecutive",
+        "eager.functional.scattering": "index_reduce index_reduce_ put put_ scatter_reduce scatter_reduce_",
         "eager.tensor_types": "new",
         "eager.placement": "cuda xpu get_device pin_memory is_pinned",
         "eager.interop": "__array_ufunc__ __array_function__ __dlpack__ __dlpack_device__",
@@ -227,6 +232,8 @@ def install() -> None:
     for name in ("uniform_", "normal_", "bernoulli_", "multinomial", "random_", "exponential_", "cauchy_",
                  "log_normal_", "geometric_"):
         setattr(Tensor, name, _random(name))
+    for name in ("stft", "istft"):
+        setattr(Tensor, name, _random(name, "spectral"))
     for name, module in LATER.items():
         setattr(Tensor, name, _later(name, module))
     for name, getter in PROPERTIES.items():

@@ -70,12 +70,15 @@ def outer_parents(node: tape.Node) -> list[tape.Node | None]:
         parent = next(inside[-1], _END)
         if parent is _END:
             inside.pop()
-        elif parent is None or tape.is_leaf(parent) or -parent[0] < node.since:
-            found.append(parent)
+        elif parent is None:
+            found.append(None)
         elif id(parent) not in seen:
             seen.add(id(parent))
-            inside.append(iter(parent[tape.PARENTS :]))
-    return found
+            if tape.is_leaf(parent) or -parent[0] < node.since:
+                found.append(parent)
+            else:
+                inside.append(iter(parent[tape.PARENTS :]))
+    return sorted(found, key=lambda parent: parent is None)  # constants inside the function are not its operands
 
 
 _END: Any = object()

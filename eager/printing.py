@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eager.dtypes import BY_NUMPY
-from eager.tensor import Deferred, Tensor
+from eager.tensor import Deferred, Sealed, Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, INT64, SHORT_NAMES, complex_of, default_float
 
 Format = Callable[[Any], str]
@@ -78,7 +78,7 @@ def tensor_text(t: Tensor) -> str:
     data = t._d
     if hasattr(data, "text"):
         return data.text()
-    if not isinstance(data, (np.ndarray, Deferred)):
+    if not isinstance(data, (np.ndarray, Deferred, Sealed)):
         kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
         return f"{prefix}<{kind} traced>)"
     array = t._array()

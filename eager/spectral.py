@@ -129,8 +129,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
          align_to_window: bool | None = None) -> Tensor:  # fmt: skip
     """Fourier transforms of overlapping frames of input (L) or (B, L): (B, frequencies, frames). As `torch.stft`."""
     shape = shape_of(input, "stft")
-    if center and len(shape) in (1, 2):
-        extended = E.reshape(input, shape=(1,) * (3 - len(shape)) + tuple(shape))
+    if center:
+        extended = E.reshape(input, shape=(1,) * max(3 - len(shape), 0) + tuple(shape))
         extended = pad(extended, (n_fft // 2, n_fft // 2), pad_mode)
         input = E.reshape(extended, shape=(*shape[:-1], extended._d.shape[-1]))
         shape = input._d.shape

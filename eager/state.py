@@ -34,6 +34,9 @@ class Interpreter(Protocol):
     def assign(self, target: Any, value: Any, name: str) -> Any:
         """The in-place op `name` gives `target` the values of `value`. Returns `target`."""
 
+    def copied(self, tensor: Any) -> Any:
+        """`tensor` as it is now, whatever is written to it later."""
+
     def get_grad(self, tensor: Any) -> Any:
         """`tensor.grad` at this point of the program."""
 

@@ -180,6 +180,8 @@ decoders: dict[Any, Callable[[Node], Decoded]] = {}
 tensor_rules: dict[Any, Callable[[Node, Any], list[tuple[Node, Any]]]] = {}
 # backward function of the node of one of several outputs -> the number of that output
 parts: dict[Any, int] = {}
+# backward function -> the name of a node with it, while what the node saved is there
+namings: dict[Any, Callable[[Node], str]] = {}
 names: dict[Any, str] = {accumulate: "torch::autograd::AccumulateGrad"}
 # backward function -> the place of each parent among the edges that PyTorch shows, and how many there are; not given
 # where that is all parents, in order
@@ -194,7 +196,8 @@ def function_of(node: Node) -> Any:
 
 def shares(node: Node, g: np.ndarray) -> list[np.ndarray | None]:
     """What `node` gives each of its parents, without giving it."""
-    stand_ins: list[Any] = [None if p is None else [1, None, None, ()] for p in node[PARENTS:]]
+    # of different numbers: a heap must not come to compare their gradients
+    stand_ins: list[Any] = [None if p is None else [k, None, None, ()] for k, p in enumerate(node[PARENTS:], 1)]
     function_of(node)([*node[:PARENTS], *stand_ins], g, [])
     return [None if p is None else p[SLOT] for p in stand_ins]
 
@@ -202,6 +205,8 @@ def shares(node: Node, g: np.ndarray) -> list[np.ndarray | None]:
 def name_of(node: Node) -> str:
     """The node's name as PyTorch prints it: "MulBackward0"."""
     function = function_of(node)
+    if function in namings and node[SAVED] is not None:
+        return namings[function](node)
     return names[function] if function in names else function.name
 
 
@@ -224,6 +229,22 @@ def rename(node: Node, name: str) -> Node:
 
 
 _renamed: dict[tuple[Any, str], Any] = {}
+
+
+def naming_of(op: Any, decode: Callable[[Node], Decoded]) -> Callable[[Node], str]:
+    """What names the nodes of an op whose name depends on the shapes of its operands."""
+
+    def name(node: Node) -> str:
+        _, _, values, parents = decode(node)
+        shapes = {op.arg_of(index): shape for index, _, shape in parents if shape is not None}
+        for arg in op.args:
+            if f"{arg}_shape" in values:
+                shapes.setdefault(arg, values[f"{arg}_shape"])
+            elif values.get(arg) is not None:
+                shapes.setdefault(arg, values[arg].shape)
+        return op.naming([shapes[arg] for arg in op.args])
+
+    return name
 
 
 def placed(node: Node, values: list[Any]) -> list[Any]:

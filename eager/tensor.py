@@ -8,6 +8,7 @@ The operators and most methods are installed by `eager.install` from the op regi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,8 +56,8 @@ REPEATED = (
 FLOAT_ONLY = "only Tensors of floating point dtype can require gradients"
 INEXACT_ONLY = "only Tensors of floating point and complex dtype can require gradients"
 IN_TRANSFORM = (
-    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a "
-    "function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+    "a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
     "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
     "transformed instead."
 )
@@ -117,6 +118,10 @@ class Tensor:
     if TYPE_CHECKING:  # what eager.install adds, as far as our own code uses it
 
         def __add__(self, other: Any) -> Tensor: ...
+
+        def __getitem__(self, index: Any) -> Tensor: ...
+
+        def __iter__(self) -> Iterator[Tensor]: ...
 
     def __init__(self, *data: Any, device: Any = None):
         from eager.tensor_types import legacy_array

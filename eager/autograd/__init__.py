@@ -151,6 +151,8 @@ def backward(
         inputs = as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        if any(isinstance(t, Tensor) and t._n is None for t in inputs):
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     keep = bool(create_graph if retain_graph is None else retain_graph)
     interpreter = current_interpreter()
     if interpreter is not None:

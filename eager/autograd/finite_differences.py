@@ -13,6 +13,7 @@ import numpy as np
 from eager.autograd import grad
 from eager.func.jacobians import unit_vectors
 from eager.grad_mode import no_grad
+from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
 
@@ -47,10 +48,12 @@ def directional(func: Function, inputs: Sequence[Any], x: Tensor, shift: np.ndar
         for what, mine, other in (("shape", a.shape, b.shape), ("dtype", a.dtype, b.dtype)):
             if mine != other:
                 raise AssertionError(
-                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index {number} "
-                    f"by {eps}, but got: {what}s {mine} and {other}."
+                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index "
+                    f"{number} by {eps}, but got: {what}s {mine} and {other}."
                 )
-    return [(b - a) / (2 * eps) for a, b in zip(below, above, strict=True)]
+    # on Tensors, for PyTorch's errors where there is no difference
+    pairs = zip(map(Tensor._wrap, above), map(Tensor._wrap, below), strict=True)
+    return [(E.sub(b, a)._array()) / (2 * eps) for b, a in pairs]
 
 
 def numerical(func: Function, inputs: Sequence[Any], x: Tensor, eps: float) -> list[np.ndarray]:
@@ -66,7 +69,9 @@ def numerical(func: Function, inputs: Sequence[Any], x: Tensor, eps: float) -> l
         columns.append(found)
     if not columns:
         return [np.zeros((0, t._array().size), t._dtype()) for t in as_tuple(func(*inputs)) if isinstance(t, Tensor)]
-    return [np.stack([d.reshape(-1) for d in column]).astype(_kind(x, column[0])) for column in zip(*columns, strict=True)]
+    return [
+        np.stack([d.reshape(-1) for d in column]).astype(_kind(x, column[0])) for column in zip(*columns, strict=True)
+    ]
 
 
 def _kind(x: Tensor, column: np.ndarray) -> Any:

@@ -15,9 +15,7 @@ from graphc.ops.dtypes import is_inexact
 
 _duals: list[tuple[Level, list[tuple[Tensor, Tensor]]]] = []  # the dual level that is open, with (dual, tangent) pairs
 
-NO_LEVEL = (
-    "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
-)
+NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
 
 
 class UnpackedDualTensor(NamedTuple):

@@ -156,7 +156,7 @@ class Function(metaclass=_FunctionMeta):
     def _applied(cls, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any = None) -> Any:
         """`apply`, with `forward` in place of the Function's own if given."""
         recording = grad_enabled()
-        needs = tuple(recording and isinstance(a, Tensor) and a._n is not None for a in args)
+        needs = tuple(recording and isinstance(a, Tensor) and _has_history(a) for a in args)
         ctx = FunctionCtx(needs)
         with no_grad():
             if cls.setup_context is Function.setup_context:
@@ -204,6 +204,11 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
     return fresh
 
 
+def _has_history(t: Tensor) -> bool:
+    """Whether `t` requires grad, or stands (inside vmap) for one that does."""
+    return t._n is not None or getattr(t._d, "has_history", False)
+
+
 def _alias(t: Tensor, inputs: list[Tensor]) -> Tensor:
     """`t`, or a view of it if it is one of the inputs."""
     if not any(t is x for x in inputs):
@@ -234,7 +239,7 @@ class Rule:
         self.cls = cls
         self.ctx = ctx
         self.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        self.inputs = [(tuple(t._d.shape), t._dtype(), t._n is not None) for t in inputs]
+        self.inputs = [(tuple(t._d.shape), t._dtype(), _has_history(t)) for t in inputs]
         self.outputs = [(tuple(t._d.shape), t._dtype()) if isinstance(t, Tensor) else None for t in outputs]
 
     @property

@@ -34,18 +34,19 @@ NOT_DEPENDING = {
     "input {} is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
     "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
     "example).",
-    "hessian": "The hessian of the user-provided function with respect to input {} is independent of the input. This is "
-    "not allowed in strict mode. You should ensure that your function is thrice differentiable and that the hessian "
+    "hessian": "The hessian of the user-provided function with respect to input {} is independent of the input. This "
+    "is not allowed in strict mode. You should ensure that your function is thrice differentiable and that the hessian "
     "depends on the inputs.",
 }
 # stage of the computation -> what a missing gradient means
 MISSING = {
     "back": "The output of the user-provided function is independent of input {}." + STRICT,
-    "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the "
-    "double backward trick to compute forward mode gradients." + STRICT,
+    "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using "
+    "the double backward trick to compute forward mode gradients." + STRICT,
     "double_back": "The jacobian of the user-provided function is independent of input {}." + STRICT,
     "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. "
-    "This is not allowed in strict mode as it prevents from using the double backward trick to replace forward mode AD.",
+    "This is not allowed in strict mode as it prevents from using the double backward trick to replace forward mode "
+    "AD.",
 }
 CONSTANT = (
     "The {} of the user-provided function is independent of input {}. This is not allowed in strict mode when "
@@ -130,8 +131,8 @@ def jacobian(
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
-            'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
+            'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
         )
     if strategy == "forward-mode":
         return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
@@ -158,7 +159,9 @@ def _rows(number: int, output: Tensor, inputs: Tensors, create_graph: bool, stri
         found = _gradients((flat[j],), inputs, None, create_graph, retain_graph=True)
         for k, (column, g, x) in enumerate(zip(columns, found, inputs, strict=True)):
             if g is None and strict:
-                raise RuntimeError(f"Output {number} of the user-provided function is independent of input {k}.{STRICT}")
+                raise RuntimeError(
+                    f"Output {number} of the user-provided function is independent of input {k}.{STRICT}"
+                )
             if g is not None and strict and create_graph and g._n is None:
                 raise RuntimeError(CONSTANT.format("jacobian", number))
             column.append(zeros_like(x) if g is None else g)
@@ -192,18 +195,19 @@ def _all_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Te
 def _forward_jacobian(func: Function, inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
     if create_graph:
         raise NotImplementedError(
-            "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported "
+            'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
             'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
         )
     if strict:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not supported together "
-            '(yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
+            'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
         )
     several, given = _as_tuple(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+            "`vectorize=True`."
         )
     from eager.func.jacobians import jacfwd
 

@@ -14,7 +14,6 @@ _LATER = {
     **dict.fromkeys(("functional_call", "stack_module_state"), "eager.func.modules"),
     "debug_unwrap": "eager.func.batching",
 }
-__all__ = [*_LATER]
 
 
 def __getattr__(name: str) -> Any:

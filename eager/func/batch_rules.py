@@ -102,7 +102,9 @@ SHIFTS: dict[str, Callable[[Any, int], Any]] = {
     "step": lambda steps, size: (1, *steps),
 }
 # parameters that mean the same for a batch
-KEPT = frozenset(("descending", "diagonal", "inverse", "keepdims", "n", "norm", "offset", "twice"))
+KEPT = frozenset((
+    "descending", "diagonal", "inverse", "keepdims", "largest", "n", "norm", "offset", "reduce", "twice",
+))  # fmt: skip
 
 
 def shifted(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
@@ -320,7 +322,7 @@ def rule_of(op: Op) -> Rule | None:
 
 def definition_of(op: Op) -> Callable[..., Any]:
     """`op` in terms of others, in the op language."""
-    return DEFINITIONS[op.name] if op.name in DEFINITIONS else op.definition  # type: ignore[return-value]
+    return DEFINITIONS.get(op.name, op.definition)  # type: ignore[return-value]
 
 
 def _names_dims(op: Op) -> bool:

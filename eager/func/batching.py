@@ -77,6 +77,12 @@ class Batched:
     def numpy_dtype(self) -> np.dtype:
         return self.value._dtype()
 
+    @property
+    def has_history(self) -> bool:
+        """Whether the tensors that this is a batch of require grad, outside the vmap."""
+        value = self.value
+        return value._n is not None or (isinstance(value._d, Batched) and value._d.has_history)
+
     def force(self, tensor: Tensor) -> np.ndarray:
         raise RuntimeError(NO_STORAGE)
 
@@ -108,7 +114,7 @@ def _chain(interpreter: Any) -> Iterator[Any]:
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The tensor behind a batched one, all batch dims in front. As `torch.func.debug_unwrap`."""
-    while tensor._d.__class__ is Batched:
+    while isinstance(tensor._d, Batched):
         tensor = tensor._d.value
         if not recurse:
             break
@@ -143,7 +149,7 @@ class BatchInterpreter:
     def batch_of(self, x: Any) -> Tensor | None:
         """The Tensor with the batch dim behind `x`, or None if `x` is not batched here."""
         data = x._d if isinstance(x, Tensor) else None
-        return data.value if data.__class__ is Batched and data.interpreter is self else None
+        return data.value if isinstance(data, Batched) and data.interpreter is self else None
 
     def wrap(self, value: Tensor) -> Tensor:
         """The batched Tensor whose slices are those of `value` along its first dim."""
@@ -157,7 +163,7 @@ class BatchInterpreter:
         """Whether a gradient transform inside this vmap is active."""
         active = active_transforms()
         inner = active[active.index(self) + 1 :] if self in active else None
-        return inner is None or any(t.__class__ is not BatchInterpreter for t in inner)
+        return inner is None or any(not isinstance(t, BatchInterpreter) for t in inner)
 
     def expanded(self, x: Tensor) -> Tensor:
         """`x`, which is not batched, with a batch dim. To be run below."""
@@ -204,6 +210,12 @@ class BatchInterpreter:
         target._n = place._n if self._is_differentiated() else None
         return target
 
+    def copied(self, tensor: Tensor) -> Tensor:
+        value = self.batch_of(tensor)
+        with self.below():
+            copy = inplace.copied(tensor if value is None else value)
+        return copy if value is None else self.wrap(copy)
+
     def random(self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
         if self.randomness == "error":
             raise RuntimeError(RANDOM)
@@ -231,7 +243,7 @@ class BatchInterpreter:
             with self.below():
                 tensor.grad = value
 
-    def backward(self, *_: Any) -> None:
+    def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
         from eager.autograd import IN_TRANSFORM
 
         raise RuntimeError(IN_TRANSFORM)
@@ -263,13 +275,18 @@ class BatchInterpreter:
         return t if value is None else value
 
     def _gradients_of_batch(
-        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], inputs: Sequence[Tensor], create: bool, keep: bool
+        self,
+        outputs: Sequence[Tensor],
+        cotangents: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        create: bool,
+        keep: bool,
     ) -> list[Tensor | None]:
         """The gradients of one program, for a batch of cotangents."""
         outer = self.outer
-        if outer.__class__ is BatchInterpreter and any(_is_batched_in(t, outer) for t in outputs):
+        if isinstance(outer, BatchInterpreter) and any(_is_batched_in(t, outer) for t in outputs):
             return self._exchanged(outer, outputs, cotangents, inputs, create, keep)
-        if outer is None or outer.__class__ is BatchInterpreter and not _is_traced(outer):
+        if outer is None or (isinstance(outer, BatchInterpreter) and not _is_traced(outer)):
             nodes = [t._n for t in inputs]
             return engine.gradients(outputs, cotangents, nodes, keep, create)
         slices = []
@@ -339,7 +356,7 @@ def _swapped(x: Tensor) -> Tensor:
 
 def _is_batched_in(t: Tensor, outer: BatchInterpreter) -> bool:
     data = t._d
-    return data.__class__ is Batched and data.interpreter in _chain(outer)
+    return isinstance(data, Batched) and data.interpreter in _chain(outer)
 
 
 def _is_traced(interpreter: Any) -> bool:
@@ -350,7 +367,7 @@ def gradients(
     outputs: Sequence[Tensor], cotangents: Sequence[Tensor], inputs: Sequence[Tensor], create_graph: bool, keep: bool
 ) -> list[Tensor | None]:
     """The gradient of `outputs` that arrives at each of `inputs`, or None, by the interpreter in force."""
-    interpreter = state.current_interpreter()
+    interpreter: Any = state.current_interpreter()
     if interpreter is None:
         return engine.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
     return interpreter.gradients(outputs, cotangents, inputs, create_graph, keep)

@@ -15,19 +15,19 @@ from eager.tensor import Tensor
 
 NOTES = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 NO_SETUP = (
-    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
-    "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+    "the setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 )
 NO_RULE = (
     "You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap "
     "staticmethod or set generate_vmap_rule=True. " + NOTES
 )
 TWO_RULES = (
-    "You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please "
-    "set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. " + NOTES
+    "You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. "
+    "Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. " + NOTES
 )
 NO_PAIR = (
-    "Expected the {name} vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible "
+    "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible "
     "with the output. "
 )
 BAD_DIMS = (
@@ -48,8 +48,8 @@ def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     """`cls.apply` inside a transform. Raises RuntimeError for a Function that has no rule for it."""
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(NO_SETUP)
-    interpreter = current_interpreter()
-    if interpreter.__class__ is not BatchInterpreter:
+    interpreter: Any = current_interpreter()
+    if not isinstance(interpreter, BatchInterpreter):
         return cls._applied(args, kwargs)
     if not any(interpreter.batch_of(a) is not None for a in args):
         with interpreter.below():
@@ -62,7 +62,7 @@ def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not has_rule:
         raise RuntimeError(NO_RULE.format(name=cls.__name__))
     active = active_transforms()
-    differentiated = interpreter in active and active[-1].__class__ is not BatchInterpreter
+    differentiated = interpreter in active and not isinstance(active[-1], BatchInterpreter)
     if differentiated and grad_enabled() and any(isinstance(a, Tensor) and a._n is not None for a in args):
         # the gradient transform is the inner one: it takes the Function's own gradient
         return cls._applied(args, kwargs, lambda *inputs: _by_rule(interpreter, cls, inputs))
@@ -76,9 +76,9 @@ def _by_rule(interpreter: BatchInterpreter, cls: type[Function], args: tuple[Any
     with interpreter.below():
         result = cls.vmap(VmapInfo(interpreter.size, interpreter.randomness), in_dims, *values)
         if not isinstance(result, tuple):
-            raise RuntimeError(NO_PAIR.format(name=cls.__name__) + f"Got a {type(result)} instead")
+            raise RuntimeError(NO_PAIR + f"Got a {type(result)} instead")
         if len(result) != 2:
-            raise RuntimeError(NO_PAIR.format(name=cls.__name__) + f"Got {len(result)} returns instead")
+            raise RuntimeError(NO_PAIR + f"Got {len(result)} returns instead")
         output, out_dims = result
         leaves, spec = flatten(output)
         dims = broadcast_leaves(out_dims, spec)

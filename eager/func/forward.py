@@ -11,6 +11,7 @@ from typing import Any
 from eager.func.arguments import Function, check_outputs, entered, result_and_aux
 from eager.func.levels import Level, has_history, left, level, or_zeros, pull, zeros_like
 from eager.grad_mode import grad_enabled, set_grad_enabled
+from eager.language import E
 from eager.pytree import Spec, flatten, unflatten
 from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
@@ -19,13 +20,11 @@ API = "jvp(f, primals, tangents)"
 Push = Callable[[Sequence[Tensor]], list[Tensor]]
 
 
-def jvp(
-    func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> tuple[Any, ...]:
+def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple[Any, ...]:
     """The output of `func` at `primals`, and its derivative in the direction `tangents`. As `torch.func.jvp`.
 
-    `strict`: an output that does not depend on the inputs is a RuntimeError. RuntimeError for primals that are no tuple,
-    or tangents of another structure.
+    `strict`: an output that does not depend on the inputs is a RuntimeError. RuntimeError for primals that are no
+    tuple, or tangents of another structure.
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{API}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
@@ -33,8 +32,8 @@ def jvp(
     given, given_spec = flatten(tangents)
     if spec != given_spec:
         raise RuntimeError(
-            f"{API}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
-            f"of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure "
+            f"{API}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure "
             f"{given_spec}"
         )
     for name, values in (("primals", leaves), ("tangents", given)):
@@ -71,7 +70,8 @@ def linearized(
 def pushforward(new: Level, outputs: Sequence[Tensor], inputs: Sequence[Tensor], strict: bool) -> Push:
     """The derivative of `outputs` with respect to `inputs`, both of the level `new`, as a function of tangents."""
     live = [t for t in outputs if has_history(t) and is_inexact(t._dtype())]
-    cotangents = [new.enter(zeros_like(t)) for t in live]
+    # their values are of no importance, but a rule that takes their logarithm needs them to be positive
+    cotangents = [new.enter(E.full(shape=tuple(t._d.shape), value=1, dtype=t._dtype())) for t in live]
     pulled = pull(live, inputs, cotangents, True)
     shared = new.is_shared(live)
 
@@ -97,7 +97,7 @@ def pushforward(new: Level, outputs: Sequence[Tensor], inputs: Sequence[Tensor],
 
 
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
-    """The output of `func` at `primals`, and the linear function that is its derivative there. As `torch.func.linearize`.
+    """The output of `func` at `primals`, and its derivative there, a linear function. As `torch.func.linearize`.
 
     RuntimeError for tangents that are not like the primals in structure, shape and dtype.
     """

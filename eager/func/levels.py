@@ -1,8 +1,8 @@
 """Levels: what belongs to one call of a gradient transform.
 
-All levels share the tape. The inputs of a level become tensors of their own: with a new node on top of their history, or
-with a new leaf if they have none. So gradients with respect to an input of one level never mix with those of another. At
-the end of the level, results whose history leads to nothing but leaves of levels that have ended lose it.
+All levels share the tape. The inputs of a level become tensors of their own: with a new node on top of their history,
+or with a new leaf if they have none. So gradients with respect to an input of one level never mix with those of
+another. At the end of the level, results whose history leads to nothing but leaves of levels that have ended lose it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Level:
         """`x` as an input of this level. Raises RuntimeError for an integer tensor."""
         if not is_inexact(x._dtype()):
             raise RuntimeError(FLOAT_ONLY)
-        interpreter = current_interpreter()
-        if interpreter.__class__ is BatchInterpreter:
+        interpreter: Any = current_interpreter()
+        if isinstance(interpreter, BatchInterpreter):
             with interpreter.below():  # each slice has a gradient of its own, so it needs an input of its own
                 value = self.enter(interpreter.physical(x))
             return interpreter.wrap(value)
@@ -61,8 +61,8 @@ class Level:
         """A result of this level, as what is outside sees it."""
         if not isinstance(t, Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(t)}")
-        interpreter = current_interpreter()
-        if interpreter.__class__ is BatchInterpreter:
+        interpreter: Any = current_interpreter()
+        if isinstance(interpreter, BatchInterpreter):
             value = interpreter.batch_of(t)
             with interpreter.below():
                 left = self.leave(t if value is None else value)
@@ -89,7 +89,7 @@ class Level:
 
 @contextmanager
 def level() -> Iterator[Level]:
-    """A context: a level, with gradients recorded whatever the mode outside (which does not change what a gradient is)."""
+    """A context: a level. Operations are recorded, whatever the mode outside."""
     new = Level()
     token = TRANSFORMS.set((*active_transforms(), new))
     new.active = True
@@ -104,8 +104,8 @@ def level() -> Iterator[Level]:
 
 def is_wanted(t: Tensor) -> bool:
     """Whether a leaf that `t` depends on can get a gradient: one outside all levels, or of a level that is active."""
-    interpreter = current_interpreter()
-    if interpreter.__class__ is BatchInterpreter:
+    interpreter: Any = current_interpreter()
+    if isinstance(interpreter, BatchInterpreter):
         value = interpreter.batch_of(t)
         with interpreter.below():
             return is_wanted(t if value is None else value)
@@ -134,9 +134,7 @@ def pull(
 
 def has_history(t: Tensor) -> bool:
     """Whether `t`, or what it stands for inside vmap, has a node."""
-    while t._n is None and t._d.__class__ is Batched:
-        t = t._d.value
-    return t._n is not None
+    return t._n is not None or (isinstance(t._d, Batched) and t._d.has_history)
 
 
 def zeros_like(t: Tensor) -> Tensor:

@@ -64,8 +64,8 @@ def _check_out_dims(out_dims: Any, func: Any) -> None:
     for dim in flatten(out_dims)[0]:
         if not isinstance(dim, int) and dim is not None:
             raise ValueError(
-                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection "
-                "of ints representing where in the outputs the vmapped dimension should appear."
+                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
+                "collection of ints representing where in the outputs the vmapped dimension should appear."
             )
 
 
@@ -74,13 +74,13 @@ def _taken_apart(in_dims: Any, args: Any, func: Any) -> tuple[list[Any], list[in
     start = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{start}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
-            f"{type(in_dims)}."
+            f"{start}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
-            "over a function with no inputs. The latter is unsupported."
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+            "vmap over a function with no inputs. The latter is unsupported."
         )
     leaves, spec = flatten(args)
     dims = broadcast_leaves(in_dims, spec)
@@ -153,8 +153,8 @@ def _out_places(out_dims: Any, result: Any, spec: Spec, func: Any) -> list[int |
     places = broadcast_leaves(out_dims, spec)
     if places is None:
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
-            f"`outputs`. out_dims has structure {flatten(out_dims)[1]} but outputs has structure {spec}."
+            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
+            f"of `outputs`. out_dims has structure {flatten(out_dims)[1]} but outputs has structure {spec}."
         )
     return places
 
@@ -167,8 +167,8 @@ def _out(interpreter: BatchInterpreter, x: Any, dim: int | None, func: Any) -> A
         return x
     if not isinstance(x, Tensor):
         raise ValueError(
-            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= to "
-            "None for output?"
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= "
+            "to None for output?"
         )
     value = interpreter.physical(x)
     return movedim(value, 0, normalize_axis(dim, len(value._d.shape))) if dim else value
@@ -190,5 +190,3 @@ def _in_chunks(
     columns = zip(*flat, strict=True)
     joined = [parts[0] if d is None else cat(list(parts), d) for parts, d in zip(columns, places, strict=True)]
     return unflatten(joined, spec)
-
-

@@ -54,9 +54,7 @@ def _merged(dicts: Any) -> dict[str, Tensor]:
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     repeated = [key for key, n in Counter(key for d in dicts for key in d).items() if n > 1]
     if repeated:
-        raise ValueError(
-            f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous"
-        )
+        raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     return {key: value for d in dicts for key, value in d.items()}
 
 
@@ -106,7 +104,7 @@ def _exchange(table: dict[str, Any], name: str, value: Any) -> Any:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """(parameters, buffers) of models of one class, each stacked along a new first dim. As `torch.func.stack_module_state`.
+    """(parameters, buffers) of models of one class, stacked along a new first dim. As `torch.func.stack_module_state`.
 
     The parameters are new leaves. RuntimeError for no models, and for models of different classes or modes.
     """

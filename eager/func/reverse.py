@@ -59,8 +59,8 @@ def _gradient_and_value(func: Function, argnums: Any, has_aux: bool, args: Any, 
             raise RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(output)}")
         if output._d.shape:
             raise RuntimeError(
-                f"{api}: Expected f(*args) to return a scalar Tensor, got tensor with {len(output._d.shape)} dims. Maybe "
-                "you wanted to use the vjp or jacrev APIs instead?"
+                f"{api}: Expected f(*args) to return a scalar Tensor, got tensor with {len(output._d.shape)} dims. "
+                "Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
         inputs, spec = flatten(chosen)
         if output._n is None:
@@ -102,8 +102,8 @@ def pulled_back(func: Function, primals: tuple[Any, ...], argnums: Any, has_aux:
         given, given_spec = flatten(cotangents)
         if given_spec != spec:
             raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
-                f"cotangents: {given_spec}, primal output: {spec}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {given_spec}, primal output: {spec}"
             )
         pairs = [(t, c) for t, c in zip(outputs, given, strict=True) if t._n is not None]
         recording = grad_enabled() and (shared or any(has_history(c) for c in given))

@@ -45,6 +45,13 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     return E.sub(input, other) if alpha.__class__ is int and alpha == 1 else E.sub(input, scaled(other, alpha, input))
 
 
+def positive(input: Tensor) -> Tensor:
+    """`input` itself. As `torch.positive`. RuntimeError for bools."""
+    if kind(input._dtype()) == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input. As `torch.rsub`."""
     return sub(other, input, alpha=alpha)
@@ -80,6 +87,9 @@ def power(input: Any, exponent: Any) -> Tensor:
         if exponent.__class__ is int and exponent < 0 and base in "iub":
             raise RuntimeError(NEGATIVE_POWER)
     return E.pow(input, exponent)
+
+
+power.__name__ = "pow"
 
 
 def float_power(input: Any, exponent: Any) -> Tensor:

@@ -9,10 +9,10 @@ import numpy as np
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.indexing import OUT_OF_BOUNDS, replaced
 from eager.language import E
-from eager.naming import whole
-from eager.state import current_interpreter
+from eager.naming import enclosed, whole
+from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, INT64, default_float, of_scalar
+from graphc.ops.dtypes import BOOL, INT32, INT64, default_float, of_scalar
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
 
@@ -47,7 +47,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     """`input` with each src[i][j], or `value`, written at [index[i][j]][j] for dim 0, and so on. As `torch.scatter`."""
     shape = shape_of(input, "scatter")
     axis = axis_of(dim, len(shape))
-    source = value if src is None else src
+    source = given = value if src is None else src
     extent = index._d.shape
     if isinstance(source, Tensor):
         if source._dtype() != input._dtype():
@@ -59,8 +59,12 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
         source = Tensor._wrap(np.array(source, input._dtype()))
     grid = [np.arange(n).reshape([-1 if i == k else 1 for i in range(len(extent))]) for k, n in enumerate(extent)]
     places = [index if k == axis else Tensor._wrap(g) for k, g in enumerate(grid)]
+    if index._dtype() not in (INT64, INT32):
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    since = next(sequence)
     try:
-        return E.index_put(input, source, *places, spec=tuple(range(len(places))), accumulate=False)
+        result = E.index_put(input, source, *places, spec=tuple(range(len(places))), accumulate=False)
+        return enclosed(result, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}", since)
     except IndexError:
         raise _bounds(RuntimeError("index out of bounds"), input, axis, index) from None
 
@@ -89,6 +93,10 @@ def numel(shape: tuple[int, ...]) -> int:
 
 
 def _vector(index: Tensor, name: str) -> Tensor:
+    if index._dtype() not in (INT64, INT32):
+        if name == "index_select":
+            raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+        raise RuntimeError(f"{name}_(): Expected dtype int32/int64 for index but got: {torch_name(index._dtype())}")
     if len(index._d.shape) > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
     return index if index._d.shape else E.reshape(index, shape=(1,))
@@ -98,6 +106,14 @@ def _at(axis: int) -> tuple[int | None, ...]:
     return (None,) * axis + (0,)
 
 
+def _out_of(input: Tensor, axis: int, index: Tensor, kind: type[Exception], prefix: str = "") -> Exception:
+    """The error for the first of `index` that is out of the bounds of `axis`."""
+    values, size = index._values("index"), input._d.shape[axis]
+    outside = values[(values < -size) | (values >= size)]
+    return kind(prefix + OUT_OF_BOUNDS.format(index=int(outside[0]), dim=axis, size=size))
+
+
+@whole("IndexSelectBackward0")
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of `input` along `dim` that `index` lists. As `torch.index_select`. IndexError out of bounds."""
     axis = axis_of(dim, len(shape_of(input, "index_select")))
@@ -113,15 +129,28 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
             f"index_add_(): self ({torch_name(input._dtype())}) and source ({torch_name(source._dtype())}) must have "
             "the same scalar type"
         )
+    rows = _vector(index, "index_add")
+    listed, given = rows._d.shape[0], source._d.shape[axis] if source._d.shape else 1
+    if listed != given:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({listed}) should be equal to source.size(dim): ({given}), for dim: {axis}"
+        )
     added = source if alpha == 1 else E.mul(source, alpha)
-    return E.index_put(input, added, _vector(index, "index_add"), spec=_at(axis), accumulate=True)
+    try:
+        return E.index_put(input, added, rows, spec=_at(axis), accumulate=True)
+    except IndexError:
+        raise _out_of(input, axis, rows, RuntimeError) from None
 
 
 @whole("IndexCopyBackward0")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """`input` with the slices along `dim` that `index` lists replaced by those of `source`. As `torch.index_copy`."""
     axis = axis_of(dim, len(shape_of(input, "index_copy")))
-    return E.index_put(input, source, _vector(index, "index_copy"), spec=_at(axis), accumulate=False)
+    rows = _vector(index, "index_copy")
+    try:
+        return E.index_put(input, source, rows, spec=_at(axis), accumulate=False)
+    except IndexError:
+        raise _out_of(input, axis, rows, IndexError, "index_copy_(): ") from None
 
 
 @whole("IndexFillBackward0")
@@ -129,7 +158,11 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`input` with the slices along `dim` that `index` lists set to `value`. As `torch.index_fill`."""
     axis = axis_of(dim, len(shape_of(input, "index_fill")))
     filled = fill_value(value, input)
-    return E.index_put(input, filled, _vector(index, "index_fill"), spec=_at(axis), accumulate=False)
+    rows = _vector(index, "index_fill")
+    try:
+        return E.index_put(input, filled, rows, spec=_at(axis), accumulate=False)
+    except IndexError:
+        raise _out_of(input, axis, rows, IndexError) from None
 
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
@@ -154,7 +187,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     places = np.broadcast_to(mask._values("masked_scatter"), shape).nonzero()
     count = len(places[0]) if places else int(mask._values("masked_scatter"))
     if numel(source._d.shape) < count:
-        raise RuntimeError("masked_scatter: expected self and source to have same number of elements")
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     picked = E.slice(E.reshape(source, shape=(numel(source._d.shape),)), start=(0,), stop=(count,), step=(1,))
     target = input if input._d.shape == shape else E.broadcast_to(input, shape=shape)
     if not shape:
@@ -196,6 +229,7 @@ def check_mask(mask: Tensor, name: str) -> None:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(dtype)}")
 
 
+@whole("MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` is true. As `torch.masked_select`. The size depends on values: eager only."""
     check_mask(mask, "masked_select")

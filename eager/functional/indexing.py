@@ -19,7 +19,7 @@ from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import Tensor
 from eager.views import LEAF_VIEW, note_view
 from graphc.ops.dtypes import BOOL, INT64
-from graphc.ops.rules import broadcast_shapes
+from graphc.ops.rules import broadcast_shapes, torch_name
 
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"
 TOO_MANY = "too many indices for tensor of dimension {ndim}"
@@ -241,7 +241,9 @@ def _with_ellipsis(shape: tuple[int, ...], parts: list[Any]) -> list[Any]:
         if part is not None and part is not ...:
             used += len(part._d.shape) if isinstance(part, Tensor) and part._dtype() == BOOL else 1
     if used and not shape:
-        raise IndexError(NO_DIMS)
+        if len(parts) > 1:
+            raise IndexError(TOO_MANY.format(ndim=0))
+        raise IndexError("slice() cannot be applied to a 0-dim tensor." if isinstance(parts[0], slice) else NO_DIMS)
     if used > len(shape):
         raise IndexError(TOO_MANY.format(ndim=len(shape)))
     full = [slice(None)] * (len(shape) - used)
@@ -290,6 +292,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if recording and self._n is not None and self.is_leaf:
         raise RuntimeError(LEAF_VIEW)
     if not isinstance(value, Tensor):
+        if not isinstance(value, (bool, int, float, complex, np.generic)):
+            kind = type(value)
+            name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+            raise TypeError(f"can't assign a {name} to a torch.{torch_name(self._dtype())}Tensor")
         value = Tensor._wrap(np.asarray(value).astype(self._dtype()))
     if current_interpreter() is None and not (recording and (self._n is not None or value._n is not None)):
         _write(self, index, value._array())

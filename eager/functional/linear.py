@@ -7,6 +7,7 @@ from typing import Any
 
 from eager.functional.arguments import axis_of, shape_of, written
 from eager.language import E
+from eager.naming import named, whole
 from eager.tensor import Tensor
 from graphc.ops.rules import torch_name
 
@@ -60,10 +61,11 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
             f"Expected size for first two dimensions of batch2 tensor to be: [{x[0]}, {x[2]}] but got: "
             f"[{y[0]}, {y[1]}]."
         )
-    return E.matmul(input, mat2)
+    return named(E.matmul(input, mat2), "BmmBackward0")
 
 
-def _plus(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+def weighted_sum(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """beta * input + alpha * product."""
     if alpha != 1:
         product = E.mul(product, alpha)
     if beta == 0:
@@ -71,6 +73,7 @@ def _plus(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     return E.add(input if beta == 1 else E.mul(input, beta), product)
 
 
+@whole("AddmmBackward0")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2). As `torch.addmm`."""
     if len(shape_of(mat1, "addmm", "mat1", 2)) != 2 or len(shape_of(mat2, "addmm", "mat2", 3)) != 2:
@@ -78,22 +81,25 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
         raise RuntimeError(f"{which} must be a matrix, got {len(x._d.shape)}-D tensor")
     if beta == 1 and alpha == 1:
         return E.addmm(input, mat1, mat2)
-    return _plus(input, E.matmul(mat1, mat2), beta, alpha)
+    return weighted_sum(input, E.matmul(mat1, mat2), beta, alpha)
 
 
+@whole("AddmvBackward0")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec). As `torch.addmv`."""
-    return _plus(input, mv(mat, vec), beta, alpha)
+    return weighted_sum(input, mv(mat, vec), beta, alpha)
 
 
+@whole("AddrBackward0")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2). As `torch.addr`."""
-    return _plus(input, outer(vec1, vec2), beta, alpha)
+    return weighted_sum(input, outer(vec1, vec2), beta, alpha)
 
 
+@whole("BaddbmmBackward0")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * bmm(batch1, batch2). As `torch.baddbmm`."""
-    return _plus(input, bmm(batch1, batch2), beta, alpha)
+    return weighted_sum(input, bmm(batch1, batch2), beta, alpha)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:

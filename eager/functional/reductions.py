@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, NamedTuple
+from typing import Any
 
+from eager import return_types
 from eager.functional.arguments import (
     ALL_AXES,
     axes_of,
@@ -16,7 +17,10 @@ from eager.functional.arguments import (
     written,
 )
 from eager.language import E
+from eager.naming import enclosed, named, whole
+from eager.state import sequence
 from eager.tensor import Tensor
+from eager.views import not_a_view
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.reduce import count
 from graphc.ops.rules import torch_name
@@ -31,15 +35,16 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         keepdims: bool = False, out: Any = None) -> Tensor:  # fmt: skip
     """The sum over `dim`, over everything if None; integers and bools are summed in int64. As `torch.sum`."""
     if out is not None:
+        dtype = dtype or getattr(out, "dtype", None)
         return written(out, "sum", sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
     shape = shape_of(input, "sum")
     if dtype is not None:
         input = cast_to(input, dtype)
     if axis is not None:
         dim = axis
-    return E.sum(
-        input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims
-    )
+    if dim is None:
+        return E.sum(input, axis=ALL_AXES[len(shape)], keepdims=keepdim or keepdims)
+    return named(E.sum(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims), "SumBackward1")
 
 
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
@@ -52,9 +57,9 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         input = cast_to(input, dtype)
     if axis is not None:
         dim = axis
-    return E.mean(
-        input, axis=ALL_AXES[len(shape)] if dim is None else axes_of(dim, len(shape)), keepdims=keepdim or keepdims
-    )
+    if dim is None:
+        return E.mean(input, axis=ALL_AXES[len(shape)], keepdims=keepdim or keepdims)
+    return named(E.mean(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims), "MeanBackward1")
 
 
 def prod(
@@ -62,56 +67,50 @@ def prod(
 ) -> Tensor:
     """The product over `dim`, over everything if None. As `torch.prod`."""
     shape = shape_of(input, "prod")
-    return E.prod(cast_to(input, dtype), axis=axes_of(dim if axis is None else axis, len(shape)), keepdims=keepdim)
+    dim = dim if axis is None else axis
+    result = E.prod(cast_to(input, dtype), axis=axes_of(dim, len(shape)), keepdims=keepdim)
+    return named(result, f"ProdBackward{0 if dim is None else 1}")
+
+
+def _check_not_empty(input: Tensor, dim: Any, name: str) -> None:
+    if (dim is None or dim == ()) and 0 in shape_of(input, name):
+        raise RuntimeError(NEEDS_DIM.format(name=name))
 
 
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """The largest element over `dim`; ties share the gradient. As `torch.amax`. IndexError for an empty reduction."""
+    _check_not_empty(input, dim if axis is None else axis, "amax")
     return E.amax(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amax"))), keepdims=keepdim)
 
 
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """The smallest element over `dim`; ties share the gradient. As `torch.amin`. IndexError for an empty reduction."""
+    _check_not_empty(input, dim if axis is None else axis, "amin")
     return E.amin(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amin"))), keepdims=keepdim)
 
 
 # --- max, min, and where they are
 
 
-class ValuesIndices(NamedTuple):
-    """What a reduction over one `dim` that also says where gives."""
-
-    values: Tensor
-    indices: Tensor
-
-
-def _show(self: ValuesIndices) -> str:
-    name = type(self).__name__
-    return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
-
-
-class return_types:
-    """The result types, named as PyTorch's are."""
-
-    max = type("max", (ValuesIndices,), {"__slots__": (), "__repr__": _show})
-    min = type("min", (ValuesIndices,), {"__slots__": (), "__repr__": _show})
-
-
 def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
+    title = name.capitalize()
+
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None) -> Any:
         shape = shape_of(input, name)
+        since = next(sequence)
         dim = other if other is not None else axis if axis is not None else dim
         if dim is None:
             if 0 in shape:
                 raise RuntimeError(NEEDS_DIM.format(name=name))
-            return getattr(E, all_of)(input, axis=ALL_AXES[len(shape)], keepdims=False)
+            return named(getattr(E, all_of)(input, axis=ALL_AXES[len(shape)], keepdims=False), f"{title}Backward1")
         if isinstance(dim, Tensor):
             return getattr(E, pairwise)(input, dim)
         along = axis_of(dim, len(shape))
         if shape and not shape[along]:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
         if not shape:
-            return getattr(return_types, name)(E.clone(input), getattr(E, index_of)(input, axis=0, keepdims=False))
+            values = enclosed(E.clone(input), f"{title}Backward0", since)
+            return getattr(return_types, name)(values, getattr(E, index_of)(input, axis=0, keepdims=False))
         indices = getattr(E, index_of)(input, axis=along, keepdims=True)
         if unrecorded_arrays((input,)):
             values = getattr(E, all_of)(input, axis=(along,), keepdims=True)
@@ -120,7 +119,7 @@ def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
         if not keepdim:
             rest = shape[:along] + shape[along + 1 :]
             values, indices = E.reshape(values, shape=rest), E.reshape(indices, shape=rest)
-        return getattr(return_types, name)(values, indices)
+        return getattr(return_types, name)(not_a_view(enclosed(values, f"{title}Backward0", since)), not_a_view(indices))
 
     reduce.__name__ = name
     reduce.__doc__ = (
@@ -206,12 +205,14 @@ def root(square: Tensor) -> Tensor:
     return E.where(zero, constant(0, square), E.sqrt(E.where(zero, constant(1, square), square)))
 
 
+@whole("VarBackward0")
 def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
         axis: Any = None) -> Tensor:  # fmt: skip
     """The variance over `dim`, its divisor n - correction (1). As `torch.var`. RuntimeError for integers."""
     return _variance(input, dim if axis is None else axis, unbiased, correction, keepdim, "var")[0]
 
 
+@whole("StdBackward0")
 def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
         axis: Any = None) -> Tensor:  # fmt: skip
     """The standard deviation over `dim`, divisor n - correction (1). As `torch.std`. RuntimeError for integers."""
@@ -232,6 +233,7 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
     return root(spread), _mean_of(center, input, dim, keepdim)
 
 
+@whole("LinalgVectorNormBackward0")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`."""
     axes = axes_of(dim, len(shape_of(input, "norm")))
@@ -284,3 +286,4 @@ def _along(name: str, op: str, what: str) -> Any:
 softmax = _along("softmax", "softmax", "exp(input) normalized to sum 1")
 log_softmax = _along("log_softmax", "log_softmax", "log(softmax(input))")
 cumsum = _along("cumsum", "cumsum", "The running sum")
+cumprod = _along("cumprod", "cumprod", "The running product")

@@ -46,9 +46,20 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     shape = self._d.shape
     if self._d.__class__ is np.ndarray:
         steps = tuple(n // self._d.itemsize for n in self._d.strides)
+        if 0 in steps:
+            steps = _with_new_dims(shape, steps)
     else:
         steps = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
     return steps if dim is None else steps[axis_of(dim, len(shape))]
+
+
+def _with_new_dims(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...]:
+    """PyTorch's strides: that of a dim of size 1 put in by None, which is 0 in NumPy, spans the dims behind it."""
+    found = list(steps)
+    for k in range(len(shape) - 1, -1, -1):
+        if shape[k] == 1 and not found[k]:
+            found[k] = shape[k + 1] * found[k + 1] if k + 1 < len(shape) else 1
+    return tuple(found)
 
 
 def storage_offset(self: Tensor) -> int:

@@ -178,7 +178,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return assign(self, masked_fill(self, mask, value), "masked_fill")
 
 
-def _from(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The in-place form of `function`: its result is written into the first argument."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -230,17 +230,17 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 _FORMS: dict[str, Callable[..., Tensor]] = {
     **{name: getattr(gathering, name) for name in ("index_copy", "index_fill", "masked_scatter")},
     **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
-    "cumsum": reductions.cumsum, "tril": shapes.tril, "triu": shapes.triu, "divide": arithmetic.div,
+    "cumsum": reductions.cumsum, "cumprod": reductions.cumprod, "tril": shapes.tril, "triu": shapes.triu, "divide": arithmetic.div,
     "true_divide": arithmetic.div,
 }
 
 METHODS: dict[str, Callable[..., Tensor]] = {
     "add_": add_, "sub_": sub_, "subtract_": sub_, "addcmul_": addcmul_, "addcdiv_": addcdiv_, "lerp_": lerp_,
-    "clamp_": clamp_, "clip_": clamp_, "clamp_min_": _from("clamp_min", arithmetic.clamp_min),
-    "clamp_max_": _from("clamp_max", arithmetic.clamp_max), "fill_": fill_, "zero_": zero_, "copy_": copy_,
-    "masked_fill_": masked_fill_, "div_": _from("div", arithmetic.div), "pow_": _from("pow", arithmetic.power),
-    "scatter_": _from("scatter", scatter), "scatter_add_": _from("scatter_add", scatter_add),
-    "index_add_": _from("index_add", index_add), "fill_diagonal_": fill_diagonal_, "index_put_": index_put_,
+    "clamp_": clamp_, "clip_": clamp_, "clamp_min_": in_place_of("clamp_min", arithmetic.clamp_min),
+    "clamp_max_": in_place_of("clamp_max", arithmetic.clamp_max), "fill_": fill_, "zero_": zero_, "copy_": copy_,
+    "masked_fill_": masked_fill_, "div_": in_place_of("div", arithmetic.div), "pow_": in_place_of("pow", arithmetic.power),
+    "scatter_": in_place_of("scatter", scatter), "scatter_add_": in_place_of("scatter_add", scatter_add),
+    "index_add_": in_place_of("index_add", index_add), "fill_diagonal_": fill_diagonal_, "index_put_": index_put_,
     "float_power_": float_power_,
-    **{f"{name}_": _from(name, function) for name, function in _FORMS.items()},
+    **{f"{name}_": in_place_of(name, function) for name, function in _FORMS.items()},
 }  # fmt: skip

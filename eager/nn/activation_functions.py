@@ -163,6 +163,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta * input)) / beta; linear above `threshold`. As `torch.nn.functional.softplus`."""
+    _floating(input, "softplus_cpu")
     if beta == 1 and threshold == 20:
         return E.softplus(input)  # equal to rounding above the threshold
 
@@ -216,13 +217,17 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input moved towards 0 by `lambd`, at most to 0. As `torch.nn.functional.softshrink`. RuntimeError for < 0."""
+    _floating(input, "softshrink_check")
     if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
-    _floating(input, "softshrink_cpu")
+        dtype = input._dtype()
+        raise RuntimeError(
+            f"lambda must be in range [0, {float(np.finfo(dtype).max):g}] for input dtype {torch_name(dtype)}, but "
+            f"found {lambd:g}"
+        )
 
     def compute() -> Tensor:
         moved = E.where(E.gt(input, 0), E.sub(input, lambd), E.add(input, lambd))
-        return E.where(E.le(E.abs(input), lambd), constant(0, input), moved)
+        return E.where(E.le(E.abs(input), lambd), E.mul(input, 0), moved)  # zeros keep their sign
 
     return _one_node("SoftshrinkBackward0", input, compute)
 
@@ -237,6 +242,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """`input` limited to [min_val, max_val]. As `torch.nn.functional.hardtanh`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if not is_inexact(input._dtype()):
+        min_val, max_val = int(min_val), int(max_val)
     return _one_node("HardtanhBackward0", input, lambda: _bounded(input, min_val, max_val), inplace)
 
 
@@ -285,9 +292,17 @@ def _dim_or_guess(name: str, dim: int | None, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+def _along_kernel(name: str, dim: int, input: Tensor) -> str:
+    last = dim in (-1, len(input._d.shape) - 1)
+    return f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl"
+
+
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(input) normalized to sum 1 along `dim`. As `torch.nn.functional.softmax`."""
-    return _softmax(input, _dim_or_guess("softmax", dim, len(input._d.shape)), dtype)
+    dim = _dim_or_guess("softmax", dim, len(input._d.shape))
+    if dtype is None:
+        _floating(input, _along_kernel("softmax", dim, input))
+    return _softmax(input, dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -297,7 +312,10 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """log(softmax(input)) along `dim`. As `torch.nn.functional.log_softmax`."""
-    return _log_softmax(input, _dim_or_guess("log_softmax", dim, len(input._d.shape)), dtype)
+    dim = _dim_or_guess("log_softmax", dim, len(input._d.shape))
+    if dtype is None:
+        _floating(input, _along_kernel("log_softmax", dim, input))
+    return _log_softmax(input, dim, dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

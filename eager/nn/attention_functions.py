@@ -9,7 +9,6 @@ import numpy as np
 from eager.functional.arguments import constant, shape_of
 from eager.functional.gathering import repeat_interleave
 from eager.functional.joining import cat, chunk
-from eager.functional.reductions import mean
 from eager.language import E
 from eager.naming import named
 from eager.nn.distance_functions import linear
@@ -160,7 +159,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if need_weights:
         shown = E.reshape(weights, shape=(batch, num_heads, length, source))
         if average_attn_weights:
-            shown = mean(shown, 1)
+            shown = named(E.mean(shown, axis=(1,), keepdims=False), "MeanBackward1")
     if not batched:
         output = named(E.reshape(output, shape=(length, width)), "SqueezeBackward1")
         shown = None if shown is None else named(E.reshape(shown, shape=tuple(shown._d.shape[1:])), "SqueezeBackward1")

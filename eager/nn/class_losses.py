@@ -139,8 +139,10 @@ def _weighted(logs: Tensor, picked: Tensor, index: Tensor, valid: Tensor | None,
         mass = E.index(weight, index, spec=(0,))
     if valid is not None:
         zero = constant(0, logs)
-        mass, picked = E.where(valid, mass, zero), E.where(valid, picked, zero)
+        mass = E.where(valid, mass, zero)
     losses = E.neg(E.mul(picked, mass) if weight is not None else picked)
+    if valid is not None:
+        losses = E.where(valid, losses, constant(0, logs))
     if smoothing:
         terms = logs if weight is None else E.mul(logs, _by_class(weight, len(logs._d.shape), axis))
         smooth = E.neg(E.sum(terms, axis=(axis,), keepdims=False))

@@ -195,6 +195,16 @@ class ModuleDict(Module):
     def __contains__(self, name: str) -> bool:
         return name in self._modules
 
+    def pop(self, key: str) -> Module:
+        """Remove and return the module at `key`."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def clear(self) -> None:
+        """Remove all modules."""
+        self._modules.clear()
+
     def keys(self) -> Iterable[str]:
         """The names."""
         return self._modules.keys()

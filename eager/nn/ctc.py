@@ -59,7 +59,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     losses = E.add(losses, _softmax_share(logs, inputs, infinite))
     if not batched:
         losses = E.reshape(losses, shape=())
-    losses = enclosed(losses, "CtcLossBackward0", since)
+    losses = enclosed(losses, "WhereBackward0" if zero_infinity else "CtcLossBackward0", since)
     if reduction == "mean":
         divisor = Tensor._wrap(np.maximum(lengths, 1).astype(losses._dtype()).reshape(losses._d.shape))
         losses = E.div(losses, divisor)

@@ -10,9 +10,16 @@ from typing import Any
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
-from eager.nn.initializers import dirac_, eye_, orthogonal_, sparse_
+from eager.nn.initializers import dirac_, eye_, orthogonal_, sparse_, trunc_normal_
 from eager.random import Generator
 from eager.tensor import Tensor
+
+__all__ = [
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
+    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
+    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
+    "xavier_uniform_", "zeros_",
+]  # fmt: skip
 
 LINEAR_LIKE = frozenset(
     ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
@@ -26,7 +33,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Raises ValueError for an unknown name or a slope that is no number.
     """
     if nonlinearity in LINEAR_LIKE:
-        return 1.0
+        return 1
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):

@@ -13,6 +13,8 @@ from eager.inplace import assign
 from eager.random import Generator
 from eager.tensor import Tensor
 
+LIKELY = 0.3  # from this probability of [a, b] on, normal numbers are drawn for `trunc_normal_`, else uniform ones
+
 
 def _two_dims(tensor: Tensor) -> tuple[int, int]:
     if len(tensor._d.shape) != 2:
@@ -73,7 +75,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return _fill(tensor, values, "sparse")
 
 
-@no_grad()
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -82,18 +83,32 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with normal numbers of [a, b], by the inverse of their distribution function."""
-    from scipy.special import erfinv
-
+    """Fill with normal numbers of [a, b]: those rejected are drawn anew, all at a time, as PyTorch does."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
             stacklevel=2,
         )
-    low, high = (math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
-    drawn = random.uniform_(
-        Tensor._wrap(np.empty(tensor._d.shape, tensor._dtype())), low, high, generator=generator
-    )._array()
-    kind = drawn.dtype.type
-    values = erfinv(drawn).astype(drawn.dtype) * kind(std * math.sqrt(2.0)) + kind(mean)
-    return _fill(tensor, np.clip(values, a, b), "trunc_normal")
+    shape, dtype = tuple(tensor._d.shape), tensor._dtype()
+    source = random.default_generator if generator is None else generator
+    low, high = (0.5 * math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
+    if high - low > LIKELY:
+        candidates = lambda: source.normal(shape, dtype, mean, std)
+        accepted = lambda x: (x >= dtype.type(a)) & (x <= dtype.type(b))
+    else:
+        peak = _log_density(np.array(max(a, min(mean, b)), np.float64), mean, std)
+        candidates = lambda: source.uniform(shape, dtype, a, b)
+        accepted = lambda x: np.log(source.uniform(shape, dtype)) <= _log_density(x, mean, std) - dtype.type(peak)
+    values = candidates()
+    pending = ~accepted(values)
+    while pending.any():
+        drawn = candidates()
+        values = np.where(pending, drawn, values)
+        pending &= ~accepted(drawn)
+    return _fill(tensor, values, "trunc_normal")
+
+
+def _log_density(x: np.ndarray, mean: float, std: float) -> np.ndarray:
+    kind = x.dtype.type
+    return np.square((x - kind(mean)) / kind(std)) * kind(-0.5)

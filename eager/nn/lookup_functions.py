@@ -230,8 +230,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     ndim = len(shape_of(input, "embedding_bag"))
     if per_sample_weights is not None and per_sample_weights._d.shape != input._d.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights._d.shape)}) is not None, then it must have "
-            f"the same shape as the input ({tuple(input._d.shape)})"
+            f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights._d.shape)}) is not None, then it must "
+            f"have the same shape as the input ({tuple(input._d.shape)})"
         )
     if ndim == 2:
         if offsets is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.language import E
 from eager.naming import enclosed, whole
@@ -179,11 +179,19 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
 @whole("BinaryCrossEntropyBackward0")
 def _binary(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    least = math.exp(-100)  # bounding the argument keeps the gradient finite where log(0) would make it 0 * inf
-    yes = E.mul(target, E.log(clamp(input, least)))
-    no = E.mul(E.sub(1, target), E.log(clamp(E.sub(1, input), least)))
-    losses = E.neg(E.add(yes, no))
+    # within 1e-12 of 0 and 1 PyTorch's gradient is (x - t) / 1e-12, and the logarithms are at least -100
+    edge = E.lt(E.mul(input, E.sub(1, input)), 1e-12)
+    x, least = E.stop_gradient(input), math.exp(-100)
+    bounded = _binary_terms(clamp(x, least), clamp(E.sub(1, x), least), target)
+    slope = E.div(E.sub(x, E.stop_gradient(target)), 1e-12)
+    bounded = E.add(bounded, E.mul(E.where(edge, E.sub(input, x), constant(0, x)), slope))
+    inside = E.where(edge, constant(0.5, x), input)
+    losses = E.where(edge, bounded, _binary_terms(inside, E.sub(1, inside), target))
     return reduced(losses if weight is None else E.mul(losses, weight), reduction)
+
+
+def _binary_terms(yes: Tensor, no: Tensor, target: Tensor) -> Tensor:
+    return E.sub(E.mul(E.sub(target, 1), E.log(no)), E.mul(target, E.log(yes)))
 
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,

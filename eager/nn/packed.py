@@ -9,6 +9,7 @@ import numpy as np
 
 from eager.functional.joining import cat, stack
 from eager.language import E
+from eager.naming import named
 from eager.tensor import Tensor
 
 __all__ = [
@@ -104,7 +105,7 @@ def pad_packed_sequence(
     blank = E.full(shape=(steps, batch, *data._d.shape[1:]), value=padding_value, dtype=data._dtype())
     padded = E.index_put(blank, data, Tensor._wrap(time), Tensor._wrap(row), spec=(0, 1), accumulate=False)
     if sequence.unsorted_indices is not None:
-        padded = E.index(padded, sequence.unsorted_indices, spec=(None, 0))
+        padded = named(E.index(padded, sequence.unsorted_indices, spec=(None, 0)), "IndexSelectBackward0")
         lengths = lengths[sequence.unsorted_indices._array()]
     if batch_first:
         padded = E.permute(padded, dims=(1, 0, *range(2, len(padded._d.shape))))

@@ -11,12 +11,14 @@ from typing import Any
 
 from eager.functional.joining import cat, chunk, select, stack, unbind
 from eager.language import E
+from eager.naming import named
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.packed import PackedSequence
 from eager.nn.parameters import guard_training, new_parameter
 from eager.tensor import Tensor
+from graphc.ops.dtypes import FLOAT32
 
 State = tuple[Tensor, ...]
 
@@ -229,13 +231,21 @@ class RNNBase(Module):
         self._check_state(state, batch, not batched)
         rows = E.reshape(x, shape=(time * batch, width))
         rows, ends = self._layers(rows, [batch] * time, state)
-        output = E.reshape(rows, shape=(time, batch, rows._d.shape[1]))
+        output = named(E.reshape(rows, shape=(time, batch, rows._d.shape[1])), self._node(x))
         if self.batch_first and batched:
-            output = E.permute(output, dims=(1, 0, 2))
+            turned = E.permute(output, dims=(1, 0, 2))
+            output = named(turned, "TransposeBackward0" if self.mode == "LSTM" else "TransposeBackward1")
         if not batched:
-            output = E.reshape(output, shape=(time, output._d.shape[2]))
-            ends = tuple(E.reshape(s, shape=(s._d.shape[0], s._d.shape[2])) for s in ends)
+            output, *parts = (_squeezed(t) for t in (output, *ends))
+            ends = tuple(parts)
         return output, ends
+
+    def _node(self, input: Tensor) -> str:
+        """What PyTorch's last operation is called."""
+        if self.bidirectional:
+            return "CatBackward0"
+        one_kernel = self.mode == "LSTM" and not self.proj_size and input._dtype() == FLOAT32
+        return "MkldnnRnnLayerBackward0" if one_kernel else "StackBackward0"
 
     def _forward_packed(self, packed: PackedSequence, state: State | None) -> tuple[PackedSequence, State]:
         sizes = packed.batch_sizes.tolist()
@@ -246,8 +256,14 @@ class RNNBase(Module):
         self._check_state(state, sizes[0], False)
         rows, ends = self._layers(packed.data, sizes, state)
         if packed.unsorted_indices is not None:
-            ends = tuple(E.index(s, packed.unsorted_indices, spec=(None, 0)) for s in ends)
+            ends = tuple(
+                named(E.index(s, packed.unsorted_indices, spec=(None, 0)), "IndexSelectBackward0") for s in ends
+            )
         return PackedSequence(rows, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), ends
+
+
+def _squeezed(t: Tensor) -> Tensor:
+    return named(E.reshape(t, shape=(t._d.shape[0], t._d.shape[2])), "SqueezeBackward1")
 
 
 def _split(rows: Tensor, sizes: list[int]) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -54,6 +55,10 @@ def checkpoint(
         return run.function()
 
 
+class _Complete(Exception):
+    """The second run has saved what the first did; what comes after that is not needed."""
+
+
 class _Recomputed:
     """One checkpointed call: numbers what it saves, and runs it again when the first of that is asked for."""
 
@@ -78,10 +83,13 @@ class _Recomputed:
 
         def collect(tensor: Tensor) -> Tensor:
             found.append(tensor.detach())
+            if len(found) == len(self.metadata):
+                raise _Complete
             return found[-1]
 
         with _as_before(self.rng_state), enable_grad(), saved_tensors_hooks(collect, lambda t: t):
-            self.function()
+            with contextlib.suppress(_Complete):
+                self.function()
         if len(found) != len(self.metadata):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "

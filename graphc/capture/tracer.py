@@ -214,7 +214,12 @@ class Tracer:
             if isinstance(x, Tensor):
                 symbols.append(self.read(x))
                 requires = requires or (x._n is not None and op.arg_of(i) in op.vjp)
-            elif isinstance(x, (bool, int, float, complex, np.generic)) and op.rule.promote and i >= op.rule.first:
+            elif (
+                isinstance(x, (bool, int, float, complex, np.generic))
+                and op.rule.promote
+                and op.rule.scalars
+                and i >= op.rule.first
+            ):
                 symbols.append(x)
             else:
                 raise TypeError(
@@ -264,6 +269,9 @@ class Tracer:
         else:
             self._held[id(target)] = (target, symbol)
         return target
+
+    def copied(self, tensor: Tensor) -> Tensor:
+        return tensor  # values of a graph are never overwritten
 
     def random(
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype

@@ -1,6 +1,7 @@
 """The op registry: what an op is, and every op. NumPy (and SciPy, on demand) only; no engine."""
 
 from graphc.ops import (  # noqa: F401  (declarations)
+    bessel,
     compare,
     complexes,
     fft,
@@ -10,6 +11,8 @@ from graphc.ops import (  # noqa: F401  (declarations)
     nn,
     pointwise,
     reduce,
+    sorting,
+    special,
     strided,
 )
 from graphc.ops.aval import Aval, Literal, aval_of

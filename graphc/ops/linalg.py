@@ -112,8 +112,11 @@ def _matmul_right(F, g, input, other_shape):
     return swap_last(F, input) @ g
 
 
+# PyTorch's matmul is one of several functions, by the ranks of its operands
+_PRODUCTS = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (1, 2): "SqueezeBackward4", (2, 2): "MmBackward0"}
 matmul = op(
     "matmul", "input other", impl="matmul", rule=Rule(_matmul), label="Mm",
+    naming=lambda shapes: _PRODUCTS.get((len(shapes[0]), len(shapes[1])), "UnsafeViewBackward0"),
     traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC,
     flops=_flops, ref="numpy.dot",
     samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),

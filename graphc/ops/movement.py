@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.ops.aval import Aval, Literal, aval_of
 from graphc.ops.dtypes import promote_types
-from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same
+from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same, torch_name
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
@@ -46,7 +46,7 @@ def _broadcast_to(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     shape = params["shape"]
     if len(shape) < x.ndim:
         raise RuntimeError(
-            f"expand({torch_size(x.shape)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
+            f"expand(torch.{torch_name(x.dtype)}Tensor{{{list(x.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
             f"greater or equal to the number of dimensions in the tensor ({x.ndim})"
         )
     for axis in range(1, x.ndim + 1):
@@ -57,10 +57,6 @@ def _broadcast_to(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
                 f"Tensor sizes: {list(x.shape)}"
             )
     return Aval(shape, x.dtype)
-
-
-def torch_size(shape: tuple[int, ...]) -> str:
-    return f"torch.Size({list(shape)})"
 
 
 def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
@@ -164,9 +160,7 @@ def _diagonal_vjp(F, g, input_shape, offset, dim1, dim2):
     first, length = diagonal_run(rows, columns, offset)
     used = length + (length - 1) * columns if length else 0
     keep = (0,) * len(batch)
-    flat = F.pad_zeros(
-        g, low=(*keep, first), high=(*keep, rows * columns - first - used), interior=(*keep, columns)
-    )
+    flat = F.pad_zeros(g, low=(*keep, first), high=(*keep, rows * columns - first - used), interior=(*keep, columns))
     return F.permute(F.reshape(flat, shape=(*batch, rows, columns)), dims=inverse_permutation(order))
 
 
@@ -188,8 +182,11 @@ diagonal = op(
     ),
     traits=VIEW,
     ref=lambda x, offset, dim1, dim2: np.array(
-        [np.moveaxis(x, (dim1, dim2), (0, 1))[i, i + offset] for i in range(x.shape[dim1])
-         if 0 <= i + offset < x.shape[dim2]]
+        [
+            np.moveaxis(x, (dim1, dim2), (0, 1))[i, i + offset]
+            for i in range(x.shape[dim1])
+            if 0 <= i + offset < x.shape[dim2]
+        ]
     ).transpose(*range(1, x.ndim - 1), 0),
     samples=(
         Sample((3, 4), offset=1, dim1=0, dim2=1),

@@ -32,12 +32,15 @@ add = op("add", "input other", impl="add", rule=pointwise, traits=COMMUTATIVE, r
 sub = op(
     "sub", "input other", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
     rule=refusing_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
-                 "Use the `^` or `logical_xor()` operator instead.", builtins.any),
+                       "Use the `^` or `logical_xor()` operator instead.", builtins.all,
+                       "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                       "mask, use the `~` or `logical_not()` operator instead."),
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
 )  # fmt: skip
 mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
          vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input))  # fmt: skip
 div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref="operator.truediv",
+         overloads={"sf": "MulBackward0"},
          domain=((-2.0, 2.0), (0.5, 3.0)),
          vjp=dict(input=lambda F, g, other: g / other, other=lambda F, g, r, other: -g * (r / other)))  # fmt: skip
 neg = op(

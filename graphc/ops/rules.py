@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, size_of
-from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_inexact, real_of
+from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_half, is_inexact, real_of
 from graphc.ops.spec import Op, Rule, Trait
 
 C_NAMES = {**{name: long.lower() for name, long in TORCH_NAMES.items()}, "u8": "unsigned char", "i8": "signed char",
@@ -91,23 +91,41 @@ def _where(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     for aval in avals:
         if is_inexact(aval.dtype):
-            raise RuntimeError(f"\"{op.name}_cpu\" not implemented for '{torch_name(aval.dtype)}'")
+            raise refused(op, aval.dtype)
     return _pointwise(op, avals, params)
+
+
+# what PyTorch calls the kernels that refuse a dtype, where that is not <function>_cpu
+_KERNELS = {
+    "bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu", "digamma": "digamma",
+    **{name: f"{name}_vml_cpu" for name in ("erf", "erfc", "erfinv", "i0", "lgamma")},
+}  # fmt: skip
+
+
+def refused(op: Op, dtype: np.dtype) -> NotImplementedError:
+    """PyTorch's error for operands of a dtype that `op` does not take."""
+    kernel = _KERNELS.get(op.name, f"{op.name.removeprefix('special_')}_cpu")
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
 
 
 def refuse_unordered(op: Op, dtypes: list[np.dtype]) -> None:
     """Raise for complex operands of an op that needs an order."""
     for dtype in dtypes:
         if dtype.kind == "c" and op.traits & Trait.ORDERS:
-            raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{torch_name(dtype)}'")
+            raise refused(op, dtype)
 
 
-def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all) -> Rule:
-    """`pointwise` for an op that PyTorch refuses when `quantifier` of its operands are bool, with its message."""
+def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all, some: str = "") -> Rule:
+    """`pointwise` for an op that PyTorch refuses when `quantifier` of its operands are bool, with its message.
+
+    With `some`, that is the message where some of them are.
+    """
 
     def accepts(op: Op, dtypes: list[np.dtype]) -> None:
         if quantifier(dtype == BOOL for dtype in dtypes):
-            raise RuntimeError(message or f"\"{op.name}_cpu\" not implemented for 'Bool'")
+            raise RuntimeError(message) if message else refused(op, BOOL)
+        if some and any(dtype == BOOL for dtype in dtypes):
+            raise RuntimeError(some)
         refuse_unordered(op, dtypes)
 
     return Rule(_pointwise, "common", pointwise=True, accepts=accepts, holomorphic=True)
@@ -116,7 +134,20 @@ def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all) -> R
 def _floats_only(op: Op, dtypes: list[np.dtype]) -> None:
     for dtype in dtypes:
         if not is_inexact(dtype):
-            raise RuntimeError(f"\"{op.name}_cpu\" not implemented for '{torch_name(dtype)}'")
+            raise refused(op, dtype)
+
+
+def _some_floating(op: Op, dtypes: list[np.dtype]) -> None:
+    if not any(map(is_inexact, dtypes)):
+        raise refused(op, dtypes[0])
+    refuse_unordered(op, dtypes)
+
+
+def _refuse_half(op: Op, dtypes: list[np.dtype]) -> None:
+    for dtype in dtypes:
+        if is_half(dtype):
+            raise refused(op, dtype)
+    refuse_unordered(op, dtypes)
 
 
 def _reduce(dtype_of: Callable[[np.dtype], np.dtype]) -> Rule:
@@ -192,9 +223,14 @@ pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True, accepts=refuse_
 predicate = Rule(_pointwise_bool, pointwise=True)
 pointwise_no_bool = refusing_bool()
 pointwise_floats_only = Rule(_pointwise, "float", pointwise=True, accepts=_floats_only, holomorphic=True)
+# for kernels of float32 and float64 only
+pointwise_wide = Rule(_pointwise, "float", pointwise=True, accepts=_refuse_half, holomorphic=True)
+# of two tensors, of which one at least is floating
+pointwise_floating = Rule(_pointwise, "common", pointwise=True, accepts=_some_floating, holomorphic=True, scalars=False)
 modulus = Rule(_real_part, "common", pointwise=True, accepts=pointwise_no_bool.accepts)
 integral = Rule(_integral, "common", pointwise=True)
 shift = Rule(_integral, "common", pointwise=True, accepts=pointwise_no_bool.accepts)
+counting = shift._replace(scalars=False)
 where_rule = Rule(_where, "common", first=1, pointwise=True)
 reduce_sum = _reduce(accumulation_dtype)
 reduce_float = _reduce(_floating_mean)

@@ -42,6 +42,7 @@ class Rule(NamedTuple):
     accepts(op, dtypes) raises for operand dtypes, as given, that PyTorch refuses.
     first: the index of the first operand that takes part in promotion (`where` leaves its condition alone).
     holomorphic: the trait HOLOMORPHIC, for every op with this rule.
+    scalars: whether a Python scalar may take the place of an operand that is promoted.
     """
 
     infer: Callable[[Op, list[Aval], Mapping[str, Any]], Aval]
@@ -50,6 +51,7 @@ class Rule(NamedTuple):
     pointwise: bool = False
     accepts: Callable[[Op, list[np.dtype]], None] | None = None
     holomorphic: bool = False
+    scalars: bool = True
 
 
 class Vjp(NamedTuple):
@@ -89,6 +91,7 @@ class Op:
     label     name of the tape node, without the "Backward0" that is added unless it has one
     overloads  PyTorch's names of the nodes where an operand is a Python scalar and that is a function of its own, of one
               operand: {"sf": name} if it is the first operand, {"fs": name} the second
+    naming    `f(shapes)`, with the shapes of the operands: the whole name of the node, where PyTorch has several
     definition  `f(F, *operands, **params)` in the op language: what a graph holds in place of this op, which is then
               one kernel and one node of the eager engine only
     """
@@ -108,6 +111,7 @@ class Op:
         "kinks",
         "label",
         "name",
+        "naming",
         "numpy",
         "overloads",
         "opaque",
@@ -140,6 +144,7 @@ class Op:
         check: Check | None = None,
         label: str | None = None,
         overloads: Mapping[str, str] | None = None,
+        naming: Callable[[list[tuple[int, ...]]], str] | None = None,
         definition: Callable[..., Any] | None = None,
         doc: str = "",
     ):
@@ -165,6 +170,7 @@ class Op:
         self.flops = flops
         self.check = check
         self.label = label or "".join(part.capitalize() for part in name.split("_"))
+        self.naming = naming
         self.overloads = MappingProxyType(dict(overloads or {}))
         self.definition = definition
         self.doc = doc

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,7 @@ class Recorder:
         """A tensor was made during the trace."""
 
     def random(self, draw: Any, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-        self.draws.append(draw)
+        self.draws.append(functools.partial(draw, shape))
         return tensor(np.zeros(shape, dtype))
 
 

@@ -12,7 +12,7 @@ from graphc.ops import OPS, Aval, Op
 from graphc.ops.dtypes import BY_SHORT_NAME, SHORT_NAMES, of_scalar, promote_types, result_type
 from graphc.ops.interpret import operand_dtype
 from graphc.ops.rules import integral
-from tests.oracle import torch_dtype, torch_or_skip
+from tests.oracle import torch_dtype, torch_function, torch_or_skip
 
 # "-" is complex32, which only PyTorch has
 PROMOTED = """
@@ -122,9 +122,7 @@ POINTWISE = [op for op in OPS.values() if op.pointwise and op.rule.promote and n
 @pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
 def test_result_dtype_is_pytorchs(op: Op):
     torch = torch_or_skip()
-    function = getattr(torch, op.name, None) or getattr(torch.nn.functional, op.name, None)
-    if function is None:
-        pytest.skip(f"PyTorch has no function '{op.name}'")
+    function = torch_function(op.name)
     differences = {}
     for names in dict.fromkeys(pair[: len(op.args)] for pair in TRIED):
         dtypes = [BY_SHORT_NAME[n] for n in names]

@@ -11,7 +11,7 @@ from graphc.ops import OPS, Op
 from graphc.ops.dtypes import FLOAT32
 from graphc.ops.rules import integral
 from tests.ops import checks
-from tests.oracle import torch_or_skip
+from tests.oracle import torch_function, torch_or_skip
 
 NAN, INF = float("nan"), float("inf")
 # op, operands, PyTorch's result
@@ -33,6 +33,11 @@ RECORDED: list[tuple[str, tuple[float, ...], float]] = [
 ]  # fmt: skip
 # no denormals: PyTorch's own functions differ in whether they flush them
 VALUES = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, INF, -INF, NAN, 1e-30, 3e38)
+# where PyTorch's float32 kernel is the one that is wrong
+INEXACT_IN_PYTORCH = {
+    ("logaddexp2", -1.0, -1.0), ("special_airy_ai", -2.5), *(("igammac", 1e-30, x) for x in (1.0, 0.5, 1e-30)),
+    *(("special_zeta", s, q) for s, q in ((2.5, INF), (INF, INF), (3e38, INF), (INF, 3e38), (3e38, 3e38))),
+}  # fmt: skip
 FLOATING = [op for op in OPS.values() if op.pointwise and op.rule.promote and op.rule.infer is not integral.infer]
 
 
@@ -50,9 +55,7 @@ def test_recorded_value(name: str, operands: tuple[float, ...], expected: float)
 @pytest.mark.parametrize("op", [op for op in FLOATING if not op.rule.first], ids=lambda op: op.name)
 def test_special_values_are_pytorchs(op: Op):
     torch = torch_or_skip()
-    function = getattr(torch, op.name, None) or getattr(torch.nn.functional, op.name, None)
-    if function is None:
-        pytest.skip(f"PyTorch has no function '{op.name}'")
+    function = torch_function(op.name)
     values = np.array(VALUES, FLOAT32)
     arrays = [values] if len(op.args) == 1 else [a.ravel() for a in np.meshgrid(values, values)]
     # one element at a time: PyTorch's vectorized loops differ from its scalar ones in the sign of zero
@@ -61,9 +64,15 @@ def test_special_values_are_pytorchs(op: Op):
     differing = [
         f"{op.name}({', '.join(str(a[i]) for a in arrays)}) is {found[i]}, in PyTorch {expected[i]}"
         for i in range(found.size)
-        if not _agree(found[i], expected[i])
+        if not _agree(found[i], expected[i]) and not _excused(op.name, [float(a[i]) for a in arrays])
     ]
     assert not differing, "\n".join(differing)
+
+
+def _excused(name: str, operands: list[float]) -> bool:
+    if "polynomial" in name and np.isnan(operands[0]):  # PyTorch's vectorized loops give any number
+        return True
+    return any(name == n and np.allclose(operands, at, rtol=1e-6, atol=0) for n, *at in INEXACT_IN_PYTORCH)
 
 
 def _agree(a: Any, b: Any) -> bool:

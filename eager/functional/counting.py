@@ -1,0 +1,250 @@
+"""Counting: unique elements, bins, histograms; and places in sorted sequences."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from eager import return_types
+from eager.functional.arguments import axis_of, shape_of
+from eager.functional.gathering import numel
+from eager.language import E
+from eager.outputs import with_out
+from eager.tensor import Tensor
+from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32, INT64, of_scalar
+from graphc.ops.rules import torch_name
+
+# --- unique elements: how many there are depends on the values
+
+
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: int | None = None) -> Any:  # fmt: skip
+    """The different elements in order, or slices along `dim`; where each element of `input` is among them, and how many
+    there are of each, if asked for. As `torch.unique`. Eager only."""
+    shape = shape_of(input, "unique")
+    axis = None if dim is None else axis_of(dim, len(shape))
+    if axis is not None and 0 in (*shape[:axis], *shape[axis + 1 :]):
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    array = input._values("unique")
+    options = {"return_inverse": True, "return_counts": True, "equal_nan": False}
+    if axis is not None and not shape[axis]:
+        found, inverse, counts = array, np.zeros(0, np.int64), np.zeros(0, np.int64)
+    else:
+        found, inverse, counts = np.unique(array, axis=axis, **options)
+    inverse = inverse.reshape(shape if axis is None else -1)
+    return _asked_for(found, inverse, counts, return_inverse, return_counts)
+
+
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:  # fmt: skip
+    """`input` without elements (or slices along `dim`) that equal the one before. As `torch.unique_consecutive`."""
+    shape = shape_of(input, "unique_consecutive")
+    axis = None if dim is None else axis_of(dim, len(shape))
+    array = input._values("unique_consecutive")
+    rows = array.reshape(-1) if axis is None else np.moveaxis(array, axis, 0)
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).reshape(max(len(rows) - 1, 0), -1).any(1)
+    found = rows[new] if axis is None else np.moveaxis(rows[new], 0, axis)
+    inverse = np.cumsum(new) - 1
+    counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
+    inverse = inverse.reshape(shape) if axis is None else inverse
+    return _asked_for(np.ascontiguousarray(found), inverse, counts, return_inverse, return_counts)
+
+
+def _asked_for(found: Any, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    parts = [found]
+    if return_inverse:
+        parts.append(inverse)
+    if return_counts:
+        parts.append(counts)
+    results = tuple(Tensor._wrap(np.asarray(p) if p is found else np.asarray(p, np.int64)) for p in parts)
+    return results if len(results) > 1 else results[0]
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The indices of the first `size` nonzero elements, rows of `fill_value` where there are fewer.
+
+    As `torch.nonzero_static`. RuntimeError for a negative `size`.
+    """
+    shape = tuple(shape_of(input, "nonzero_static"))
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    count = numel(shape)
+    if not shape or not count or not size:
+        return Tensor._wrap(np.full((size, len(shape)), fill_value, np.int64))
+    hit = E.reshape(E.ne(input, 0), shape=(count,))
+    order = E.argsort(E.cast(E.logical_not(hit), dtype=INT32), axis=0, descending=False)
+    at = E.index(order, Tensor._wrap(np.minimum(np.arange(size), count - 1)), spec=(0,))
+    known = E.lt(Tensor._wrap(np.arange(size)), E.sum(hit, axis=(0,), keepdims=False))
+    table = Tensor._wrap(np.stack(np.unravel_index(np.arange(count), shape), 1).astype(np.int64))
+    return E.where(E.reshape(known, shape=(size, 1)), E.index(table, at, spec=(0,)), fill_value)
+
+
+# --- places in a sorted sequence
+
+
+def _side(right: bool, side: str | None) -> bool:
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    return right or side == "right"
+
+
+def _alike(*tensors: Tensor) -> list[Tensor]:
+    common = np.result_type(*(t._dtype() for t in tensors))
+    return [t if t._dtype() == common else E.cast(t, dtype=common) for t in tensors]
+
+
+@functools.partial(with_out, "searchsorted")
+def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False,
+                 side: str | None = None, sorter: Tensor | None = None) -> Tensor:  # fmt: skip
+    """Where each value would have to be put in for `sorted_sequence` to stay sorted along its last dim.
+
+    `right`: behind equal elements. `sorter`: the indices that sort the sequence. As `torch.searchsorted`.
+    """
+    shape = tuple(shape_of(sorted_sequence, "searchsorted", "sorted_sequence"))
+    right = _side(right, side)
+    if not isinstance(input, Tensor):
+        input = Tensor._wrap(np.array(input, np.result_type(of_scalar(input), sorted_sequence._dtype())))
+        check = ()
+    else:
+        check = tuple(input._d.shape)
+    if not shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+    if not check and len(shape) != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(shape)}) and input value's dim(0) numel(1)"
+        )
+    if len(shape) > 1 and shape[:-1] != check[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor "
+            f"{list(check)}"
+        )
+    if sorter is not None:
+        if sorter._dtype() != INT64:
+            raise RuntimeError(
+                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {torch_name(sorter._dtype())}"
+            )
+        if tuple(sorter._d.shape) != shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(shape)}and got sorter tensor {list(sorter._d.shape)}"
+            )
+        sorted_sequence = E.gather(sorted_sequence, sorter, axis=len(shape) - 1)
+    found = E.searchsorted(*(E.stop_gradient(t) for t in _alike(sorted_sequence, input)), right=right)
+    return E.cast(found, dtype=INT32) if out_int32 else found
+
+
+@functools.partial(with_out, "bucketize")
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The index of the bucket between `boundaries` that each value falls into. As `torch.bucketize`."""
+    shape = shape_of(boundaries, "bucketize", "boundaries", 2)
+    if len(shape) != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape)})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+# --- bins
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on occurs, or the sum of its `weights`. As `torch.bincount`. Eager only."""
+    shape = shape_of(input, "bincount")
+    if input._dtype().kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{torch_name(input._dtype())}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    array = input._values("bincount")
+    if len(shape) != 1 or (array.size and array.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return Tensor._wrap(np.bincount(array, minlength=minlength).astype(np.int64))
+    if tuple(weights._d.shape) != tuple(shape):
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    dtype = weights._dtype() if weights._dtype() == FLOAT32 else FLOAT64
+    return Tensor._wrap(np.bincount(array, weights._array(), minlength).astype(dtype))
+
+
+def _range(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
+    """The range of a histogram: that of the values if none is given, and never empty."""
+    if low > high:
+        raise RuntimeError(f"torch.{name}: max must be larger than min")
+    if low == high and numel(tuple(input._d.shape)):
+        values = input._values(name)
+        low, high = float(values.min()), float(values.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.{name}: range of [{_c_float(low)}, {_c_float(high)}] is not finite")
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+def _c_float(x: float) -> str:
+    return "-nan" if x != x else f"{x:g}"
+
+
+def _counted(places: Tensor, inside: Tensor, weights: Tensor | None, bins: int, dtype: np.dtype) -> Tensor:
+    """The sum of the weights (ones) in each bin."""
+    amounts = E.cast(inside, dtype=dtype)
+    if weights is not None:
+        amounts = E.where(inside, weights, 0)
+    zeros = E.full(shape=(bins,), value=0, dtype=dtype)
+    return E.scatter_add(zeros, E.where(inside, places, 0), amounts, axis=0)
+
+
+@functools.partial(with_out, "histc")
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of `bins` equal bins from `min` to `max` (from the least to the greatest element if
+    they are equal), in the dtype of `input`. As `torch.histc`."""
+    shape_of(input, "histc")
+    dtype = input._dtype()
+    if dtype.kind != "f":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{torch_name(dtype)}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = _range("histc", input, float(min), float(max))
+    x = E.stop_gradient(E.reshape(input, shape=(numel(tuple(input._d.shape)),)))
+    inside = E.logical_and(E.ge(x, low), E.le(x, high))
+    place = E.floor(E.mul(E.div(E.sub(E.where(inside, x, low), low), high - low), float(bins)))
+    places = E.minimum(E.cast(place, dtype=INT64), bins - 1)
+    return _counted(places, inside, None, bins, dtype)
+
+
+@functools.partial(with_out, "histogram")
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
+              density: bool = False) -> Any:  # fmt: skip
+    """(hist, bin_edges): the elements, or their weights, in each bin, the last one with its right edge.
+
+    `bins`: a number, or the edges. `density`: divided by the total and by the widths of the bins. As `torch.histogram`.
+    """
+    from eager.functional.creation import linspace
+
+    shape_of(input, "histogram")
+    dtype = input._dtype()
+    if dtype not in (FLOAT32, FLOAT64):
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{torch_name(dtype)}'")
+    if isinstance(bins, Tensor):
+        edges = bins
+    else:
+        low, high = _range("histogram", input, *(range or (0.0, 0.0)))
+        edges = linspace(low, high, bins + 1, dtype=input.dtype)
+    count = edges._d.shape[0] - 1
+    x = E.stop_gradient(E.reshape(input, shape=(numel(tuple(input._d.shape)),)))
+    first, last = edges[0], edges[count]
+    inside = E.logical_and(E.ge(x, first), E.le(x, last))
+    places = E.sub(E.searchsorted(edges, x, right=True), 1)
+    places = E.minimum(places, count - 1)
+    weights = None if weight is None else E.reshape(weight, shape=tuple(x._d.shape))
+    hist = _counted(places, inside, weights, count, dtype)
+    if density:
+        widths = E.sub(edges[1:], edges[:-1])
+        hist = E.div(E.div(hist, E.sum(hist, axis=(0,), keepdims=False)), widths)
+    return return_types.histogram(hist, edges)

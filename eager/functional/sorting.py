@@ -1,0 +1,221 @@
+"""Orders along one dim: sort, topk, kthvalue, median, mode. nan counts as the largest number, equals keep their order."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from eager import return_types
+from eager.functional.arguments import axis_of, shape_of
+from eager.functional.gathering import numel
+from eager.functional.joining import narrow
+from eager.language import E
+from eager.naming import enclosed, named, whole
+from eager.outputs import with_out
+from eager.state import sequence
+from eager.tensor import Tensor
+from eager.views import not_a_view
+from graphc.ops.dtypes import BOOL, INT64
+from graphc.ops.rules import torch_name
+
+NOT_SORTED = " {name} does not support {kind} dtypes on CPU"
+NO_SIZE = "{name}(): Expected reduction dim {axis} to have non-zero size."
+
+
+def lifted(input: Tensor) -> Tensor:
+    """`input`, as a vector if it has no dims."""
+    return input if input._d.shape else E.reshape(input, shape=(1,))
+
+
+def refuse_complex(input: Tensor, name: str, *, also_bool: bool = False) -> None:
+    """Raise PyTorch's NotImplementedError for a dtype without order."""
+    dtype = input._dtype()
+    if dtype.kind == "c" or (also_bool and dtype == BOOL):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{torch_name(dtype)}'")
+
+
+def check_size(input: Tensor, axis: int, name: str) -> None:
+    """Raise PyTorch's IndexError unless there is something along `axis`."""
+    shape = input._d.shape
+    if shape and not shape[axis]:
+        raise IndexError(NO_SIZE.format(name=name, axis=axis))
+
+
+def picked(name: str, input: Tensor, indices: Tensor, axis: int, since: int, node: str, keepdim: bool = True) -> Any:
+    """The named result (values, indices) with the elements of `input` at `indices` along `axis`."""
+    shape = input._d.shape
+    values = E.gather(lifted(input), indices, axis=axis)
+    if not shape:
+        values, indices = E.reshape(values, shape=()), E.reshape(indices, shape=())
+    elif not keepdim:
+        rest = (*shape[:axis], *shape[axis + 1 :])
+        values, indices = E.reshape(values, shape=rest), E.reshape(indices, shape=rest)
+    values = not_a_view(enclosed(values, node, since))
+    return getattr(return_types, name)(values, not_a_view(indices))
+
+
+@functools.partial(with_out, "sort")
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """(values, indices) in order along `dim`; equal elements keep their order. As `torch.sort`."""
+    axis = axis_of(dim, len(shape_of(input, "sort")))
+    if input._dtype().kind == "c":
+        raise RuntimeError(NOT_SORTED.format(name="Sort", kind="complex"))
+    since = next(sequence)
+    order = E.argsort(lifted(input), axis=axis, descending=descending)
+    return picked("sort", input, order, axis, since, "SortBackward0")
+
+
+@functools.partial(with_out, "argsort")
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort `input` along `dim`. As `torch.argsort`."""
+    return sort(input, dim, descending).indices
+
+
+@functools.partial(with_out, "msort")
+def msort(input: Tensor) -> Tensor:
+    """`input` sorted along its first dim. As `torch.msort`."""
+    return sort(input, 0).values
+
+
+@functools.partial(with_out, "topk")
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """(values, indices) of the `k` largest (or smallest) elements along `dim`. As `torch.topk`.
+
+    RuntimeError if there are fewer than `k`.
+    """
+    shape = shape_of(input, "topk")
+    axis = axis_of(dim, len(shape))
+    if not 0 <= k <= (shape[axis] if shape else 1):
+        raise RuntimeError("selected index k out of range")
+    for kind, name in (("c", "complex"), ("b", "bool")):
+        if input._dtype().kind == kind:
+            raise RuntimeError(NOT_SORTED.format(name="topk", kind=name))
+    since = next(sequence)
+    order = narrow(E.argsort(lifted(input), axis=axis, descending=largest), axis, 0, k)
+    return picked("topk", input, order, axis, since, "TopkBackward0")
+
+
+@functools.partial(with_out, "kthvalue")
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """(values, indices) of the `k`-th smallest element along `dim`, from 1. As `torch.kthvalue`."""
+    shape = shape_of(input, "kthvalue")
+    axis = axis_of(dim, len(shape))
+    check_size(input, axis, "kthvalue")
+    if not 1 <= k <= (shape[axis] if shape else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    refuse_complex(input, "kthvalue", also_bool=True)
+    since = next(sequence)
+    order = narrow(E.argsort(lifted(input), axis=axis, descending=False), axis, k - 1, 1)
+    return picked("kthvalue", input, order, axis, since, "KthvalueBackward0", keepdim)
+
+
+def _median_place(input: Tensor, axis: int, ignore_nan: bool) -> Tensor:
+    """Where along `axis` the lower median is; if nan counts and there is one, where the first nan is."""
+    count = input._d.shape[axis]
+    nans = E.sum(E.ne(input, input), axis=(axis,), keepdims=True)
+    if ignore_nan:
+        place = E.clamp_min(E.floor_divide(E.sub(count - 1, nans), 2), 0)
+    else:
+        place = E.where(E.gt(nans, 0), E.sub(count, nans), (count - 1) // 2)
+    return E.gather(E.argsort(input, axis=axis, descending=False), E.cast(place, dtype=INT64), axis=axis)
+
+
+def _median(name: str, ignore_nan: bool) -> Any:
+    title = name.capitalize()
+
+    def function(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+        shape = shape_of(input, name)
+        refuse_complex(input, "median", also_bool=True)
+        since = next(sequence)
+        if dim is None:
+            return _overall(input, name, ignore_nan, since)
+        axis = axis_of(dim, len(shape))
+        check_size(input, axis, name)
+        place = _median_place(lifted(input), axis, ignore_nan)
+        return picked(name, input, place, axis, since, f"{title}Backward1", keepdim)
+
+    function.__name__ = name
+    function.__doc__ = (
+        f"The lower median{', of what is not nan' if ignore_nan else ''}: of all elements, or (values, indices) along "
+        f"`dim`. As `torch.{name}`."
+    )
+    return with_out(name, function)
+
+
+def _overall(input: Tensor, name: str, ignore_nan: bool, since: int) -> Tensor:
+    """The median of all elements, equal ones of which share its gradient."""
+    size = numel(tuple(input._d.shape))
+    if not size:
+        return E.full(shape=(), value=float("nan"), dtype=input._dtype())
+    flat = E.reshape(input, shape=(size,))
+    still = E.stop_gradient(flat)
+    value = E.gather(still, _median_place(still, 0, ignore_nan), axis=0)
+    if input._dtype().kind != "f" or input._n is None:
+        return not_a_view(E.reshape(value, shape=()))
+    equal = E.logical_or(E.eq(still, value), E.logical_and(E.ne(still, still), E.ne(value, value)))
+    # the smallest of what equals it: `amin` shares the gradient among ties
+    found = E.amin(E.where(equal, flat, float("inf")), axis=(0,), keepdims=False)
+    return enclosed(found, f"{name.capitalize()}Backward0", since)
+
+
+median = _median("median", False)
+nanmedian = _median("nanmedian", True)
+
+
+@functools.partial(with_out, "mode")
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """(values, indices) of the most frequent element along `dim`, the smallest of them. As `torch.mode`."""
+    axis = axis_of(dim, len(shape_of(input, "mode")))
+    check_size(input, axis, "mode")
+    refuse_complex(input, "mode")
+    since = next(sequence)
+    x = lifted(input)
+    order = E.argsort(x, axis=axis, descending=False)
+    ordered = E.gather(E.stop_gradient(x) if x._dtype().kind == "f" else x, order, axis=axis)
+    count = x._d.shape[axis]
+    places = Tensor._wrap(np.arange(count).reshape([count if i == axis else 1 for i in range(len(x._d.shape))]))
+    same = E.eq(narrow(ordered, axis, 1, count - 1), narrow(ordered, axis, 0, count - 1))
+    shape = tuple(x._d.shape)
+    first = E.full(shape=(*shape[:axis], 1, *shape[axis + 1 :]), value=0, dtype=BOOL)
+    starts = E.where(E.cat(first, same, axis=axis), 0, places)
+    run = E.sub(places, E.gather(starts, E.argcummax(starts, axis=axis, largest=True), axis=axis))
+    longest = E.argmax(run, axis=axis, keepdims=True)
+    return picked("mode", input, E.gather(order, longest, axis=axis), axis, since, "ModeBackward0", keepdim)
+
+
+# --- running extremes, products and sums
+
+
+def _running_extreme(name: str, largest: bool) -> Any:
+    def function(input: Tensor, dim: int) -> Any:
+        axis = axis_of(dim, len(shape_of(input, name)))
+        refuse_complex(input, name)
+        since = next(sequence)
+        places = E.argcummax(lifted(input), axis=axis, largest=largest)
+        return picked(name, input, places, axis, since, f"{name.capitalize()}Backward0")
+
+    function.__name__ = name
+    function.__doc__ = (
+        f"(values, indices) of the {'largest' if largest else 'smallest'} element so far along `dim`, the last of equals. "
+        f"As `torch.{name}`."
+    )
+    return with_out(name, function)
+
+
+cummax = _running_extreme("cummax", True)
+cummin = _running_extreme("cummin", False)
+
+
+@functools.partial(with_out, "logcumsumexp")
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """The logarithm of the running sum of exp(input) along `dim`, without overflow. As `torch.logcumsumexp`."""
+    shape = shape_of(input, "logcumsumexp")
+    axis = axis_of(dim, len(shape))
+    dtype = input._dtype()
+    if dtype.kind != "f" and dtype.itemsize != 2:
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{torch_name(dtype)}'")
+    if shape:
+        return E.logcumsumexp(input, axis=axis)
+    return named(E.clone(input), "LogcumsumexpBackward0")

@@ -1,0 +1,291 @@
+"""Special functions, and pointwise ops about signs and neighbours of floating numbers.
+
+What `torch.special` alone has is called `special_<name>`: `eager.special` shows it without the prefix.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import BOOL, INT32
+from graphc.ops.rules import (
+    counting,
+    pointwise_float,
+    pointwise_floating,
+    pointwise_no_bool,
+    pointwise_wide,
+)
+from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
+from graphc.ops.samples import Sample
+from graphc.ops.spec import Kink, Rule, Trait, op
+
+
+def _scipy() -> Any:
+    import scipy.special
+
+    return scipy.special
+
+
+COMMUTATIVE, ORDERS = Trait.COMMUTATIVE, Trait.ORDERS
+
+# --- hyperbolic functions
+
+acosh = op("acosh", "input", impl="arccosh", rule=pointwise_float, domain=(1.2, 4.0), ref="math.acosh",
+           vjp=dict(input=lambda F, g, input: g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))))  # fmt: skip
+asinh = op("asinh", "input", impl="arcsinh", rule=pointwise_float, ref="math.asinh",
+           vjp=dict(input=lambda F, g, input: g * F.rsqrt(1 + input * input)))  # fmt: skip
+atanh = op("atanh", "input", impl="arctanh", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.atanh",
+           vjp=dict(input=lambda F, g, input: g / (1 - input * input)))  # fmt: skip
+
+# --- signs and neighbours
+
+
+def _copysign_vjp(F: Any, g: Any, r: Any, input: Any) -> Any:
+    zero = input == 0
+    return g * F.where(zero, 0, r / F.where(zero, 1, input))
+
+
+def _signbit(op: Any, avals: list[Aval], params: Any) -> Aval:
+    if avals[0].dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return Aval(avals[0].shape, BOOL)
+
+
+def _is_negative(xp: Any, x: Any) -> Any:
+    return xp.signbit(x) if x.dtype.kind in "fV" else x < 0 if x.dtype != bool else xp.zeros_like(x)
+
+
+copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float, traits=ORDERS,
+              overloads={"fs": "CopysignBackward1"}, domain=((0.3, 2.0), (0.3, 2.0)), ref="math.copysign",
+              kinks=(Kink((0.0, 1.0), (0.0, 0.0)),),
+              vjp=dict(input=_copysign_vjp, other=lambda F, g: g * 0))  # fmt: skip
+signbit = op("signbit", "input", impl=_is_negative, rule=Rule(_signbit, pointwise=True),
+             ref=lambda x: np.vectorize(lambda v: math.copysign(1, v) < 0, otypes=[bool])(x))  # fmt: skip
+nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floating, traits=ORDERS, ref="math.nextafter",
+               domain=((0.3, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
+               vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
+                        other=lambda F, g: g * 0))  # fmt: skip
+fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool, traits=ORDERS, check=ZERO_DIVISION,
+          label="FmodBackward1", overloads={"fs": "FmodBackward0"}, domain=((0.1, 0.9), (1.1, 1.9)), ref="math.fmod",
+          vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.trunc(input / other)))  # fmt: skip
+
+
+def _exponent_dtype(op: Any, avals: list[Aval], params: Any) -> Aval:
+    return Aval(avals[0].shape, INT32)
+
+
+frexp_mantissa = op("frexp_mantissa", "input", impl=lambda xp, x: xp.frexp(x)[0], rule=Rule(lambda op, avals, params: avals[0]),
+                    samples=(Sample((3, 4)), Sample(())), ref=lambda x: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
+                    domain=(1.1, 1.9), label="Frexp",
+                    vjp=dict(input=lambda F, g, input, input_dtype: g / F.exp2(F.cast(
+                        F.frexp_exponent(input), dtype=input_dtype))))  # fmt: skip
+frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1].astype(np.int32),
+                    rule=Rule(_exponent_dtype), samples=(Sample((3, 4)), Sample(())),
+                    ref=lambda x: np.vectorize(lambda v: math.frexp(v)[1], otypes=[np.int32])(x))  # fmt: skip
+
+# --- whole numbers
+
+
+def _whole(function: Any) -> Any:
+    return np.vectorize(function, otypes=[np.int64])
+
+
+gcd = op("gcd", "input other", impl="gcd", rule=counting, traits=COMMUTATIVE, ref=_whole(math.gcd), domain=(-30, 30))
+lcm = op("lcm", "input other", impl="lcm", rule=counting, traits=COMMUTATIVE, ref=_whole(math.lcm), domain=(-30, 30))
+
+# --- sizes and logarithms of sums
+
+
+def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
+    if x.dtype.kind != "c":
+        return xp.logaddexp(x, y)
+    high = xp.where(x.real >= y.real, x, y)
+    return high + xp.log(1 + xp.exp(xp.where(x.real >= y.real, y, x) - high))
+
+
+hypot = op("hypot", "input other", impl="hypot", rule=pointwise_floating, traits=ORDERS, ref="math.hypot",
+           domain=((0.2, 2.0), (0.3, 2.0)),
+           vjp=dict(input=lambda F, g, r, input: g * (input / r), other=lambda F, g, r, other: g * (other / r)))  # fmt: skip
+logaddexp = op("logaddexp", "input other", impl=_logaddexp, rule=pointwise_floating, ref=lambda x, y: np.log(np.exp(x) + np.exp(y)),
+               vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp(other - input)),
+                        other=lambda F, g, input, other: g / (1 + F.exp(input - other))))  # fmt: skip
+logaddexp2 = op("logaddexp2", "input other", impl="logaddexp2", rule=pointwise_floating, traits=ORDERS,
+                ref=lambda x, y: np.log2(2**x + 2**y),
+                vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp2(other - input)),
+                         other=lambda F, g, input, other: g / (1 + F.exp2(input - other))))  # fmt: skip
+
+
+def _x_times(name: str, log: str, label: str, shift: float) -> Any:
+    """x * log(y + shift), 0 where x is 0 and y no nan."""
+    overloads = {"sf": f"{label}Backward1", "fs": f"{label}Backward2"}
+
+    def vanishing(F: Any, g: Any, input: Any, other: Any) -> Any:
+        return g * F.where((input == 0) & (other <= -shift), 0, getattr(F, log)(other))
+
+    return op(
+        name, "input other", impl=f"special.{name.removeprefix('special_')}", rule=pointwise_float, traits=ORDERS, label=label,
+        overloads=overloads, domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
+        vjp=dict(input=vanishing, other=lambda F, g, input, other: g * (input / (other + shift))),
+    )  # fmt: skip
+
+
+xlogy = _x_times("xlogy", "log", "Xlogy", 0.0)
+special_xlog1py = _x_times("special_xlog1py", "log1p", "SpecialXlog1Py", 1.0)
+
+
+def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
+    scaled, zero = input * math.pi, input == 0
+    size = F.where(zero, 1, input * input * math.pi)
+    return F.where(zero, 0, g * ((scaled * F.cos(scaled) - F.sin(scaled)) / size))
+
+
+sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, ref=lambda x: np.sin(np.pi * x) / (np.pi * x), vjp=dict(input=_sinc_vjp),
+          kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
+
+# --- the error function and the normal distribution
+
+
+def _each(function: Any) -> Any:
+    return np.vectorize(function, otypes=[float])
+
+
+def _np_erfinv(x: np.ndarray) -> np.ndarray:
+    return np.copysign(_scipy().erfinv(x), x)  # SciPy loses the sign of zero
+
+
+def _log_ndtr_vjp(F: Any, g: Any, input: Any) -> Any:
+    # the density over the distribution function, both without their exp(-x^2/2) on the left
+    left = input < 1
+    tail = F.special_erfcx(F.where(left, input, 1) * -(0.5**0.5)) / 2
+    near = F.exp(input * input * -0.5) / ((1 + F.erf(input * 0.5**0.5)) / 2)
+    return g * (F.where(left, 1 / tail, near) * (2 * math.pi) ** -0.5)
+
+
+erfc = op("erfc", "input", impl="special.erfc", rule=pointwise_float, traits=ORDERS, ref="math.erfc",
+          vjp=dict(input=lambda F, g, input: g * (-TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
+erfinv = op("erfinv", "input", impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS, domain=(-0.8, 0.8),
+            ref=lambda y: _each(NormalDist().inv_cdf)((y + 1) / 2) * 0.5**0.5,
+            vjp=dict(input=lambda F, g, r: g * (1 / TWO_OVER_SQRT_PI * F.exp(r * r))))  # fmt: skip
+special_erfcx = op(
+    "special_erfcx", "input", impl="special.erfcx", rule=pointwise_wide, traits=ORDERS,
+    ref=lambda x: np.exp(x * x) * _each(math.erfc)(x),
+    vjp=dict(input=lambda F, g, r, input: g * (2 * input * r - TWO_OVER_SQRT_PI)),
+)  # fmt: skip
+special_ndtri = op(
+    "special_ndtri", "input", impl="special.ndtri", rule=pointwise_wide, traits=ORDERS, domain=(0.1, 0.9),
+    ref=_each(NormalDist().inv_cdf),
+    vjp=dict(input=lambda F, g, r: g * ((2 * math.pi) ** 0.5 * F.exp(r * r * 0.5))),
+)  # fmt: skip
+special_log_ndtr = op(
+    "special_log_ndtr", "input", impl="special.log_ndtr", rule=pointwise_wide, traits=ORDERS,
+    ref=lambda x: np.log(_each(NormalDist().cdf)(x)), vjp=dict(input=_log_ndtr_vjp),
+)  # fmt: skip
+special_entr = op(
+    "special_entr", "input", impl="special.entr", rule=pointwise_float, traits=ORDERS, domain=(0.2, 3.0),
+    ref=lambda x: -x * np.log(x), vjp=dict(input=lambda F, g, input: g * (-1 - F.log(input))),
+)  # fmt: skip
+
+# --- the gamma function
+
+
+def _zeta_sum(s: Any, q: Any) -> Any:
+    """The Hurwitz zeta function by Euler and Maclaurin's formula."""
+    n = 24
+    a = q + n
+    head = sum((q + k) ** -s for k in range(n)) + a ** (1 - s) / (s - 1) + 0.5 * a**-s
+    factors = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600)  # B(2k) / (2k)!
+    rising, tail = s, 0.0
+    for k, factor in enumerate(factors):
+        tail = tail + factor * rising * a ** (-s - 1 - 2 * k)
+        rising = rising * (s + 2 * k + 1) * (s + 2 * k + 2)
+    return head + tail
+
+
+def _slope_of_loggamma(x: np.ndarray) -> np.ndarray:
+    from scipy.special import loggamma
+
+    return loggamma(x + 1e-20j).imag / 1e-20
+
+
+def _gamma_series(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The regularized lower incomplete gamma function, by its power series."""
+    return sum(x ** (a + k) * np.exp(-x) / _each(math.gamma)(a + k + 1) for k in range(60))
+
+
+def _igamma_density(F: Any, input: Any, other: Any) -> Any:
+    return F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
+
+
+def _np_lgamma(x: np.ndarray) -> np.ndarray:
+    return np.where(np.isinf(x), np.inf, _scipy().gammaln(x)).astype(x.dtype)
+
+
+def incomplete_gamma(xp: Any, r: Any, a: Any, x: Any, at_zero: int) -> Any:
+    """The incomplete gamma function `r`, with the limits that PyTorch takes even if the other argument is nan."""
+    at_infinity = xp.isposinf(x) & (a != a)
+    limits = xp.where((x == 0) & (a != a) | (x != x) & xp.isposinf(a), at_zero, xp.where(at_infinity, 1 - at_zero, r))
+    return limits.astype(r.dtype)
+
+
+def _np_igamma(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return incomplete_gamma(np, _scipy().gammainc(a, x), a, x, 0)
+
+
+def _np_igammac(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return incomplete_gamma(np, _scipy().gammaincc(a, x), a, x, 1)
+
+
+digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
+             ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.special_zeta(2, input)))  # fmt: skip
+lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
+            ref="math.lgamma", vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
+special_zeta = op(
+    "special_zeta", "input other", impl="special.zeta", rule=pointwise_wide, traits=ORDERS, ref=_zeta_sum,
+    overloads={"sf": "SpecialZetaBackward1", "fs": "SpecialZetaBackward2"}, domain=((1.5, 4.0), (0.5, 3.0)),
+    vjp=dict(other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
+)  # fmt: skip
+igamma = op("igamma", "input other", impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating, traits=ORDERS, ref=_gamma_series,
+            domain=((0.5, 3.0), (0.3, 3.0)),
+            vjp=dict(other=lambda F, g, input, other: g * _igamma_density(F, input, other)))  # fmt: skip
+igammac = op("igammac", "input other", impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating, traits=ORDERS,
+             ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
+             vjp=dict(other=lambda F, g, input, other: -g * _igamma_density(F, input, other)))  # fmt: skip
+
+# --- modified Bessel functions of the first kind
+
+_ANGLES = (np.arange(64) + 0.5) * (np.pi / 64)  # the midpoint rule over [0, pi] is exact for these integrals
+
+
+def _bessel_i(order: int, scaled: bool) -> Any:
+    def reference(x: np.ndarray) -> np.ndarray:
+        grown = np.exp(np.multiply.outer(x, np.cos(_ANGLES))) * np.cos(order * _ANGLES)
+        return grown.mean(axis=-1) * (np.exp(-np.abs(x)) if scaled else 1)
+
+    return reference
+
+
+def _over(F: Any, r: Any, input: Any) -> Any:
+    """r / input where r is odd in the input, with slope 1/2 at 0."""
+    zero = input == 0
+    return F.where(zero, 0.5, r / F.where(zero, 1, input))
+
+
+i0 = op("i0", "input", impl="special.i0", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, False),
+        vjp=dict(input=lambda F, g, input: g * F.special_i1(input)))  # fmt: skip
+special_i0e = op(
+    "special_i0e", "input", impl="special.i0e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, True), label="SpecialI0E",
+    vjp=dict(input=lambda F, g, r, input: g * (F.special_i1e(input) - F.sign(input) * r)),
+)  # fmt: skip
+special_i1 = op(
+    "special_i1", "input", impl="special.i1", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, False),
+    vjp=dict(input=lambda F, g, r, input: g * (F.i0(input) - _over(F, r, input))),
+)  # fmt: skip
+special_i1e = op(
+    "special_i1e", "input", impl="special.i1e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, True), label="SpecialI1E",
+    vjp=dict(input=lambda F, g, r, input: g * (F.special_i0e(input) - F.sign(input) * r - _over(F, r, input))),
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""`torch.nn.functional`, call by call: values, gradients and node names are PyTorch's, and a compiled call is the same.
+
+The calls are the lines of nn_expressions.txt: expressions of `T` (torch), `F` (its nn.functional), `g(*shape)`, which
+makes a leaf of uniform numbers, and `I`, two indices.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager
+import graphc
+from tests.oracle import torch_or_skip
+
+CALLS = (Path(__file__).parent / "nn_expressions.txt").read_text().splitlines()
+RANDOM = ("dropout", "rrelu", "gumbel")
+# programs whose structure depends on values that a trace does not have
+NOT_TRACED = ("rrelu", "max_norm", "scale_grad_by_freq")
+
+
+def evaluate(torch: Any, call: str, make: Any) -> Any:
+    scope = {"T": torch, "F": torch.nn.functional, "g": make, "I": torch.tensor([0, 1])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return eval(call, scope)
+
+
+def run(torch: Any, call: str) -> tuple[Any, list[Any]]:
+    torch.manual_seed(0)
+    leaves: list[Any] = []
+
+    def make(*shape: int) -> Any:
+        leaves.append(torch.rand(*shape, requires_grad=True))
+        return leaves[-1]
+
+    return evaluate(torch, call, make), leaves
+
+
+def weights(torch: Any, result: Any) -> Any:
+    return torch.arange(1, result.numel() + 1).reshape(result.shape).to(result.dtype) * 0.1
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_is_pytorchs(call: str):
+    torch = torch_or_skip()
+    (a, theirs), (b, mine) = run(torch, call), run(eager, call)
+    expected, found = a.detach().numpy(), b.detach().numpy()
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    if a.grad_fn is None:
+        assert b.grad_fn is None
+        return
+    assert b.grad_fn.name() == a.grad_fn.name()
+    (a * weights(torch, a)).sum().backward()
+    (b * weights(eager, b)).sum().backward()
+    for x, y in zip(theirs, mine, strict=True):
+        assert (x.grad is None) == (y.grad is None)
+        if x.grad is not None:
+            np.testing.assert_allclose(y.grad.numpy(), x.grad.numpy(), rtol=2e-4, atol=3e-5)
+
+
+@pytest.mark.parametrize("call", [c for c in CALLS if "g(" in c and not any(w in c for w in (*NOT_TRACED, *RANDOM))])
+def test_a_compiled_call_is_the_same(call: str):
+    expected, leaves = run(eager, call)
+
+    def program(*given: Any) -> Any:
+        remaining = iter(given)
+        return evaluate(eager, call, lambda *shape: next(remaining))
+
+    # what the call draws for itself is drawn after the leaves, in both modes
+    eager.manual_seed(0)
+    for leaf in leaves:
+        eager.rand(*leaf.shape)
+    if "rand" in call:
+        pytest.skip("draws between its leaves")
+    found = graphc.compile(program)(*(leaf.detach() for leaf in leaves))
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=2e-5, atol=2e-6)

@@ -1,0 +1,206 @@
+"""Views and writes through them: against PyTorch where it is installed, and against finite differences."""
+
+
+import numpy as np
+import pytest
+
+import eager as torch
+from tests.oracle import torch_or_skip
+
+SHAPES = {
+    "view": lambda t: t.view(6, 4), "reshape": lambda t: t.reshape(4, 6), "transpose": lambda t: t.transpose(0, 2),
+    "permute": lambda t: t.permute(2, 0, 1), "squeeze": lambda t: t[:1].squeeze(), "unsqueeze": lambda t: t.unsqueeze(1),
+    "flatten": lambda t: t.flatten(), "ravel": lambda t: t.ravel(), "narrow": lambda t: t.narrow(1, 1, 2),
+    "select": lambda t: t.select(1, 2), "slice": lambda t: t[:, 1:], "step": lambda t: t[..., ::2], "int": lambda t: t[1],
+    "none": lambda t: t[:, None], "expand": lambda t: t[:1].expand(4, 3, 4), "diagonal": lambda t: t.diagonal(1, 1, 2),
+    "unfold": lambda t: t.unfold(2, 2, 1), "movedim": lambda t: t.movedim(0, 2), "mT": lambda t: t.mT,
+    "unflatten": lambda t: t.unflatten(2, (2, 2)), "split": lambda t: t.split(2, 2)[1], "chunk": lambda t: t.chunk(2, 1)[0],
+    "unbind": lambda t: t.unbind(1)[1], "detach": lambda t: t.detach(), "view_as": lambda t: t.view_as(t),
+    "as_strided": lambda t: t.as_strided((2, 2), (1, 5), 3), "swapaxes": lambda t: t.swapaxes(0, 1),
+    "tensor_split": lambda t: t.tensor_split(2, 2)[0], "T": lambda t: t[0].T, "t": lambda t: t[0].t(),
+    "expand_as": lambda t: t[:1].expand_as(t), "ellipsis": lambda t: t[...], "contiguous": lambda t: t.contiguous(),
+    "transposed reshape": lambda t: t.transpose(0, 1).reshape(6, 4), "transposed flatten": lambda t: t.mT.flatten(),
+    "transposed contiguous": lambda t: t.mT.contiguous(), "advanced": lambda t: t[[0, 1]], "mask": lambda t: t[t > 3],
+    "clone": lambda t: t.clone(), "repeat": lambda t: t.repeat(1, 1, 1), "flip": lambda t: t.flip(0),
+    "roll": lambda t: t.roll(1, 0), "tril": lambda t: t.tril(), "index_select": lambda t: t.index_select(0, t[0, 0, :1].long()),
+    "diag": lambda t: t[0].diag(), "to": lambda t: t.to(t.dtype), "mixed index": lambda t: t[1, [0, 2]], "row of row": lambda t: t[1][2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_view_or_copy_as_pytorch(name):
+    def describe(module):
+        base = module.arange(24.0).reshape(2, 3, 4).clone()
+        result = SHAPES[name](base)
+        shares = result.untyped_storage().data_ptr() == base.untyped_storage().data_ptr()
+        return {
+            "values": result.tolist(), "shares": shares, "same": result is base, "has a base": result._base is not None,
+            "contiguous": result.is_contiguous(), "stride": result.stride() if result.numel() else None,
+            "distance": result.data_ptr() - base.data_ptr() if shares else None, "offset": result.storage_offset(),
+        }  # fmt: skip
+
+    assert describe(torch) == describe(torch_or_skip())
+
+
+# programs on a (3, 4) tensor that the gradient flows into, a vector of 3 and one of 4; each writes in place
+
+
+def overlapping(m, u, v):
+    m[:2].mul_(2.0)
+    m[1:].mul_(m[:2].clone())
+    m[:, 1:3].add_(u[:, None])
+
+
+def views_of_views(m, u, v):
+    row = m[1]
+    part = row[1:]
+    part.mul_(v[1:])
+    row.add_(1.0)
+    part[0] = u[0] * u[1]
+
+
+def transposed(m, u, v):
+    m.t()[1].mul_(u)
+    m.T[2:].copy_(v[2:, None] * u)
+    m.t().diagonal().add_(u)
+
+
+def base_after_views(m, u, v):
+    row, column = m[0], m[:, 0]
+    m.mul_(v)
+    row.add_(column[1])
+    m.cos_()
+    column.mul_(u)
+
+
+def everything_set(m, u, v):
+    m[0] = v
+    m[:, 1] = u
+    m[1, 2] = u[0] * v[0]
+    m[..., 3] = 2.0
+    m[1:, ::2] = u[:2, None]
+    m[[0, 2]] = v * 2
+    m[[0, 1], [3, 0]] = u[:2]
+    m[None, 2] = v[None]
+
+
+def masks(m, u, v):
+    m[m > 0.5] = 0.25
+    m[0][v > 0] *= 3.0
+    m.masked_fill_(m < -0.5, 1.5)
+    m[:, 0].masked_fill_(u > 0, 0.5)
+
+
+def chains(m, u, v):
+    for k in range(4):
+        m[:, k:].mul_(v[k])
+        m[k // 2 :].sub_(v[k] * 0.5)
+    m.t()[2].sub_(u)
+    m.unsqueeze(1).view(3, 2, 2)[:, 1].mul_(2.0)
+
+
+def regions(m, u, v):
+    m.narrow(1, 1, 2).sin_()
+    m.unsqueeze(0)[0, 1].mul_(v)
+    m.as_strided((3,), (5,)).mul_(u)
+    m.diagonal(1).zero_()
+    m.unfold(1, 2, 2)[0, 1].add_(v[:2])
+
+
+def scattered(m, u, v):
+    m.index_add_(0, m.new_zeros(1).long(), v[None])
+    m.select(0, 2).index_copy_(0, (v[:2] * 0).long() + m.new_tensor([1, 3]).long(), u[:2])
+    m.index_fill_(1, m.new_zeros(1).long() + 2, 0.5)
+
+
+PROGRAMS = [overlapping, views_of_views, transposed, base_after_views, everything_set, masks, chains, regions, scattered]
+BASES = {
+    "contiguous": lambda a: a * 1.0, "transposed": lambda a: (a.t() * 1.0).contiguous().t(),
+    "strided": lambda a: (a.repeat(1, 2) * 1.0)[:, :4], "inside": lambda a: (a.repeat(2, 1) * 1.0).view(2, 3, 4)[1],
+}  # fmt: skip
+
+
+def starts():
+    rng = np.random.default_rng(7)
+    return [rng.uniform(-1, 1, shape) for shape in ((3, 4), (3,), (4,))]
+
+
+def run(module, program, base, values, wanted=False):
+    a, u, v = (module.tensor(x.tolist(), dtype=module.float64, requires_grad=True) for x in values)
+    m = BASES[base](a)
+    program(m, u, v)
+    weights = module.arange(1.0, 13.0, dtype=module.float64).reshape(3, 4)
+    total = (m * m * weights).sum()
+    if not wanted:
+        return total.item()
+    grads = module.autograd.grad(total, (a, u, v), allow_unused=True)
+    return m.tolist(), [None if g is None else g.tolist() for g in grads]
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_writes_as_pytorch(program, base):
+    oracle = torch_or_skip()
+    values, grads = run(torch, program, base, starts(), True)
+    expected, expected_grads = run(oracle, program, base, starts(), True)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+    for g, e in zip(grads, expected_grads, strict=True):
+        assert (g is None) == (e is None)
+        if g is not None:
+            np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_writes_by_finite_differences(program, base):
+    values, step = starts(), 1e-6
+    _, grads = run(torch, program, base, values, True)
+    for x, g in zip(values, grads, strict=True):
+        for place in np.ndindex(x.shape):
+            old = x[place]
+            x[place] = old + step
+            high = run(torch, program, base, values)
+            x[place] = old - step
+            low = run(torch, program, base, values)
+            x[place] = old
+            assert (0.0 if g is None else np.array(g)[place]) == pytest.approx((high - low) / (2 * step), abs=1e-5, rel=1e-5)
+
+
+@pytest.mark.parametrize("module_of", [lambda: torch, torch_or_skip])
+def test_second_derivatives_through_writes(module_of):
+    module = module_of()
+    a = module.tensor([0.5, -1.0, 2.0], dtype=module.float64, requires_grad=True)
+    m = a * 1.0
+    m[1:].mul_(m[:2].clone())
+    m[0] = m[2].clone() * a[1]
+    (g,) = module.autograd.grad((m * m * m).sum(), a, create_graph=True)
+    (h,) = module.autograd.grad((g * g).sum(), a)
+
+    def gradient(x):
+        # m = [(a2 a1) a1, a1 a0, a2 a1]
+        a0, a1, a2 = x
+        m0, m1, m2 = a2 * a1 * a1, a1 * a0, a2 * a1
+        return np.array([
+            3 * m1**2 * a1, 6 * m0**2 * a2 * a1 + 3 * m1**2 * a0 + 3 * m2**2 * a2, 3 * m0**2 * a1**2 + 3 * m2**2 * a1,
+        ])  # fmt: skip
+
+    x = np.array([0.5, -1.0, 2.0])
+    np.testing.assert_allclose(g.tolist(), gradient(x), rtol=1e-12)
+    step = 1e-6
+    for k in range(3):
+        d = np.eye(3)[k] * step
+        slope = ((gradient(x + d) ** 2).sum() - (gradient(x - d) ** 2).sum()) / (2 * step)
+        assert h.tolist()[k] == pytest.approx(slope, rel=1e-6)
+
+
+def test_a_refused_write_changes_nothing():
+    x = torch.ones(2, 3, requires_grad=True) * 1
+    row = x[0]
+    version, node = x._version, x.grad_fn
+    for write in (
+        lambda: row.add_(torch.ones(4)), lambda: row.__setitem__(5, 1.0), lambda: x.__setitem__((0, [0, 9]), 1.0),
+        lambda: x.copy_(torch.ones(3, 3)), lambda: x.unbind()[0].zero_(), lambda: row.mul_(1j),
+    ):  # fmt: skip
+        with pytest.raises((RuntimeError, IndexError)):
+            write()
+    assert x.tolist() == [[1.0] * 3] * 2 and x._version == version and x.grad_fn is node
