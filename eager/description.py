@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 
 from eager import dtypes
-from eager.device import device
+from eager.devices import device
 from eager.generator import Generator
 from eager.state import storage_of
 from eager.tensor import Parameter, Tensor

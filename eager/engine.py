@@ -238,8 +238,8 @@ class explained:
                     raise RuntimeError(
                         "one of the variables needed for gradient computation has been modified without autograd's "
                         f"knowledge: [torch.{torch_name(array.dtype)}Tensor {list(array.shape)}], saved by "
-                        f"{tape.name_of(self.node)}. Its memory was written through .data or through a NumPy array that "
-                        "shares it (from_numpy(), numpy()). Remedy: write to a clone(), or after backward()."
+                        f"{tape.name_of(self.node)}. Its memory was written through .data or through a NumPy array "
+                        "that shares it (from_numpy(), numpy()). Remedy: write to a clone(), or after backward()."
                     )
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.device import check_device
+from eager.devices import check_device
 from eager.functional.arguments import axes_of, shape_of
 from eager.functional.joining import cut, roll
 from eager.inplace import assign

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.device import CPU, check_device, device
+from eager.devices import CPU, check_device, device
 from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc.errors import CaptureError

@@ -54,14 +54,17 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
 
 def rebase(target: Tensor, value: Tensor, name: str) -> None:
     """`target` has been written in place: give it, its base and all views of that the history of `value`."""
-    about = getattr(target, "_v", None)
+    about: Any = getattr(target, "_v", None)
     if about.__class__ is tuple:
         base = about[0]
         record(_SCATTER, (base, value), geometry(base._array(), target._array()), base)
         tape.rename(base._n, "torch::autograd::CopySlices")
     else:
         base = target
-        base._n = _overwritten(base._n, name) if value._n is None else value._n if name != "copy" else _copied(base, value)
+        if value._n is None:
+            base._n = _overwritten(base._n, name)
+        else:
+            base._n = _copied(base, value) if name == "copy" else value._n
     state.note_writer(base._array(), tape.name_of(base._n).rpartition("::")[2])
     if base is target and about is None:
         return

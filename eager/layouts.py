@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable
 from typing import Any, final
 
@@ -105,3 +106,13 @@ def lies_in(array: np.ndarray, order: Any) -> builtins.bool:
 def layout_of(tensor: Any) -> layout:
     """`strided`. As `torch.Tensor.layout`."""
     return strided
+
+
+def element_size(tensor: Any) -> int:
+    """Bytes in an element. As `torch.Tensor.element_size`."""
+    return tensor._dtype().itemsize
+
+
+def nbytes(tensor: Any) -> int:
+    """Bytes in all elements. As `torch.Tensor.nbytes`."""
+    return math.prod(tensor._d.shape) * tensor._dtype().itemsize

@@ -20,9 +20,9 @@ NOT_DIFFERENTIABLE = (
     "requires grad."
 )
 RESIZED = (
-    "An output with one or more elements was resized since it had shape {old}, which does not match the required output "
-    "shape {new}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
-    "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+    "An output with one or more elements was resized since it had shape {old}, which does not match the required "
+    "output shape {new}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless "
+    "they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
     "t.resize_(0)."
 )
 # functions that take an `out` of exactly their dtype
@@ -32,8 +32,8 @@ EXACT = {"mm", "matmul", "bmm", "addmm", "dot", "mv"}
 def into(out: Any, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)`, written into `out`, a Tensor or a tuple of them. Returns `out`.
 
-    TypeError unless `out` is a tensor. RuntimeError if gradients would have to be recorded, or the result cannot be cast
-    to its dtype. An `out` of another shape is resized, with a warning if it has elements.
+    TypeError unless `out` is a tensor. RuntimeError if gradients would have to be recorded, or the result cannot be
+    cast to its dtype. An `out` of another shape is resized, with a warning if it has elements.
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for o in outs:

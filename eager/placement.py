@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.device import NO_ACCELERATOR, check_device
+from eager.devices import NO_ACCELERATOR, check_device
 from eager.tensor import Tensor
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """`self`, which is on the CPU. As `torch.Tensor.cpu`."""
+    return self
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from eager import draws, dtypes
-from eager.device import check_device
+from eager.devices import check_device
 from eager.generator import Generator
 from eager.inplace import assign
 from eager.language import E

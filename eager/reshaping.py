@@ -27,8 +27,8 @@ def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
         if result is self:
             return self
         if isinstance(result._n, list):
-            node = result.grad_fn.name()
-            named(result, _SQUEEZED.get(node, node.replace("Backward0", "Backward1")))
+            node: str = result.grad_fn.name()
+            named(result, _SQUEEZED.get(node) or node.replace("Backward0", "Backward1"))
         self._d, self._n = result._d, result._n
         if self._d.__class__ is np.ndarray and current_interpreter() is None:
             state.note_write(self._d)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.device import CPU, check_device, device
+from eager.devices import CPU, check_device, device
 
 # names that builds of OpenBLAS give the function that sets their number of threads
 SET_THREADS = (

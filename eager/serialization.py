@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from eager.description import DAMAGED, Reader, Writer, dtype_named
-from eager.device import KINDS, device
+from eager.devices import KINDS, device
 from eager.tensor import Tensor
 from graphc.errors import require
 

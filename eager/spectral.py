@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.device import check_device
+from eager.devices import check_device
 from eager.functional.arguments import shape_of
 from eager.functional.joining import cut
 from eager.language import E

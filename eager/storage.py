@@ -52,7 +52,7 @@ class _Storage:
 
     @property
     def device(self) -> Any:
-        from eager.device import CPU
+        from eager.devices import CPU
 
         return CPU
 

@@ -145,7 +145,11 @@ def _origin(node: Node, value: np.ndarray) -> str:
     """Where a saved value came from, in the words of PyTorch's message; nothing for a leaf."""
     name = ""
     decode = decoders.get(function_of(node))
-    op, _, values, parents = decode(node) if decode is not None else (None, None, {}, [])
+    op: Any = None
+    values: dict[str, Any] = {}
+    parents: list[Any] = []
+    if decode is not None:
+        op, _, values, parents = decode(node)
     for index, parent, _ in parents:
         if values.get(op.arg_of(index)) is value and not is_leaf(parent):
             name = name_of(parent)
@@ -207,7 +211,7 @@ def name_of(node: Node) -> str:
     function = function_of(node)
     if function in namings and node[SAVED] is not None:
         return namings[function](node)
-    return names[function] if function in names else function.name
+    return names.get(function) or function.name
 
 
 def rename(node: Node, name: str) -> Node:
@@ -219,7 +223,7 @@ def rename(node: Node, name: str) -> Node:
         renamed = types.FunctionType(
             backward.__code__, backward.__globals__, backward.__name__, backward.__defaults__, backward.__closure__
         )
-        for table in (decoders, tensor_rules, edges):
+        for table in _by_function:
             if backward in table:
                 table[renamed] = table[backward]
         names[renamed] = name
@@ -229,6 +233,7 @@ def rename(node: Node, name: str) -> Node:
 
 
 _renamed: dict[tuple[Any, str], Any] = {}
+_by_function: list[dict[Any, Any]] = [decoders, tensor_rules, edges]
 
 
 def naming_of(op: Any, decode: Callable[[Node], Decoded]) -> Callable[[Node], str]:

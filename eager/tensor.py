@@ -172,7 +172,7 @@ class Tensor:
 
     @property
     def device(self) -> Any:
-        from eager.device import CPU
+        from eager.devices import CPU
 
         return CPU
 

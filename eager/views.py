@@ -69,13 +69,18 @@ def not_a_view(tensor: Any) -> Any:
 
 def base_of(tensor: Any) -> Any:
     """The tensor that `tensor` is a view of, or None."""
-    about = getattr(tensor, "_v", None)
+    about: Any = getattr(tensor, "_v", None)
     return about[0] if about.__class__ is tuple else None
+
+
+def is_view(tensor: Any) -> bool:
+    """Whether `tensor` is a view of another."""
+    return base_of(tensor) is not None
 
 
 def check_recorded_write(target: Any) -> None:
     """Raise PyTorch's RuntimeError unless autograd can record an in-place write to `target`."""
-    about = getattr(target, "_v", None)
+    about: Any = getattr(target, "_v", None)
     if about.__class__ is not tuple:
         return
     base, origin = about

@@ -41,6 +41,12 @@ class MissingExtraError(GraphcError, ImportError):
     """An optional dependency is not installed."""
 
 
+class LinAlgError(RuntimeError):
+    """Data for which an algorithm of linear algebra has no result. As `torch.linalg.LinAlgError`."""
+
+
+LinAlgError.__name__ = "_LinAlgError"  # as PyTorch shows it
+
 BRANCH_ON_TRACED = (
     "{what} of a traced tensor is not known while the graph is being captured.\n"
     "  value: {aval}, made at {made}\n"

@@ -259,6 +259,20 @@ def _windows(joins: tuple[int, int], shape_axis: int, result_axis: int) -> Rule:
 # --- everything else
 
 
+def leading(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
+    """The batch dim is one more dim in front of the matrices or rows, for ops that take any number of those."""
+    values = _all_batched(size, operands, batched)
+    if op.name == "pinv":  # the tolerances are numbers of each matrix
+        rank = len(values[0]._d.shape) - 2
+        values = [values[0], *(_trailing(v, rank) for v in values[1:])]
+    return apply(op, values, params)
+
+
+def _trailing(x: Tensor, rank: int) -> Tensor:
+    shape = tuple(x._d.shape)
+    return E.reshape(x, shape=(*shape, *(1,) * (rank - len(shape))))
+
+
 def one_by_one(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
     """The op on each slice."""
     from eager.functional.joining import stack
@@ -288,6 +302,13 @@ RULES: dict[str, Rule] = {
             "view_as_real",
         ),
         unchanged,
+    ),
+    **dict.fromkeys(
+        (
+            "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "pinv", "qr", "searchsorted",
+            "solve", "solve_triangular", "svd",
+        ),
+        leading,
     ),
     "complex": pointwise, "matmul": matmul, "einsum": einsum, "index": index, "index_put": index_put,
     **{f"conv{n}d{part}": rule for n in (1, 2, 3) for part, rule in _CONVOLUTIONS.items()},

@@ -29,7 +29,7 @@ def placed(t: Tensor, device: Any) -> Tensor:
     """`t` on `device`, where it already is unless that is an error: there is one device. Raises as `check_device`."""
     if device is None:
         return t
-    from eager.device import check_device
+    from eager.devices import check_device
 
     check_device(device)
     return t
@@ -100,7 +100,7 @@ def _caster(name: str, dtype: dtypes.dtype) -> Any:
     return method
 
 
-CASTS = {
+METHODS = {
     name: _caster(name, getattr(dtypes, name))
     for name in ("float", "double", "half", "bfloat16", "long", "int", "short", "cfloat", "cdouble", "bool")
 } | {"char": _caster("char", dtypes.int8), "byte": _caster("byte", dtypes.uint8)}

@@ -133,7 +133,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     listed, given = rows._d.shape[0], source._d.shape[axis] if source._d.shape else 1
     if listed != given:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({listed}) should be equal to source.size(dim): ({given}), for dim: {axis}"
+            f"index_add_(): Number of indices ({listed}) should be equal to source.size(dim): ({given}), for dim: "
+            f"{axis}"
         )
     added = source if alpha == 1 else E.mul(source, alpha)
     try:
@@ -179,10 +180,13 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     RuntimeError if `source` has too few elements. The places depend on values: eager only.
     """
     if mask._dtype() != BOOL:
-        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + c_name(mask._dtype()))
+        found = c_name(mask._dtype())
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {found}")
     if source._dtype() != input._dtype():
-        names = torch_name(input._dtype()), torch_name(source._dtype())
-        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got{names[0]} and {names[1]}")
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{torch_name(input._dtype())} and "
+            f"{torch_name(source._dtype())}"
+        )
     shape = broadcast_shapes([tuple(shape_of(input, "masked_scatter")), tuple(mask._d.shape)])
     places = np.broadcast_to(mask._values("masked_scatter"), shape).nonzero()
     count = len(places[0]) if places else int(mask._values("masked_scatter"))
@@ -286,3 +290,8 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
     axis = axis_of(dim, len(input._d.shape))
     counts = repeats._array() if isinstance(repeats, Tensor) else repeats
     return E.index(input, Tensor._wrap(np.repeat(np.arange(input._d.shape[axis]), counts)), spec=_at(axis))
+
+
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """`self` where `condition` is true, else `other`. As `torch.Tensor.where`."""
+    return where(condition, self, other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -268,3 +268,10 @@ def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
     """As `repeat`, with ones put in front of too few counts. As `torch.tile`."""
     times = sizes_of(repeats if dims is None else (dims,))
     return repeat(input, (1,) * (len(shape_of(input, "tile")) - len(times)) + times)
+
+
+def iterate(self: Tensor) -> Iterator[Tensor]:
+    """The slices along the first dim. TypeError for a 0-d tensor."""
+    if not self._d.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self))

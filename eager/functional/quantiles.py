@@ -85,7 +85,7 @@ def _at_ranks(rows: Tensor, shares: Tensor, interpolation: str, ignore_nan: bool
     nans = E.sum(E.ne(rows, rows), axis=(axis,), keepdims=True)
     shares = E.reshape(shares, shape=(numel(tuple(shares._d.shape)),))
     if ignore_nan:
-        last = E.clamp_min(E.sub(count - 1, nans), 0)
+        last = E.maximum(E.sub(count - 1, nans), 0)
         ranks = E.mul(shares, last)
     else:  # the last of the sorted is nan if any is
         ranks = E.where(E.gt(nans, 0), float(count - 1), E.mul(shares, count - 1))

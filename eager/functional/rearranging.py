@@ -13,6 +13,7 @@ from eager.functional.shapes import diag, permute, reshape, transpose, unsqueeze
 from eager.language import E
 from eager.naming import whole
 from eager.tensor import Tensor
+from graphc.ops.rules import torch_name
 
 
 def _at_least(least: int) -> Any:
@@ -51,8 +52,8 @@ def _splitter(name: str, axis: int, least: int) -> Any:
         (cuts,) = indices_or_sections if len(indices_or_sections) == 1 else (indices_or_sections,)
         if isinstance(cuts, int) and (cuts <= 0 or shape[along] % cuts):
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {along}, but the size of the dimension {shape[along]} is "
-                f"not divisible by the split_size {cuts}!"
+                f"torch.{name} attempted to split along dimension {along}, but the size of the dimension "
+                f"{shape[along]} is not divisible by the split_size {cuts}!"
             )
         return tensor_split(input, cuts, along)
 
@@ -107,7 +108,9 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at `index` of the flattened `input`. As `torch.take`. IndexError for one out of range."""
     size = numel(shape_of(input, "take"))
     if index._dtype().kind not in "iu" or index._dtype().itemsize != 8:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {torch_name(index._dtype())}")
+    if not size and 0 not in index._d.shape:
+        raise IndexError("take(): tried to take from an empty tensor")
     flat = reshape(input, (size,))
     try:
         return E.index(flat, index, spec=(0,))

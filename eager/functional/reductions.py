@@ -119,7 +119,8 @@ def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
         if not keepdim:
             rest = shape[:along] + shape[along + 1 :]
             values, indices = E.reshape(values, shape=rest), E.reshape(indices, shape=rest)
-        return getattr(return_types, name)(not_a_view(enclosed(values, f"{title}Backward0", since)), not_a_view(indices))
+        values = not_a_view(enclosed(values, f"{title}Backward0", since))
+        return getattr(return_types, name)(values, not_a_view(indices))
 
     reduce.__name__ = name
     reduce.__doc__ = (

@@ -20,7 +20,7 @@ from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL, INT64
 from graphc.ops.rules import torch_name
 
-NOT_SORTED = " {name} does not support {kind} dtypes on CPU"
+NOT_SORTED = "{name} does not support {kind} dtypes on CPU"
 NO_SIZE = "{name}(): Expected reduction dim {axis} to have non-zero size."
 
 
@@ -61,7 +61,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     """(values, indices) in order along `dim`; equal elements keep their order. As `torch.sort`."""
     axis = axis_of(dim, len(shape_of(input, "sort")))
     if input._dtype().kind == "c":
-        raise RuntimeError(NOT_SORTED.format(name="Sort", kind="complex"))
+        raise RuntimeError(NOT_SORTED.format(name=" Sort", kind="complex"))
     since = next(sequence)
     order = E.argsort(lifted(input), axis=axis, descending=descending)
     return picked("sort", input, order, axis, since, "SortBackward0")
@@ -91,7 +91,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise RuntimeError("selected index k out of range")
     for kind, name in (("c", "complex"), ("b", "bool")):
         if input._dtype().kind == kind:
-            raise RuntimeError(NOT_SORTED.format(name="topk", kind=name))
+            raise RuntimeError(NOT_SORTED.format(name=" topk" if kind == "c" else "topk", kind=name))
     since = next(sequence)
     order = narrow(E.argsort(lifted(input), axis=axis, descending=largest), axis, 0, k)
     return picked("topk", input, order, axis, since, "TopkBackward0")
@@ -116,7 +116,7 @@ def _median_place(input: Tensor, axis: int, ignore_nan: bool) -> Tensor:
     count = input._d.shape[axis]
     nans = E.sum(E.ne(input, input), axis=(axis,), keepdims=True)
     if ignore_nan:
-        place = E.clamp_min(E.floor_divide(E.sub(count - 1, nans), 2), 0)
+        place = E.maximum(E.floor_divide(E.sub(count - 1, nans), 2), 0)
     else:
         place = E.where(E.gt(nans, 0), E.sub(count, nans), (count - 1) // 2)
     return E.gather(E.argsort(input, axis=axis, descending=False), E.cast(place, dtype=INT64), axis=axis)

@@ -17,6 +17,7 @@ from eager.views import note_view
 from graphc.ops.spec import OPS
 from graphc.ops.strided import row_major
 
+
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """`self` if it lies in row-major (or the given) order in memory, else a copy. As `torch.Tensor.contiguous`."""
     if is_contiguous(self, memory_format):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from eager import dtypes
-from eager.device import check_device
+from eager.devices import check_device
 from eager.grad_mode import no_grad
 from eager.language import E
 from eager.tensor import Tensor

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import constant, shape_of
-from eager.functional.joining import stack
 from eager.language import E
 from eager.naming import enclosed
 from eager.nn.reductions import check_reduction, reduced
@@ -102,8 +101,13 @@ def _losses(logs: Tensor, labels: np.ndarray, inputs: np.ndarray, lengths: np.nd
     states = 2 * labels.shape[1] + 1
     symbols = np.full((n, states), blank)
     symbols[:, 1::2] = np.where(np.arange(labels.shape[1]) < lengths[:, None], labels, blank)
-    skips = np.zeros((n, states), bool)  # from one label to the next, past the blank between, if they differ
-    skips[:, 3::2] = symbols[:, 3::2] != symbols[:, 1:-2:2]
+    # from the state itself, from the one before, and past the blank between two labels that differ; all three are one
+    # gather, which XLA computes once (of shifted slices it makes 3^T copies)
+    sources = np.maximum(np.arange(states) - np.arange(3)[:, None], 0)
+    moves = np.broadcast_to(np.arange(states) >= np.arange(3)[:, None], (n, 3, states)).copy()
+    moves[:, 2, 0::2] = False
+    moves[:, 2, 3::2] = symbols[:, 3::2] != symbols[:, 1:-2:2]
+    barred = Tensor._wrap(np.where(moves, 0, IMPOSSIBLE).astype(logs._dtype()))
     index = Tensor._wrap(np.broadcast_to(symbols, (steps, n, states)))
     emitted = E.gather(logs, index, axis=2)
     first = np.zeros((n, states), bool)
@@ -111,12 +115,10 @@ def _losses(logs: Tensor, labels: np.ndarray, inputs: np.ndarray, lengths: np.nd
     first[:, 1] = lengths > 0
     low = constant(IMPOSSIBLE, logs)
     alpha = E.where(Tensor._wrap(first), _at(emitted, 0), low)
-    may_skip = Tensor._wrap(skips)
     for t in range(1, steps):
-        one = _shifted(alpha, 1)
-        two = E.where(may_skip, _shifted(alpha, 2), low)
-        best = E.logsumexp(stack([alpha, one, two]), axis=(0,), keepdims=False)
-        moved = E.maximum(E.add(best, _at(emitted, t)), low)
+        taps = E.add(E.index(alpha, Tensor._wrap(sources), spec=(None, 0)), barred)
+        reached = E.logsumexp(taps, axis=(1,), keepdims=False)
+        moved = E.maximum(E.add(reached, _at(emitted, t)), low)
         running = t < inputs
         alpha = moved if running.all() else E.where(Tensor._wrap(running[:, None]), moved, alpha)
     ends = np.zeros((n, states), bool)
@@ -129,10 +131,3 @@ def _losses(logs: Tensor, labels: np.ndarray, inputs: np.ndarray, lengths: np.nd
 def _at(x: Tensor, t: int) -> Tensor:
     _, n, states = x._d.shape
     return E.reshape(E.slice(x, start=(t, 0, 0), stop=(t + 1, n, states), step=(1, 1, 1)), shape=(n, states))
-
-
-def _shifted(alpha: Tensor, by: int) -> Tensor:
-    n, states = alpha._d.shape
-    kept = E.slice(alpha, start=(0, 0), stop=(n, max(states - by, 0)), step=(1, 1))
-    front = E.full(shape=(n, min(by, states)), value=IMPOSSIBLE, dtype=alpha._dtype())
-    return E.cat(front, kept, axis=1)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from eager import state
-from eager.device import check_device
+from eager.devices import check_device
 from eager.dtypes import to_numpy
 from eager.language import E
 from eager.nn import init

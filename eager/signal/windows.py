@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.device import check_device
+from eager.devices import check_device
 from eager.functional.creation import linspace
 from eager.language import E
 from eager.tensor import Tensor

@@ -87,9 +87,9 @@ class _Recomputed:
                 raise _Complete
             return found[-1]
 
-        with _as_before(self.rng_state), enable_grad(), saved_tensors_hooks(collect, lambda t: t):
-            with contextlib.suppress(_Complete):
-                self.function()
+        recorded = saved_tensors_hooks(collect, lambda t: t)
+        with contextlib.suppress(_Complete), _as_before(self.rng_state), enable_grad(), recorded:
+            self.function()
         if len(found) != len(self.metadata):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "

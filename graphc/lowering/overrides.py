@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from graphc.lowering.windows import WINDOWS
-from graphc.lowering import sorting, special, strided
+from graphc.lowering import matrices, sorting, special, strided
 from graphc.ops.dtypes import is_floating
 
 def cast(x: Any, dtype: np.dtype) -> Any:
@@ -36,6 +36,7 @@ def pad_zeros(x: Any, low: tuple[int, ...], high: tuple[int, ...], interior: tup
 
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
+    **matrices.OVERRIDES,
     **sorting.OVERRIDES,
     **special.OVERRIDES,
     **strided.OVERRIDES,

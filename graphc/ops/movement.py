@@ -46,8 +46,8 @@ def _broadcast_to(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     shape = params["shape"]
     if len(shape) < x.ndim:
         raise RuntimeError(
-            f"expand(torch.{torch_name(x.dtype)}Tensor{{{list(x.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
-            f"greater or equal to the number of dimensions in the tensor ({x.ndim})"
+            f"expand(torch.{torch_name(x.dtype)}Tensor{{{list(x.shape)}}}, size={list(shape)}): the number of sizes "
+            f"provided ({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
         )
     for axis in range(1, x.ndim + 1):
         if x.shape[-axis] not in (1, shape[-axis]):

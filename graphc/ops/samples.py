@@ -35,6 +35,18 @@ class Bools(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Definite(NamedTuple):
+    """Symmetric positive definite matrices with distinct eigenvalues."""
+
+    shape: tuple[int, ...]
+
+
+class Regular(NamedTuple):
+    """Well-conditioned matrices that an elimination has to permute."""
+
+    shape: tuple[int, ...]
+
+
 class Full(NamedTuple):
     """An array of `shape` that holds `value` everywhere, known when the graph is made."""
 
@@ -49,7 +61,7 @@ class Sample:
     __slots__ = ("inputs", "params")
 
     def __init__(self, *inputs: Any, **params: Any):
-        self.inputs = tuple(s if isinstance(s, (Floats, Complexes, Ints, Bools)) else Floats(s) for s in inputs)
+        self.inputs = tuple(s if isinstance(s, (Floats, Complexes, Ints, Bools, Definite, Regular)) else Floats(s) for s in inputs)
         self.params = params
 
     def __repr__(self) -> str:
@@ -75,6 +87,11 @@ def _draw(rng: np.random.Generator, spec: Any, interval: tuple[float, float], dt
     if isinstance(spec, Bools):
         return rng.random(spec.shape) < 0.5
     real = np.asarray(rng.uniform(*interval, spec.shape)).astype(dtype)
+    if isinstance(spec, (Definite, Regular)):
+        dominant = np.diag(np.arange(2, spec.shape[-1] + 2)).astype(dtype)
+        if isinstance(spec, Definite):
+            return real @ np.swapaxes(real, -1, -2) / 4 + dominant
+        return np.roll(real / 4 + dominant, 1, axis=-2)
     if isinstance(spec, Complexes):
         return (real + 1j * rng.uniform(*interval, spec.shape)).astype(complex_of(real.dtype))
     return real

@@ -89,8 +89,8 @@ class Op:
     flops     (avals, result aval, params) -> number of scalar operations
     check     validity test of input values, where only the data decides (zero divisors, indices)
     label     name of the tape node, without the "Backward0" that is added unless it has one
-    overloads  PyTorch's names of the nodes where an operand is a Python scalar and that is a function of its own, of one
-              operand: {"sf": name} if it is the first operand, {"fs": name} the second
+    overloads  PyTorch's names of the nodes where an operand is a Python scalar and that is a function of its own, of
+              one operand: {"sf": name} if it is the first operand, {"fs": name} the second
     naming    `f(shapes)`, with the shapes of the operands: the whole name of the node, where PyTorch has several
     definition  `f(F, *operands, **params)` in the op language: what a graph holds in place of this op, which is then
               one kernel and one node of the eager engine only
@@ -113,8 +113,8 @@ class Op:
         "name",
         "naming",
         "numpy",
-        "overloads",
         "opaque",
+        "overloads",
         "params",
         "ref",
         "rule",

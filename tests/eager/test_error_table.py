@@ -1,5 +1,7 @@
 """PyTorch's errors: type, text, and that the failed call has changed nothing."""
 
+# ruff: noqa: E501  (a row a line, with the message in one piece)
+
 import copy
 import re
 

@@ -1,5 +1,7 @@
 """Views and writes through them: against PyTorch where it is installed, and against finite differences."""
 
+# ruff: noqa: E501  (tables of one-line programs)
+
 
 import numpy as np
 import pytest

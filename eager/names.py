@@ -1,0 +1,127 @@
+"""Where each public name comes from. A module is imported when one of its names is first used.
+
+An entry is `name`, or `name=attribute` where the module calls it otherwise. Names of pointwise ops without parameters
+are not here: they are installed from the op registry.
+"""
+
+from __future__ import annotations
+
+# torch.<name>(input, ...) and input.<name>(...)
+BOTH = {
+    "functional.arithmetic": "add sub rsub div pow=power float_power clamp clamp_min clamp_max addcmul addcdiv lerp "
+    "isclose allclose equal positive subtract=sub divide=div true_divide=div clip=clamp",
+    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std norm logsumexp "
+    "softmax log_softmax cumsum cumprod",
+    "functional.shapes": "reshape flatten unflatten ravel squeeze unsqueeze permute transpose t movedim diagonal "
+    "diag_embed diag trace tril triu broadcast_to swapaxes=transpose swapdims=transpose moveaxis=movedim",
+    "functional.joining": "split chunk tensor_split unbind select narrow flip roll tile",
+    "functional.gathering": "gather scatter scatter_add take_along_dim index_select index_add index_copy index_fill "
+    "index_put masked_fill masked_scatter masked_select nonzero repeat_interleave",
+    "functional.rearranging": "hsplit vsplit dsplit fliplr flipud rot90 diagflat take argwhere kron addbmm",
+    "functional.strides": "as_strided",
+    "functional.linear": "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner ger=outer",
+    "functional.casts": "clone detach is_floating_point is_complex numel",
+    "functional.complexes": "adjoint angle conj conj_physical heaviside is_conj is_neg is_nonzero is_signed resolve_conj "
+    "resolve_neg sgn",
+    "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk",
+    "functional.quantiles": "nanquantile quantile",
+    "functional.counting": "bincount histc histogram nonzero_static unique unique_consecutive",
+    "functional.scattering": "index_reduce put scatter_reduce",
+    "random": "multinomial",
+    "spectral": "stft istft",
+}
+# torch.<name>(...) only
+FUNCTIONS = {
+    "functional.creation": "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like arange "
+    "linspace logspace eye range empty_strided empty_permuted",
+    "functional.data": "tensor as_tensor asarray from_numpy frombuffer",
+    "functional.joining": "cat stack vstack hstack dstack concat=cat concatenate=cat row_stack=vstack",
+    "functional.rearranging": "atleast_1d atleast_2d atleast_3d column_stack",
+    "functional.reductions": "var_mean std_mean",
+    "functional.shapes": "broadcast_tensors broadcast_shapes=common_shape",
+    "functional.linear": "tensordot",
+    "functional.einsum": "einsum",
+    "functional.gathering": "where",
+    "functional.casts": "is_tensor promote_types result_type can_cast set_default_dtype get_default_dtype",
+    "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",
+    "functional.complexes": "complex imag polar real view_as_complex view_as_real",
+    "functional.counting": "bucketize searchsorted",
+    "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson rand "
+    "rand_like randint randint_like randn randn_like randperm seed set_rng_state",
+    "spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+    "printing": "set_printoptions get_printoptions",
+    "limits": "finfo iinfo",
+    "layouts": "channels_last channels_last_3d contiguous_format layout memory_format preserve_format sparse_coo "
+    "sparse_csr strided",
+    "interop": "from_dlpack",
+    "storage": "TypedStorage UntypedStorage",
+    "tensor_types": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+    "LongTensor ShortTensor set_default_tensor_type",
+    "serialization": "load save",
+    "version": "__version__",
+    "devices": "device",
+    "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
+    "func.mapping": "vmap",
+    "runtime": "are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode "
+    "get_float32_matmul_precision get_num_interop_threads get_num_threads "
+    "is_deterministic_algorithms_warn_only_enabled set_default_device set_deterministic_debug_mode "
+    "set_float32_matmul_precision set_flush_denormal set_num_threads use_deterministic_algorithms",
+}
+# input.<name>(...) only
+METHODS = {
+    "functional.casts": "bfloat16 bool byte cdouble cfloat char double float half int long short to type_as detach_ "
+    "type=type_ nelement=numel",
+    "functional.updates": "add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ baddbmm_ clamp_ clamp_max_ clamp_min_ clip_ copy_ "
+    "cumprod_ cumsum_ div_ divide_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ index_put_ lerp_ "
+    "masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ true_divide_ zero_",
+    "reshaping": "resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
+    "hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
+    "functional.shapes": "view view_as reshape_as expand expand_as size dim ndimension=dim",
+    "functional.strides": "contiguous is_contiguous stride storage_offset unfold",
+    "functional.creation": "new_zeros new_ones new_empty new_full new_empty_strided",
+    "functional.data": "new_tensor",
+    "functional.joining": "repeat __iter__=iterate",
+    "functional.gathering": "where=where_method",
+    "functional.indexing": "__getitem__=getitem __setitem__=setitem",
+    "functional.arithmetic": "__pow__=power __pos__=positive",
+    "functional.scattering": "index_reduce_ put_ scatter_reduce_",
+    "random": "uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
+    "storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",
+    "tensor_types": "new",
+    "placement": "cpu cuda xpu get_device pin_memory is_pinned",
+    "interop": "__array_ufunc__ __array_function__ __dlpack__ __dlpack_device__",
+    "views": "_is_view=is_view",
+    "layouts": "element_size",
+}
+PROPERTIES = {
+    "functional.shapes": "T=reversed_dims mT=matrix_transpose",
+    "functional.complexes": "real imag H=matrix_adjoint mH=adjoint",
+    "layouts": "layout=layout_of itemsize=element_size nbytes",
+    "hooks": "retains_grad",
+    "views": "_base=base_of",
+}
+# functions that get an `out` by being wrapped; those that are called most have one of their own
+OUT = (
+    "rsub float_power clamp clamp_min clamp_max clip addcmul addcdiv lerp pow prod amax amin max min argmax argmin any "
+    "all var std norm logsumexp softmax log_softmax cumsum cumprod diag tril triu gather scatter scatter_add "
+    "take_along_dim index_select index_add index_copy masked_select mv dot bmm addmm addmv addr baddbmm outer ger inner "
+    "tensordot vstack hstack dstack row_stack where"
+)
+# pointwise ops of the registry under a second name
+ALIASES = {
+    "multiply": "mul", "negative": "neg", "absolute": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+    "arctan2": "atan2", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
+    "fix": "trunc",
+}  # fmt: skip
+# what is the same of every tensor here
+ALIKE = {
+    **dict.fromkeys(
+        "is_sparse is_cuda is_quantized is_meta is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
+        "is_sparse_csr".split(), False,
+    ),
+    "is_cpu": True, "__array_priority__": 1000,
+}  # fmt: skip
+SUBMODULES = frozenset(
+    "_tensor_str accelerator autograd backends cuda fft func linalg nn optim random return_types signal special testing "
+    "utils version".split()
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""JAX kernels of the ops in `graphc.ops.solving` and `graphc.ops.factorizations` that NumPy leaves to SciPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import jax.scipy.linalg
+from jax import lax
+
+
+def solve_triangular(x: Any, y: Any, upper: bool, unit: bool) -> Any:
+    return lax.linalg.triangular_solve(x, y, left_side=True, lower=not upper, unit_diagonal=unit)
+
+
+def matrix_exp(x: Any) -> Any:
+    return jax.scipy.linalg.expm(x)
+
+
+def lu(x: Any) -> Any:
+    factors, swaps, order = lax.linalg.lu(x)
+    swaps = jnp.pad(swaps, [(0, 0)] * (x.ndim - 2) + [(0, x.shape[-2] - swaps.shape[-1])])
+    return jnp.concatenate([factors, order[..., None].astype(x.dtype), swaps[..., None].astype(x.dtype)], axis=-1)
+
+
+OVERRIDES = {f.__name__: f for f in (lu, matrix_exp, solve_triangular)}

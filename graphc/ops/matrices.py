@@ -1,0 +1,82 @@
+"""The op language on stacks of matrices: what gradient rules and kernels of linear algebra share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphc.ops.aval import Aval
+from graphc.ops.gradient import is_complex
+from graphc.ops.linalg import swap_last
+from graphc.ops.spec import Op
+
+
+def adjoint(F: Any, x: Any) -> Any:
+    """The conjugate transpose of the last two axes."""
+    return F.conj(swap_last(F, x)) if is_complex(x) else swap_last(F, x)
+
+
+def part(F: Any, x: Any, axis: int, start: int, stop: int) -> Any:
+    """x[..., start:stop] along `axis`, -1 or -2."""
+    n = len(x.shape)
+    low = tuple(start if i == n + axis else 0 for i in range(n))
+    high = tuple(stop if i == n + axis else size for i, size in enumerate(x.shape))
+    return F.slice(x, start=low, stop=high, step=(1,) * n)
+
+
+def rows(F: Any, x: Any, start: int, stop: int) -> Any:
+    """Rows `start` to `stop` of each matrix."""
+    return part(F, x, -2, start, stop)
+
+
+def columns(F: Any, x: Any, start: int, stop: int) -> Any:
+    """Columns `start` to `stop` of each matrix."""
+    return part(F, x, -1, start, stop)
+
+
+def eye(F: Any, n: int, dtype: Any) -> Any:
+    """The identity matrix."""
+    return F.tril(F.triu(F.full(shape=(n, n), value=1, dtype=dtype), diagonal=0), diagonal=0)
+
+
+def halved(F: Any, x: Any, dtype: Any) -> Any:
+    """Square matrices with half of their diagonals."""
+    return x - 0.5 * x * eye(F, x.shape[-1], dtype)
+
+
+def hermitian_part(F: Any, x: Any) -> Any:
+    """(x + x^H) / 2"""
+    return 0.5 * (x + adjoint(F, x))
+
+
+def real_values(F: Any, x: Any, dtype: Any) -> Any:
+    """The real part, in the dtype of `x`."""
+    return F.cast(F.real(x), dtype=dtype) if is_complex(x) else x
+
+
+def quotient(F: Any, x: Any, y: Any) -> Any:
+    """x / y, and 0 where x is 0, whatever y is."""
+    zero = x == 0
+    return F.where(zero, 0, x / F.where(zero, 1, y))
+
+
+def differences(F: Any, row: Any) -> Any:
+    """d[i, j] = row[j] - row[i], 1 where i = j, of rows as 1 x n matrices."""
+    return row - swap_last(F, row)
+
+
+def square(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    """The shape rule of a function of square matrices. Raises PyTorch's RuntimeError for others."""
+    x = avals[0]
+    check_square(op.name, x.shape)
+    return x
+
+
+def check_square(name: str, shape: tuple[int, ...]) -> None:
+    """Raise PyTorch's RuntimeError unless `shape` is one of square matrices."""
+    if len(shape) < 2:
+        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    if shape[-1] != shape[-2]:
+        raise RuntimeError(
+            f"linalg.{name}: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
+        )

@@ -1,0 +1,261 @@
+"""Inverses, determinants and equations of square matrices. Operands have the same batch dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.errors import LinAlgError
+from graphc.ops.aval import Aval
+from graphc.ops.linalg import swap_last
+from graphc.ops.matrices import columns, rows, square
+from graphc.ops.samples import Definite, Regular, Sample
+from graphc.ops.spec import Check, Op, Rule, Trait, op
+
+SINGULAR = (
+    "linalg.inv: {batch}The diagonal element {at} is zero, the inversion could not be completed because the input matrix "
+    "is singular."
+)
+UNSOLVABLE = "torch.linalg.solve: {batch}The solver failed because the input matrix is singular."
+
+
+def _pivots_of(x: np.ndarray) -> np.ndarray:
+    """The diagonals of U in x = P L U."""
+    from scipy.linalg import lapack
+
+    (getrf,) = lapack.get_lapack_funcs(("getrf",), (x,))
+    flat = x.reshape(-1, *x.shape[-2:])
+    return np.array([np.diagonal(getrf(m)[0]) for m in flat]).reshape(x.shape[:-1])
+
+
+def zero_pivots(x: np.ndarray) -> np.ndarray:
+    """The number, from 1, of the first pivot that is zero, 0 if none is; one number a matrix."""
+    zero = _pivots_of(x) == 0 if x.size else np.zeros(x.shape[:-1], bool)
+    return np.where(zero.any(-1), zero.argmax(-1) + 1 if x.shape[-1] else 0, 0).astype(np.int32)
+
+
+def failure(message: str, info: np.ndarray) -> LinAlgError:
+    """The error for the first matrix whose `info` is not 0."""
+    first = int(np.flatnonzero(info)[0])
+    batch = f"(Batch element {first}): " if info.ndim else ""
+    return LinAlgError(message.format(batch=batch, at=int(info.ravel()[first])))
+
+
+def _np_inv(x: np.ndarray, checked: bool) -> np.ndarray:
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        info = zero_pivots(x)
+        if checked:
+            raise failure(SINGULAR, info) from None
+        return _each_regular(np.linalg.inv, info, x)
+
+
+def _np_solve(x: np.ndarray, y: np.ndarray, checked: bool) -> np.ndarray:
+    try:
+        return np.linalg.solve(x, y)
+    except np.linalg.LinAlgError:
+        info = zero_pivots(x)
+        if checked:
+            raise failure(UNSOLVABLE, info) from None
+        return _each_regular(np.linalg.solve, info, x, y)
+
+
+def _each_regular(function: Any, info: np.ndarray, *operands: np.ndarray) -> np.ndarray:
+    """`function` of the matrices whose info is 0, inf for the others."""
+    regular = info == 0
+    result = np.full_like(operands[-1], np.inf)
+    result[regular] = function(*(x[regular] for x in operands))
+    return result
+
+
+def _regular(xp: Any, x: Any, *others: Any, checked: bool) -> Any:
+    # the NumPy kernel raises by itself
+    return True if xp is np or not checked else xp.all(xp.linalg.slogdet(x)[0] != 0)
+
+
+def _solution(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x, y = avals
+    square(op, avals, params)
+    if x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
+        raise RuntimeError(f"{op.name}: Incompatible shapes of A and B for the equation AX = B")
+    return y
+
+
+def _ref_solve(x, y, **params):
+    """By Cramer's rule."""
+    result = np.empty_like(y)
+    for at in np.ndindex(x.shape[:-2]):
+        for j in range(y.shape[-1]):
+            for i in range(x.shape[-1]):
+                moved = x[at].copy()
+                moved[:, i] = y[at][:, j]
+                result[(*at, i, j)] = np.linalg.det(moved) / np.linalg.det(x[at])
+    return result
+
+
+def _solve_left(F, g, r, input, checked):
+    return -(F.solve(swap_last(F, input), g, checked=checked) @ swap_last(F, r))
+
+
+def _inv_vjp(F, g, r):
+    t = swap_last(F, r)
+    return -(t @ g @ t)
+
+
+inv = op(
+    "inv", "input", params={"checked": True}, impl=lambda xp, x, checked: xp.linalg.inv(x), numpy=_np_inv, rule=Rule(square),
+    traits=Trait.HOLOMORPHIC, label="LinalgInvEx", ref=lambda x, checked: _ref_solve(x, np.broadcast_to(np.eye(x.shape[-1]), x.shape).copy()),
+    check=Check(_regular, LinAlgError, "linalg.inv: The inversion could not be completed because the input matrix is singular."),
+    samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False)), vjp=dict(input=_inv_vjp),
+)  # fmt: skip
+solve = op(
+    "solve", "input other", params={"checked": True}, impl=lambda xp, x, y, checked: xp.linalg.solve(x, y), numpy=_np_solve,
+    rule=Rule(_solution), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx", ref=_ref_solve,
+    check=Check(_regular, LinAlgError, UNSOLVABLE.format(batch="")),
+    samples=(Sample(Regular((3, 3)), (3, 2), checked=True), Sample(Regular((2, 2, 2)), (2, 2, 1), checked=True)),
+    vjp=dict(input=_solve_left,
+             other=lambda F, g, input, checked: F.solve(swap_last(F, input), g, checked=checked)),
+)  # fmt: skip
+
+
+# --- triangular matrices
+
+
+def _np_solve_triangular(x, y, upper, unit):
+    from scipy.linalg import lapack
+
+    if not y.size:
+        return y.copy()
+    (trtrs,) = lapack.get_lapack_funcs(("trtrs",), (x, y))
+    if x.ndim == 2:
+        return _triangular(trtrs, x, y, upper, unit)
+    result = np.empty_like(y)
+    for at in np.ndindex(x.shape[:-2]):
+        result[at] = _triangular(trtrs, x[at], y[at], upper, unit)
+    return result
+
+
+def _triangular(trtrs, x, y, upper, unit):
+    found, info = trtrs(x, y, lower=not upper, unitdiag=unit)
+    return found if not info else _substituted(x, y, upper, unit)
+
+
+def _substituted(x, y, upper, unit):
+    # a zero on the diagonal, which LAPACK refuses to divide by
+    result = y.copy()
+    order = range(len(x))[::-1] if upper else range(len(x))
+    for k in order:
+        if not unit:
+            result[k] /= x[k, k]
+        rest = slice(None, k) if upper else slice(k + 1, None)
+        result[rest] -= np.outer(x[rest, k], result[k])
+    return result
+
+
+def _ref_triangular(x, y, upper, unit):
+    x = np.triu(x) if upper else np.tril(x)
+    if unit:
+        x = x - x * np.eye(x.shape[-1]) + np.eye(x.shape[-1])
+    return np.linalg.inv(x) @ y
+
+
+def _triangular_vjp(F, g, r, input, upper, unit):
+    d = -(F.solve_triangular(swap_last(F, input), g, upper=not upper, unit=unit) @ swap_last(F, r))
+    return F.triu(d, diagonal=int(unit)) if upper else F.tril(d, diagonal=-int(unit))
+
+
+solve_triangular = op(
+    "solve_triangular", "input other", params={"upper": False, "unit": False}, impl=_np_solve_triangular,
+    numpy=_np_solve_triangular, rule=Rule(_solution), traits=Trait.HOLOMORPHIC, label="LinalgSolveTriangular",
+    ref=_ref_triangular,
+    samples=(Sample(Definite((3, 3)), (3, 2), upper=True, unit=False), Sample(Definite((3, 3)), (3, 1), upper=False, unit=True),
+             Sample(Definite((2, 2, 2)), (2, 2, 1), upper=False, unit=False)),
+    vjp=dict(input=_triangular_vjp, other=lambda F, g, input, upper, unit: F.solve_triangular(
+        swap_last(F, input), g, upper=not upper, unit=unit)),
+)  # fmt: skip
+
+
+# --- determinants
+
+
+def _scalar(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x = square(op, avals, params)
+    return Aval(x.shape[:-2], x.dtype)
+
+
+def _cofactor(xp, x):
+    # from x = U S V: it needs no inverse
+    u, s, v = xp.linalg.svd(x)
+    n = x.shape[-1]
+    others = [xp.prod(s[..., [k for k in range(n) if k != i]], axis=-1) for i in range(n)]
+    scale = xp.stack(others, axis=-1) if others else s
+    # det(x) x^-T = det(U) det(V) conj(U S' V), with the products of all singular values but one in S'
+    return (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * xp.conj((u * scale[..., None, :]) @ v)
+
+
+def _ref_cofactor(x):
+    result = np.empty_like(x)
+    for *at, i, j in np.ndindex(x.shape):
+        rest = np.delete(np.delete(x[tuple(at)], i, 0), j, 1)
+        result[(*at, i, j)] = (-1) ** (i + j) * np.linalg.det(rest)
+    return result
+
+
+def _cofactor_vjp(F, g, r, input):
+    # c = det(x) x^-T: dc = tr(x^-1 dx) c - x^-T dx^T c
+    t = swap_last(F, F.inv(input, checked=True))
+    n = len(r.shape)
+    return F.sum(g * r, axis=(n - 2, n - 1), keepdims=True) * t - r @ swap_last(F, g) @ t
+
+
+def _det_vjp(F, g, input, input_shape):
+    return F.reshape(g, shape=(*input_shape[:-2], 1, 1)) * F.cofactor(input)
+
+
+det = op(
+    "det", "input", impl=lambda xp, x: xp.linalg.det(x), rule=Rule(_scalar), traits=Trait.HOLOMORPHIC, label="LinalgDet",
+    ref=lambda x: np.sum(x[..., 0, :] * _ref_cofactor(x)[..., 0, :], axis=-1),
+    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
+    vjp=dict(input=_det_vjp),
+)  # fmt: skip
+cofactor = op(
+    "cofactor", "input", impl=_cofactor, rule=Rule(square), traits=Trait.HOLOMORPHIC, ref=_ref_cofactor,
+    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),
+)  # fmt: skip
+
+
+# --- the exponential function
+
+
+def _np_matrix_exp(x):
+    from scipy.linalg import expm
+
+    return expm(x).astype(x.dtype, copy=False) if x.size else x.copy()
+
+
+def _ref_matrix_exp(x):
+    total, term = np.zeros_like(x), np.broadcast_to(np.eye(x.shape[-1]), x.shape)
+    for k in range(1, 120):
+        total = total + term
+        term = term @ x / k
+    return total
+
+
+def _matrix_exp_vjp(F, g, input):
+    # the upper right block of exp([[x^T, g], [0, x^T]]): Mathias, "A Chain Rule for Matrix Functions", 1996
+    t = swap_last(F, input)
+    n = t.shape[-1]
+    axis = len(t.shape) - 2
+    upper = F.cat(t, g, axis=axis + 1)
+    lower = F.cat(t * 0, t, axis=axis + 1)
+    return columns(F, rows(F, F.matrix_exp(F.cat(upper, lower, axis=axis)), 0, n), n, 2 * n)
+
+
+matrix_exp = op(
+    "matrix_exp", "input", impl=_np_matrix_exp, numpy=_np_matrix_exp, rule=Rule(square), traits=Trait.HOLOMORPHIC,
+    label="LinalgMatrixExp", ref=_ref_matrix_exp, samples=(Sample((3, 3)), Sample((2, 2, 2))),
+    vjp=dict(input=_matrix_exp_vjp),
+)  # fmt: skip
