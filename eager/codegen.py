@@ -425,9 +425,7 @@ def _write_call(
     w.line(depth, "return t")
 
 
-def _write_history(
-    w: Writer, depth: int, op: Op, backwards: Any, variants: tuple[str, ...], live: list[str]
-) -> None:
+def _write_history(w: Writer, depth: int, op: Op, backwards: Any, variants: tuple[str, ...], live: list[str]) -> None:
     """Write statements that give the result `t` its node."""
     position = {a: f"p{i}" for i, a in enumerate(live)}
     for a, p in position.items():

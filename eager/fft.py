@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,12 +93,12 @@ def _along_one(name: str, function: Any, what: str) -> Any:
 
 
 def _all_to_all(inverse: bool) -> Any:
-    def transform(x: Tensor, axes: tuple[int, ...], sizes: dict[int, int], norm: str | None) -> Tensor:
+    def transform(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None) -> Tensor:
         scale = _norm(norm, inverse)
         real = x._dtype().kind != "c" and len(axes) == 1
         x = _floating(x) if real else _complex(x)
         for axis in axes:
-            x = _resized(x, axis, sizes.get(axis, x._d.shape[axis]))
+            x = _resized(x, axis, sizes[axis] if axis in sizes else x._d.shape[axis])
         if not real:
             return E.fft(x, axes=axes, inverse=inverse, norm=scale) if axes else x
         forward = named(E.fft(_complex(x), axes=axes, inverse=False, norm=scale), "FftR2CBackward0")
@@ -108,13 +108,13 @@ def _all_to_all(inverse: bool) -> Any:
 
 
 def _to_half(name: str, inverse: bool) -> Any:
-    def transform(x: Tensor, axes: tuple[int, ...], sizes: dict[int, int], norm: str | None) -> Tensor:
+    def transform(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None) -> Tensor:
         scale = _norm(norm, inverse)
         x = _real(x, name)
         if not axes:
             raise RuntimeError(f"{name} must transform at least one axis")
         for axis in axes:
-            x = _resized(x, axis, sizes.get(axis, x._d.shape[axis]))
+            x = _resized(x, axis, sizes[axis] if axis in sizes else x._d.shape[axis])
         if not inverse:
             return E.rfft(x, axes=axes, norm=scale, twice=False)
         last = E.conj(E.rfft(x, axes=axes[-1:], norm=scale, twice=False))
@@ -124,17 +124,17 @@ def _to_half(name: str, inverse: bool) -> Any:
 
 
 def _from_half(name: str, inverse: bool) -> Any:
-    def transform(x: Tensor, axes: tuple[int, ...], sizes: dict[int, int], norm: str | None) -> Tensor:
+    def transform(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None) -> Tensor:
         scale = _norm(norm, inverse)
         x = _complex(x)
         if not axes:
             raise RuntimeError(f"{name} must transform at least one axis")
         last = axes[-1]
-        n = sizes.get(last, 2 * (x._d.shape[last] - 1))
+        n = sizes[last] if last in sizes else 2 * (x._d.shape[last] - 1)
         if n < 1:
             raise RuntimeError(SIZE.format(n=n))
         for axis in axes[:-1]:
-            x = _resized(x, axis, sizes.get(axis, x._d.shape[axis]))
+            x = _resized(x, axis, sizes[axis] if axis in sizes else x._d.shape[axis])
         x = _resized(x, last, n // 2 + 1)
         if inverse:
             return E.irfft(x, axes=axes, n=n, norm=scale, twice=True)

@@ -1,4 +1,4 @@
-"""Hooks on tensors and nodes. A node that has some carries a `Hooked` in place of its backward function; others pay nothing.
+"""Hooks on tensors and nodes. A node that has some carries a `Hooked` for its backward function; others pay nothing.
 
 The order is PyTorch's: hooks of the tensor, `retain_grad` (which sees what those made of the gradient), hooks before
 the node, the node, hooks after it; for a leaf, the accumulation and then the hooks after that.
@@ -115,9 +115,7 @@ def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if result._dtype() != g._dtype():
         was, got = torch_name(g._dtype()), torch_name(result._dtype())
-        raise RuntimeError(
-            f"hook '{name}' has changed the type of value (was torch.{was}Tensor got torch.{got}Tensor)"
-        )
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was torch.{was}Tensor got torch.{got}Tensor)")
     if result._d.shape != g._d.shape:
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return result

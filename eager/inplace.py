@@ -103,6 +103,7 @@ tape.tensor_rules[_copy_back] = lambda node, g: [
 tape.names[_zeros_back] = "ZeroBackward0"
 tape.tensor_rules[_zeros_back] = lambda node, g: [(node[tape.PARENTS], Tensor._wrap(np.zeros(g._d.shape, g._dtype())))]
 
+
 def before(target: Tensor) -> Tensor:
     """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write."""
     if not grad_enabled() or (target._n is None and not getattr(target._d, "has_history", False)):

@@ -10,6 +10,7 @@ from eager.language import E, single
 from eager.tensor import Tensor
 from graphc.ops.operators import BINARY, COMPARISON, UNARY
 from graphc.ops.spec import OPS, Op
+from graphc.ops.special import PREFIX
 
 functions: dict[str, Callable[..., Any]] = {}  # public functions of pointwise ops, by name
 
@@ -31,8 +32,8 @@ def _method_binder(attribute: str) -> Callable[[Callable[..., Any]], None]:
 
 
 def _install_op(op: Op) -> None:
-    if not op.pointwise or op.params:
-        return
+    if not op.pointwise or op.params or op.name.startswith(PREFIX):
+        return  # the last ones are in `eager.special`
     name = op.name
     E.__dict__.pop(name, None)
 

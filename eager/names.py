@@ -10,8 +10,8 @@ from __future__ import annotations
 BOTH = {
     "functional.arithmetic": "add sub rsub div pow=power float_power clamp clamp_min clamp_max addcmul addcdiv lerp "
     "isclose allclose equal positive subtract=sub divide=div true_divide=div clip=clamp",
-    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std norm logsumexp "
-    "softmax log_softmax cumsum cumprod",
+    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std norm "
+    "logsumexp softmax log_softmax cumsum cumprod",
     "functional.shapes": "reshape flatten unflatten ravel squeeze unsqueeze permute transpose t movedim diagonal "
     "diag_embed diag trace tril triu broadcast_to swapaxes=transpose swapdims=transpose moveaxis=movedim",
     "functional.joining": "split chunk tensor_split unbind select narrow flip roll tile",
@@ -21,8 +21,14 @@ BOTH = {
     "functional.strides": "as_strided",
     "functional.linear": "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner ger=outer",
     "functional.casts": "clone detach is_floating_point is_complex numel",
-    "functional.complexes": "adjoint angle conj conj_physical heaviside is_conj is_neg is_nonzero is_signed resolve_conj "
+    "functional.complexes": "adjoint angle conj conj_physical is_conj is_neg is_nonzero is_signed resolve_conj "
     "resolve_neg sgn",
+    "functional.elementwise": "deg2rad fmax fmin frac frexp heaviside igamma igammac isneginf isposinf isreal ldexp "
+    "logit mvlgamma nan_to_num rad2deg round",
+    "functional.calculus": "diff",
+    "functional.distances": "corrcoef cov cross dist renorm vdot",
+    "functional.regions": "diagonal_scatter narrow_copy select_scatter slice_scatter split_with_sizes",
+    "functional.nan_reductions": "aminmax nanmean nansum",
     "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk",
     "functional.quantiles": "nanquantile quantile",
     "functional.counting": "bincount histc histogram nonzero_static unique unique_consecutive",
@@ -46,8 +52,12 @@ FUNCTIONS = {
     "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",
     "functional.complexes": "complex imag polar real view_as_complex view_as_real",
     "functional.counting": "bucketize searchsorted",
-    "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson rand "
-    "rand_like randint randint_like randn randn_like randperm seed set_rng_state",
+    "functional.elementwise": "isin polygamma",
+    "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
+    "functional.distances": "cdist",
+    "functional.regions": "unravel_index",
+    "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson "
+    "rand rand_like randint randint_like randn randn_like randperm seed set_rng_state",
     "spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "printing": "set_printoptions get_printoptions",
     "limits": "finfo iinfo",
@@ -71,9 +81,14 @@ FUNCTIONS = {
 METHODS = {
     "functional.casts": "bfloat16 bool byte cdouble cfloat char double float half int long short to type_as detach_ "
     "type=type_ nelement=numel",
-    "functional.updates": "add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ baddbmm_ clamp_ clamp_max_ clamp_min_ clip_ copy_ "
-    "cumprod_ cumsum_ div_ divide_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ index_put_ lerp_ "
-    "masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ true_divide_ zero_",
+    "functional.updates": "add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ baddbmm_ clamp_ clamp_max_ clamp_min_ clip_ "
+    "copy_ cumprod_ cumsum_ div_ divide_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ "
+    "index_put_ lerp_ masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ true_divide_ "
+    "zero_",
+    "functional.elementwise": "polygamma=polygamma_method deg2rad_ frac_ heaviside_ igamma_ igammac_ ldexp_ logit_ "
+    "mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_",
+    "functional.distances": "renorm_",
+    "functional.regions": "is_same_size sum_to_size",
     "reshaping": "resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
     "hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     "functional.shapes": "view view_as reshape_as expand expand_as size dim ndimension=dim",
@@ -104,24 +119,24 @@ PROPERTIES = {
 OUT = (
     "rsub float_power clamp clamp_min clamp_max clip addcmul addcdiv lerp pow prod amax amin max min argmax argmin any "
     "all var std norm logsumexp softmax log_softmax cumsum cumprod diag tril triu gather scatter scatter_add "
-    "take_along_dim index_select index_add index_copy masked_select mv dot bmm addmm addmv addr baddbmm outer ger inner "
-    "tensordot vstack hstack dstack row_stack where"
+    "take_along_dim index_select index_add index_copy masked_select mv dot bmm addmm addmv addr baddbmm outer ger "
+    "inner tensordot vstack hstack dstack row_stack where deg2rad fmax fmin frac frexp heaviside igamma igammac isin "
+    "isneginf isposinf ldexp logit mvlgamma nan_to_num polygamma rad2deg round diff cross renorm vdot narrow_copy "
+    "diagonal_scatter select_scatter slice_scatter aminmax nanmean nansum"
 )
 # pointwise ops of the registry under a second name
 ALIASES = {
     "multiply": "mul", "negative": "neg", "absolute": "abs", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
     "arctan2": "atan2", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
-    "fix": "trunc",
+    "fix": "trunc", "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh",
 }  # fmt: skip
 # what is the same of every tensor here
 ALIKE = {
     **dict.fromkeys(
-        "is_sparse is_cuda is_quantized is_meta is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
-        "is_sparse_csr".split(), False,
+        ["is_sparse", "is_cuda", "is_quantized", "is_meta", "is_mkldnn", "is_nested", "is_xpu", "is_mps", "is_vulkan", "is_xla", "is_ipu", "is_hpu", "is_sparse_csr"], False,
     ),
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    "_tensor_str accelerator autograd backends cuda fft func linalg nn optim random return_types signal special testing "
-    "utils version".split()
+    ["_tensor_str", "accelerator", "autograd", "backends", "cuda", "fft", "func", "linalg", "nn", "optim", "random", "return_types", "signal", "special", "testing", "utils", "version"]
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Functions with several outputs: one node for the function, and a light one for each output that hands its gradient on.
+"""Functions with several outputs: one node for the function, and a light one for each output, which hands on gradients.
 
 The slot of the function's node is a dict {number of the output: gradient}. For pieces of a tensor (`split`, `unbind`)
 the gradient is put together in one go, not piece by piece into zeros.
@@ -7,6 +7,7 @@ the gradient is put together in one go, not piece by piece into zeros.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from heapq import heappush
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ def split_views(x: Tensor, axis: int, edges: tuple[int, ...], name: str) -> tupl
     """x cut at `edges` along `axis`, as views: the outputs of `name`. `x` is in NumPy's memory."""
     array = x._array()
     lead = (slice(None),) * axis
-    pieces = [array[(*lead, slice(a, b))] for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [array[(*lead, slice(a, b))] for a, b in itertools.pairwise(edges)]
     return _outputs(x, pieces, name, _joined, (axis, edges))
 
 

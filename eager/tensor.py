@@ -34,10 +34,10 @@ USE_DETACH = (
     "var_no_grad = var.detach()."
 )
 GRAD_DTYPE = (
-    "attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype '{wanted}'. The gradient must match "
-    "the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
-    "specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its "
-    "gradient may break downstream systems that assume they match."
+    "attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype '{wanted}'. The gradient must "
+    "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute "
+    "with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
+    "and its gradient may break downstream systems that assume they match."
 )
 SEALED_WRITE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
@@ -45,9 +45,9 @@ SEALED_WRITE = (
 )
 SEALED_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 SEALED_SAVE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
-    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
-    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
 REPEATED = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -280,9 +280,7 @@ class Tensor:
                 f"'{list(self._d.shape)}'. Please ensure that the gradient and the tensor are the same size"
             )
         if value._dtype() != self._dtype():
-            raise RuntimeError(
-                GRAD_DTYPE.format(given=c_name(value._dtype()), wanted=torch_name(self._dtype()))
-            )
+            raise RuntimeError(GRAD_DTYPE.format(given=c_name(value._dtype()), wanted=torch_name(self._dtype())))
 
     def _add_gradient(self, g: Any) -> None:
         """Accumulate `g` into this tensor, which is some leaf's `.grad`, in place."""
@@ -293,7 +291,7 @@ class Tensor:
     def _seal(self) -> None:
         """Inference mode, in which this tensor was made, ends. A view of a tensor from before stays what it is."""
         about = getattr(self, "_v", None)
-        if about.__class__ is tuple and about[0]._d.__class__ is not Sealed:
+        if isinstance(about, tuple) and about[0]._d.__class__ is not Sealed:
             return
         if self._d.__class__ is np.ndarray and self._n is None:
             self._d = Sealed(self._d)
@@ -304,7 +302,7 @@ class Tensor:
         if made is None or self._d.__class__ is Sealed:
             return self._d.__class__ is Sealed
         about = getattr(self, "_v", None)
-        owner = about[0] if about.__class__ is tuple else self
+        owner = about[0] if isinstance(about, tuple) else self
         return owner._d.__class__ is Sealed or any(t is owner for t in made.live())
 
     def _writable(self) -> np.ndarray:

@@ -77,8 +77,9 @@ STALE_VIEW = (
 )
 
 OPAQUE_GRADIENT = (
-    "the result of an autograd.Function (at {where}) cannot be differentiated in a graph by itself: its gradient rule is "
-    "a Python program.\nRemedy: call backward() or autograd.grad() inside the traced function, or use graphc.compile."
+    "the result of an autograd.Function (at {where}) cannot be differentiated in a graph by itself: its gradient rule "
+    "is a Python program.\nRemedy: call backward() or autograd.grad() inside the traced function, or use "
+    "graphc.compile."
 )
 
 MISSING_EXTRA = "{feature} needs {package}, which is not installed. Remedy: pip install 'graphc[{extra}]'"

@@ -17,6 +17,11 @@ from eager.naming import named
 from eager.state import current_interpreter
 from eager.tensor import Tensor
 
+__all__ = [
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad",
+    "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
+
 # public name -> module that has it, imported at first use
 _LATER = {
     "Function": "eager.autograd.function",
@@ -40,6 +45,7 @@ def __getattr__(name: str) -> Any:
 def Variable(data: Any, requires_grad: bool = False) -> Tensor:
     """`data` without history, requiring grad if asked: what tensors do by themselves since PyTorch 0.4."""
     return data.detach().requires_grad_(requires_grad)
+
 
 IN_TRANSFORM = (
     "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "

@@ -285,7 +285,8 @@ class Rule:
             grads.pop()
         if len(grads) != expected:
             raise RuntimeError(
-                f"function {self.name} returned an incorrect number of gradients (expected {expected}, got {len(grads)})"
+                f"function {self.name} returned an incorrect number of gradients (expected {expected}, got "
+                f"{len(grads)})"
             )
         return [
             self._checked(grads[position], position, *about)

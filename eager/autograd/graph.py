@@ -27,9 +27,7 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge that gradients of `tensor` arrive by. As `torch.autograd.graph.get_gradient_edge`."""
     if tensor._n is None:
-        raise RuntimeError(
-            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
-        )
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, number = edge_of(tensor._n)
     assert node is not None
     return GradientEdge(node, number)
@@ -42,7 +40,7 @@ def increment_version(tensor: Any) -> None:
 
 
 class _SavedHooks:
-    """Context: put `entry` in force for what nodes save. The plain path, which honours it, runs everything meanwhile."""
+    """Context: put `entry` in force for what nodes save. Meanwhile the plain path, which honours it, runs everything."""
 
     def __init__(self, entry: Any):
         self._entry = entry

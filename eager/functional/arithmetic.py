@@ -9,7 +9,7 @@ from eager.language import E
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import FLOAT64, kind
+from graphc.ops.dtypes import COMPLEX128, FLOAT64, kind
 
 ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
@@ -93,8 +93,10 @@ power.__name__ = "pow"
 
 
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """input ** exponent, computed in float64. As `torch.float_power`."""
-    base, up = (E.cast(x, dtype=FLOAT64) if isinstance(x, Tensor) else float(x) for x in (input, exponent))
+    """input ** exponent, computed in float64 or complex128. As `torch.float_power`."""
+    complex_too = "c" in (kind_of(input), kind_of(exponent))
+    wide, number = (COMPLEX128, complex) if complex_too else (FLOAT64, float)
+    base, up = (E.cast(x, dtype=wide) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
     return power(base, up)
 
 

@@ -144,12 +144,3 @@ def matrix_adjoint(self: Tensor) -> Tensor:
             " For batches of matrices, consider using tensor.mH"
         )
     return adjoint(self) if self._d.shape else conj(self)
-
-
-def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """0 below 0, 1 above, `values` at 0. As `torch.heaviside`. RuntimeError unless both have one dtype."""
-    shape_of(input, "heaviside")
-    shape_of(values, "heaviside", "values", 2)
-    if input._dtype() != values._dtype():
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return E.where(E.eq(input, 0), values, E.cast(E.gt(input, 0), dtype=input._dtype()))

@@ -71,13 +71,15 @@ class _NormBase(Module):
         if ndim not in self.ndims:
             raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.ndims)} input (got {ndim}D input)")
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *report: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *args: Any, **kwargs: Any
+    ) -> None:
         # the count came with version 2: older states keep the one that is there
         key = f"{prefix}num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             count = self.num_batches_tracked
             state_dict[key] = count if count is not None else E.full(shape=(), value=0, dtype=int64.numpy)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *report)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
     def extra_repr(self) -> str:
         return (

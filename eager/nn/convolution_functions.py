@@ -108,7 +108,8 @@ def _convolution(rank: int) -> Any:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Tensor:
-        shape, sizes = shape_of(input, name), shape_of(weight, name, "weight", 2)
+        shape = shape_of(input, name)
+        sizes: Any = shape_of(weight, name, "weight", 2)
         if len(shape) not in (rank + 1, rank + 2):
             raise RuntimeError(
                 f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "
@@ -154,7 +155,8 @@ def _transposed(rank: int) -> Any:
         groups: int = 1,
         dilation: Any = 1,
     ) -> Tensor:
-        shape, sizes = shape_of(input, name), shape_of(weight, name, "weight", 2)
+        shape = shape_of(input, name)
+        sizes: Any = shape_of(weight, name, "weight", 2)
         if len(shape) not in (rank + 1, rank + 2):
             raise RuntimeError(
                 f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "

@@ -18,6 +18,7 @@ from eager.nn import (
     normalization_functions,
     padding_functions,
     pooling_functions,
+    unpooling_functions,
 )
 from eager.nn.activation_functions import *  # noqa: F403
 from eager.nn.attention_functions import *  # noqa: F403
@@ -33,6 +34,7 @@ from eager.nn.margin_losses import *  # noqa: F403
 from eager.nn.normalization_functions import *  # noqa: F403
 from eager.nn.padding_functions import *  # noqa: F403
 from eager.nn.pooling_functions import *  # noqa: F403
+from eager.nn.unpooling_functions import *  # noqa: F403
 
 __all__ = ["one_hot"]
 __all__ += activation_functions.__all__
@@ -49,3 +51,4 @@ __all__ += margin_losses.__all__
 __all__ += normalization_functions.__all__
 __all__ += padding_functions.__all__
 __all__ += pooling_functions.__all__
+__all__ += unpooling_functions.__all__

@@ -11,7 +11,7 @@ from eager.functional.arguments import shape_of
 from eager.functional.arithmetic import power
 from eager.functional.gathering import gather
 from eager.language import E
-from eager.naming import enclosed, named, whole
+from eager.naming import enclosed, named
 from eager.state import sequence
 from eager.tensor import Tensor
 
@@ -20,13 +20,14 @@ Sizes = tuple[int, ...]
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
-    "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "max_pool1d", "max_pool2d", "max_pool3d",
 ]  # fmt: skip
 
 NUMBER_WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def _tuple(value: Any, rank: int, name: str, what: str) -> Sizes:
+def window_tuple(value: Any, rank: int, name: str, what: str) -> Sizes:
+    """2 -> (2, 2); a sequence of one or `rank` ints as that many. RuntimeError for any other length."""
     if isinstance(value, int):
         return (value,) * rank
     values = tuple(int(v) for v in value)
@@ -121,9 +122,9 @@ def _max_pool(rank: int) -> Any:
         return_indices: bool = False,
     ) -> Any:
         shape = tuple(shape_of(input, name))
-        kernel = _tuple(kernel_size, rank, name, "kernel_size")
-        steps = kernel if stride is None or stride == [] else _tuple(stride, rank, name, "stride")
-        border, gaps = _tuple(padding, rank, name, "padding"), _tuple(dilation, rank, name, "dilation")
+        kernel = window_tuple(kernel_size, rank, name, "kernel_size")
+        steps = kernel if stride is None or stride == [] else window_tuple(stride, rank, name, "stride")
+        border, gaps = window_tuple(padding, rank, name, "padding"), window_tuple(dilation, rank, name, "dilation")
         _check_windows(name, kernel, steps, border, gaps)
         _check_ndim(shape, rank, name)
         if rank == 1 and (size := (shape[-1] + 2 * border[0] - gaps[0] * (kernel[0] - 1) - 1) // steps[0] + 1) <= 0:
@@ -176,9 +177,9 @@ def _avg_pool(rank: int) -> Any:
         divisor_override: int | None = None,
     ) -> Tensor:
         shape = tuple(shape_of(input, name))
-        kernel = _tuple(kernel_size, rank, name, "kernel_size")
-        steps = kernel if stride is None or stride == [] else _tuple(stride, rank, name, "stride")
-        border = _tuple(padding, rank, name, "padding")
+        kernel = window_tuple(kernel_size, rank, name, "kernel_size")
+        steps = kernel if stride is None or stride == [] else window_tuple(stride, rank, name, "stride")
+        border = window_tuple(padding, rank, name, "padding")
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         _check_ndim(shape, rank, name)
@@ -218,7 +219,7 @@ def _lp_pool(rank: int) -> Any:
     ) -> Tensor:
         pool = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1]
         mean = pool(power(input, float(norm_type)), kernel_size, stride, 0, ceil_mode)
-        size = math.prod(_tuple(kernel_size, rank, name, "kernel_size"))
+        size = math.prod(window_tuple(kernel_size, rank, name, "kernel_size"))
         total = E.mul(E.mul(E.sign(mean), E.relu(E.abs(mean))), float(size))
         return power(total, 1.0 / norm_type)
 
@@ -339,77 +340,3 @@ def _flat_windows(sizes: Sizes, targets: Sizes) -> np.ndarray:
 
 
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(_adaptive_max, (1, 2, 3))
-
-# --- the way back
-
-
-def _unpooled_size(input: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_size: Any) -> Sizes:
-    rank = len(kernel)
-    default = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input[-rank:], stride, kernel, padding, strict=True)]
-    if output_size is None:
-        return tuple(default)
-    sizes = tuple(int(n) for n in output_size)
-    if len(sizes) == rank + 2:
-        sizes = sizes[2:]
-    if len(sizes) != rank:
-        raise ValueError(
-            f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of "
-            f"'{len(sizes)}'"
-        )
-    for axis, (n, usual, s) in enumerate(zip(sizes, default, stride, strict=True)):
-        if not usual - s < n < usual + s:
-            raise ValueError(
-                f'invalid output_size "{output_size}" (dim {axis} must be between {usual - s} and {usual + s})'
-            )
-    return sizes
-
-
-def _max_unpool(rank: int) -> Any:
-    name = f"max_unpool{rank}d"
-
-    @whole(f"MaxUnpool{rank}DBackward0" if rank > 1 else "SqueezeBackward1")
-    def function(
-        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-    ) -> Tensor:
-        shape = tuple(shape_of(input, name))
-        kernel = _tuple(kernel_size, rank, name, "kernel_size")
-        steps = kernel if stride is None else _tuple(stride, rank, name, "stride")
-        sizes = _unpooled_size(shape, kernel, steps, _tuple(padding, rank, name, "padding"), output_size)
-        if indices._dtype() != np.int64:
-            from graphc.ops.rules import torch_name
-
-            raise RuntimeError(f"elements in indices should be type int64 but got: {torch_name(indices._dtype())}")
-        if tuple(indices._d.shape) != shape:
-            raise RuntimeError(
-                f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices "
-                f"tensor with shape: {list(indices._d.shape)}"
-            )
-        lead, count = shape[:-rank], math.prod(sizes)
-        _check_places(indices, count, sizes)
-        rows = math.prod(lead)
-        flat = E.full(shape=(rows, count), value=0, dtype=input._dtype())
-        taken = math.prod(shape[-rank:])
-        at = E.reshape(indices, shape=(rows, taken))
-        lines = Tensor._wrap(np.arange(rows)[:, None])
-        values = E.reshape(input, shape=(rows, taken))
-        result = E.index_put(flat, values, lines, at, spec=(0, 1), accumulate=False)
-        return E.reshape(result, shape=(*lead, *sizes))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"Each element at its place in an image of zeros: undoes `max_pool{rank}d` with `return_indices`. As "
-        f"`torch.nn.functional.{name}`."
-    )
-    return function
-
-
-def _check_places(indices: Tensor, count: int, sizes: Sizes) -> None:
-    data = indices._d
-    if isinstance(data, np.ndarray) and data.size:
-        outside = data[(data < 0) | (data >= count)]
-        if outside.size:
-            volume = "x".join(map(str, sizes if len(sizes) > 1 else (1, *sizes)))
-            raise RuntimeError(f"Found an invalid max index: {int(outside[0])} (output volumes are of size {volume})")
-
-
-max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))

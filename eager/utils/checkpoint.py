@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -165,6 +166,6 @@ def checkpoint_sequential(
         return forward
 
     edges = [size * k for k in range(segments)]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         input = checkpoint(run(parts[start:stop]), input, use_reentrant=use_reentrant, **kwargs)
     return run(parts[edges[-1] :])(input)

@@ -14,7 +14,7 @@ from graphc.ops.gradient import rule_values, share
 
 
 class Custom(NamedTuple):
-    """Nodes that share a gradient rule of the user's: `rule({output number: cotangent})` gives (operand, share) pairs."""
+    """Nodes with one gradient rule of the user's: `rule({output number: cotangent})` gives (operand, share) pairs."""
 
     outputs: tuple[int, ...]
     inputs: tuple[int, ...]

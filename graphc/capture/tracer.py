@@ -273,9 +273,7 @@ class Tracer:
     def copied(self, tensor: Tensor) -> Tensor:
         return tensor  # values of a graph are never overwritten
 
-    def random(
-        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype
-    ) -> Tensor:
+    def random(self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
         source = Draw(functools.partial(draw, shape))
         return self._wrap(self._input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
 

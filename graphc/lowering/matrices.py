@@ -23,4 +23,9 @@ def lu(x: Any) -> Any:
     return jnp.concatenate([factors, order[..., None].astype(x.dtype), swaps[..., None].astype(x.dtype)], axis=-1)
 
 
-OVERRIDES = {f.__name__: f for f in (lu, matrix_exp, solve_triangular)}
+def eig(x: Any) -> Any:
+    values, vectors = lax.linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)
+    return jnp.concatenate([values[..., None, :], vectors], axis=-2)
+
+
+OVERRIDES = {f.__name__: f for f in (eig, lu, matrix_exp, solve_triangular)}

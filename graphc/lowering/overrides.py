@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering.windows import WINDOWS
 from graphc.lowering import matrices, sorting, special, strided
+from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
+
 
 def cast(x: Any, dtype: np.dtype) -> Any:
     """Float to integer as C does it: what does not fit becomes the smallest integer (XLA would saturate)."""

@@ -2,9 +2,9 @@
 
     y[k] = c * sum_n x[n] exp(-+ 2 pi i k n / N)        c = 1 ("none"), N^-1/2 ("ortho") or 1/N ("full")
 
-`inverse` chooses the plus sign. Of real numbers half of the last axis is kept (`rfft`, forward); the inverse of that,
-`irfft`, reads a half, which stands for a whole by z[N - k] = conj(z[k]). The family is closed under transposition: with weights 1, 2, ..., 2, 1 on
-the half (`twice`), rfft and irfft are each other's adjoint.
+`inverse` chooses the plus sign. Of real numbers half of the last axis is kept (`rfft`, forward); its inverse, `irfft`,
+reads a half, which stands for a whole by z[N - k] = conj(z[k]). The family is closed under transposition: with weights
+1, 2, ..., 2, 1 on the half (`twice`), rfft and irfft are each other's adjoint.
 
 A gradient with respect to a complex z is dL/dRe(z) + i dL/dIm(z), as in PyTorch.
 """
@@ -139,7 +139,8 @@ def _ref_irfft(z, axes, n, norm, twice):
             whole[k] = part.real
         else:
             whole[k], whole[n - k] = (part, np.conj(part)) if twice else (part / 2, np.conj(part) / 2)
-    return np.moveaxis(_ref_fft(whole, (0,), True, norm).real, 0, last)
+    result: Any = _ref_fft(whole, (0,), True, norm)
+    return np.moveaxis(result.real, 0, last)
 
 
 _ONE, _TWO = {"axes": (1,)}, {"axes": (0, 2)}
@@ -163,7 +164,8 @@ fft = op(
 rfft = op(
     "rfft", "input", params={"axes": (), "norm": "none", "twice": False}, impl=_rfft, numpy=_np_rfft,
     rule=Rule(_half_shape), traits=Trait.LINEAR, label="FftR2C", ref=_ref_rfft, flops=_flops,
-    samples=(Sample((2, 5), axes=(1,), norm="none", twice=False), Sample((3, 2, 4), axes=(0, 2), norm="ortho", twice=False),
+    samples=(Sample((2, 5), axes=(1,), norm="none", twice=False),
+             Sample((3, 2, 4), axes=(0, 2), norm="ortho", twice=False),
              Sample((4,), axes=(0,), norm="none", twice=True), Sample((5, 1), axes=(0,), norm="full", twice=True)),
     vjp=dict(input=lambda F, g, input_shape, axes, norm, twice: F.irfft(
         g, axes=axes, n=input_shape[axes[-1]], norm=norm, twice=twice)),

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, INT32
+from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
 from graphc.ops.rules import (
     counting,
     pointwise_float,
@@ -20,7 +21,6 @@ from graphc.ops.rules import (
     pointwise_no_bool,
     pointwise_wide,
 )
-from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Kink, Rule, Trait, op
 
@@ -31,6 +31,7 @@ def _scipy() -> Any:
     return scipy.special
 
 
+PREFIX = "special_"
 COMMUTATIVE, ORDERS = Trait.COMMUTATIVE, Trait.ORDERS
 
 # --- hyperbolic functions
@@ -146,6 +147,14 @@ def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
 
 sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, ref=lambda x: np.sin(np.pi * x) / (np.pi * x), vjp=dict(input=_sinc_vjp),
           kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
+
+
+def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
+    return F.where((input < 0) | (input > 1), np.nan, g / (input * (1 - input)))
+
+
+logit = op("logit", "input", impl="special.logit", rule=pointwise_float, traits=ORDERS, domain=(0.1, 0.9),
+           ref=lambda x: np.log(x) - np.log(1 - x), vjp=dict(input=_logit_vjp))  # fmt: skip
 
 # --- the error function and the normal distribution
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ def places(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> np.nd
 def positions(
     shape: tuple[int, ...], size: tuple[int, ...], stride: tuple[int, ...], offset: int, layout: Layout
 ) -> np.ndarray:
-    """For each element of the result, its row-major position in an operand of `shape`, or the operand's size if none."""
+    """For each element of the result, its row-major position in an operand of `shape`; the operand's size if none."""
     wanted = places(size, stride, offset)
     if layout is None:
         return wanted
@@ -95,8 +94,12 @@ def _as_strided_scatter(x, src, size, stride, offset, layout):
     return result[:-1].reshape(x.shape)
 
 
+def _layout(layout: Layout, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    return layout or (row_major(shape), 0)
+
+
 def _ref_as_strided(x, size, stride, offset, layout):
-    memory = dict(zip(places(x.shape, *(layout or (row_major(x.shape), 0))).flat, x.flat, strict=True))
+    memory = dict(zip(places(x.shape, *_layout(layout, x.shape)).flat, x.flat, strict=True))
     return np.array([memory.get(p, 0) for p in places(size, stride, offset).flat], x.dtype).reshape(size)
 
 
@@ -108,13 +111,13 @@ def _ref_add(g, shape, size, stride, offset, layout):
 
 
 def _ref_scatter(x, src, size, stride, offset, layout):
-    memory = dict(zip(places(x.shape, *(layout or (row_major(x.shape), 0))).flat, x.flat, strict=True))
+    memory = dict(zip(places(x.shape, *_layout(layout, x.shape)).flat, x.flat, strict=True))
     memory.update(zip(places(size, stride, offset).flat, src.flat, strict=True))
     return _ref_as_strided_memory(memory, x.shape, layout, x.dtype)
 
 
 def _ref_as_strided_memory(memory, shape, layout, dtype):
-    held = places(shape, *(layout or (row_major(shape), 0)))
+    held = places(shape, *_layout(layout, shape))
     return np.array([memory.get(p, 0) for p in held.flat], dtype).reshape(shape)
 
 

@@ -10,8 +10,8 @@
     tensor([1., 1.])
     ```
 
-The text is what PyTorch prints. Where eager differs by decision, a line `Differs: reason` and a block ```` ```eager ````
-with eager's own output follow. A program sees `torch` (PyTorch or eager), `np` and `math`, starts from
+The text is what PyTorch prints. Where eager differs by decision, a line `Differs: reason` and a block
+```` ```eager ```` with eager's own output follow. A program sees `torch` (PyTorch or eager), `np` and `math`, starts from
 `torch.manual_seed(0)`, and ends with the type and message of an error it does not catch.
 
     python -m tests.eager.snippet_files [area ...]
@@ -73,9 +73,7 @@ def _snippet(area: str, section: str) -> Snippet:
     reason = re.search(r"^Differs: (.*)$", section, re.MULTILINE)
     if (reason is None) != ("eager" not in blocks):
         raise ValueError(f"{area}: '{title}' needs both a reason and eager's output, or neither")
-    return Snippet(
-        area, title, blocks["python"], blocks.get("text"), blocks.get("eager"), reason and reason.group(1)
-    )
+    return Snippet(area, title, blocks["python"], blocks.get("text"), blocks.get("eager"), reason and reason.group(1))
 
 
 def every_snippet() -> Iterator[Snippet]:

@@ -28,9 +28,7 @@ SIGNALS: dict[str, Any] = {
     "ifftn": lambda f, x: f.ifftn(x, dim=(0,)),
 }
 REAL_ONLY = {"rfft", "ihfft", "rfft2", "ihfftn", "rfftn"}
-CASES = [
-    (name, complex_input) for name in SIGNALS for complex_input in (False, True) if not complex_input or name not in REAL_ONLY
-]  # fmt: skip
+CASES = [(name, kind) for name in SIGNALS for kind in (False, True) if not kind or name not in REAL_ONLY]
 
 
 def numbers(complex_input: bool, rng: np.random.Generator) -> np.ndarray:
