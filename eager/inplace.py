@@ -137,7 +137,7 @@ def check_fits(target: Tensor, value: Tensor) -> None:
 def in_place(name: str) -> Callable[..., Tensor]:
     """The in-place form of pointwise op `name`: `add` -> `add_(self, other)`."""
     op = OPS[name]
-    ufunc = op.kernel if is_ufunc(op) else None
+    ufunc = op.kernel if is_ufunc(op) and any(t.startswith("d") for t in op.kernel.types) else None
 
     def method(self: Tensor, *operands: Any) -> Tensor:
         if ufunc is not None and current_interpreter() is None and (self._n is None or not grad_enabled()):

@@ -100,7 +100,7 @@ METHODS = {
     "functional.indexing": "__getitem__=getitem __setitem__=setitem",
     "functional.arithmetic": "__pow__=power __pos__=positive",
     "functional.scattering": "index_reduce_ put_ scatter_reduce_",
-    "random": "uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
+    "random": "bernoulli uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
     "storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",
     "tensor_types": "new",
     "placement": "cpu cuda xpu get_device pin_memory is_pinned",
@@ -133,10 +133,12 @@ ALIASES = {
 # what is the same of every tensor here
 ALIKE = {
     **dict.fromkeys(
-        ["is_sparse", "is_cuda", "is_quantized", "is_meta", "is_mkldnn", "is_nested", "is_xpu", "is_mps", "is_vulkan", "is_xla", "is_ipu", "is_hpu", "is_sparse_csr"], False,
+        "is_sparse is_cuda is_quantized is_meta is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
+        "is_sparse_csr".split(), False,
     ),
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    ["_tensor_str", "accelerator", "autograd", "backends", "cuda", "fft", "func", "linalg", "nn", "optim", "random", "return_types", "signal", "special", "testing", "utils", "version"]
+    "_tensor_str accelerator autograd backends cuda fft func linalg nn optim random return_types signal "
+    "special testing utils version".split()
 )  # fmt: skip

@@ -13,6 +13,11 @@ from graphc.ops.dtypes import COMPLEX128, FLOAT64, kind
 
 ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
+NO_POWER = (
+    "float_power() received an invalid combination of arguments - got ({}, {}), but expected one of:\n"
+    " * (Tensor input, Tensor exponent, *, Tensor out = None)\n * (Number self, Tensor exponent, *, Tensor out = None)\n"
+    " * (Tensor input, Number exponent, *, Tensor out = None)\n"
+)
 NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 ROUNDING = "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'"
 
@@ -94,6 +99,8 @@ power.__name__ = "pow"
 
 def float_power(input: Any, exponent: Any) -> Tensor:
     """input ** exponent, computed in float64 or complex128. As `torch.float_power`."""
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError(NO_POWER.format(type(input).__name__, type(exponent).__name__))
     complex_too = "c" in (kind_of(input), kind_of(exponent))
     wide, number = (COMPLEX128, complex) if complex_too else (FLOAT64, float)
     base, up = (E.cast(x, dtype=wide) if isinstance(x, Tensor) else number(x) for x in (input, exponent))

@@ -93,13 +93,14 @@ def _widths(y: Tensor, x: Tensor, axis: int, name: str) -> Tensor:
 def _either(name: str, x: Any, dx: Any) -> None:
     if x is not None and dx is not None:
         raise TypeError(
-            f"{name}() received an invalid combination of arguments - got (Tensor, Tensor, dx={type(dx).__name__}), but "
-            "expected one of:\n * (Tensor y, Tensor x, *, int dim = -1)\n * (Tensor y, *, Number dx = 1, int dim = -1)\n"
+            f"{name}() received an invalid combination of arguments - got (Tensor, Tensor, dx={type(dx).__name__}), but"
+            " expected one of:\n * (Tensor y, Tensor x, *, int dim = -1)\n * (Tensor y, *, Number dx = 1, int dim = -1)"
+            "\n"
         )
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integral of samples `y` along `dim` by the trapezoidal rule, at points `x` or `dx` apart. As `torch.trapezoid`.
+    """The integral of samples `y` along `dim`, taken at points `x` or `dx` apart. As `torch.trapezoid`.
 
     RuntimeError for bools, and for another number of points than samples.
     """
@@ -110,9 +111,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
         return E.full(shape=shape[:axis] + shape[axis + 1 :], value=0.0, dtype=y._dtype())
     if x is None:
         ends = E.mul(E.add(select(y, axis, 0), select(y, axis, -1)), 0.5)
-        return E.mul(E.sub(sum_over(y, axis), ends), 1.0 if dx is None else float(dx))
+        total = E.mul(E.sub(sum_over(y, axis), ends), 1.0 if dx is None else float(dx))
+        return named(total, "MulBackward1")
     before, after = _neighbours(y, axis)
-    return E.div(sum_over(E.mul(_widths(y, x, axis, "trapezoid"), E.add(before, after)), axis), 2.0)
+    areas = E.mul(E.add(before, after), _widths(y, x, axis, "trapezoid"))
+    return named(E.div(sum_over(areas, axis), 2.0), "DivBackward1")
 
 
 trapz = trapezoid
@@ -125,18 +128,30 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     before, after = _neighbours(y, axis)
     if x is None:
         return cumsum(E.mul(E.add(after, before), (1.0 if dx is None else float(dx)) / 2), axis)
-    return E.div(cumsum(E.mul(_widths(y, x, axis, "cumulative_trapezoid"), E.add(before, after)), axis), 2.0)
+    areas = E.mul(E.add(before, after), _widths(y, x, axis, "cumulative_trapezoid"))
+    return named(E.div(cumsum(areas, axis), 2.0), "DivBackward1")
 
 
 # --- slopes
 
 SPACING = (
-    "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {ndim}', since "
-    "dim argument was not given, but got a list of length {count}"
+    "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {ndim}', "
+    "since dim argument was not given, but got a list of length {count}"
 )
 SPACING_OF_DIMS = (
-    "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, "
-    "but got a spacing argument of length {count} and a dim argument of length {dims}."
+    "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same "
+    "length, but got a spacing argument of length {count} and a dim argument of length {dims}."
+)
+
+SPACING_KIND = (
+    "gradient() received an invalid combination of arguments - got (Tensor, spacing=Tensor), but expected one of:\n"
+    " * (Tensor input, *, tuple of ints dim, int edge_order = 1)\n"
+    " * (Tensor input, *, Number spacing, tuple of ints dim, int edge_order = 1)\n"
+    " * (Tensor input, *, Number spacing = None, int dim = None, int edge_order = 1)\n"
+    " * (Tensor input, *, tuple of Scalars spacing, int dim = None, int edge_order = 1)\n"
+    " * (Tensor input, *, tuple of Scalars spacing, tuple of ints dim, int edge_order = 1)\n"
+    " * (Tensor input, *, tuple of Tensors spacing, int dim = None, int edge_order = 1)\n"
+    " * (Tensor input, *, tuple of Tensors spacing, tuple of ints dim, int edge_order = 1)\n"
 )
 
 
@@ -159,6 +174,8 @@ def _spacings(spacing: Any, axes: tuple[int, ...], ndim: int, dim: Any) -> Seque
         spacing = spacing.item()
     if isinstance(spacing, (int, float, builtins.complex)):
         return (spacing,) * len(axes)
+    if isinstance(spacing, Tensor):
+        raise TypeError(SPACING_KIND)
     if len(spacing) != len(axes):
         if dim is None:
             raise RuntimeError(SPACING.format(ndim=ndim, count=len(spacing)))
@@ -222,8 +239,8 @@ def _uneven_slopes(x: Tensor, axis: int, points: Tensor, edge_order: int) -> Ten
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes of samples along each of `dim`, by central differences. As `torch.gradient`.
 
-    `spacing`: the distance of samples, one for each dim, or 1-d tensors of coordinates. RuntimeError for an `edge_order`
-    other than 1 and 2, too few samples, or another number of spacings than dims.
+    `spacing`: the distance of samples, one for each dim, or 1-d tensors of coordinates. RuntimeError for an
+    `edge_order` other than 1 and 2, too few samples, or another number of spacings than dims.
     """
     shape = tuple(shape_of(input, "gradient"))
     axes = _gradient_axes(len(shape), dim)

@@ -32,6 +32,8 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got {torch_name(apart._dtype())} instead."
         )
+    if p == 0 and is_floating(apart._dtype()):  # counted so that the gradient is 0
+        return E.sum(E.abs(E.sign(apart)), axis=ALL_AXES[len(apart._d.shape)], keepdims=False)
     return norm(apart, p)
 
 
@@ -123,7 +125,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 @whole("LinalgCrossBackward0")
 def cross_along(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross products of vectors of length 3 along `dim`. As `torch.linalg.cross`. RuntimeError for other lengths."""
+    """The cross products of vectors along `dim`. As `torch.linalg.cross`. RuntimeError for lengths other than 3."""
     a, b = shape_of(input, "linalg_cross"), shape_of(other, "linalg_cross", "other", 2)
     if len(a) != len(b):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -142,9 +144,9 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     if len(shape) != len(shape_of(other, "cross", "other", 2)):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     warnings.warn(
-        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply "
-        "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future "
-        "release.",
+        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
+        "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a "
+        "future release.",
         UserWarning,
         stacklevel=2,
     )
@@ -183,8 +185,8 @@ def cov(
 ) -> Tensor:
     """The covariances of variables (rows) over observations (columns). As `torch.cov`.
 
-    `fweights`: how often each observation was made; `aweights`: how much it counts. RuntimeError for bools, more than two
-    dims, and weights of other sizes, dtypes or signs.
+    `fweights`: how often each observation was made; `aweights`: how much it counts. RuntimeError for bools, more than
+    two dims, and weights of other sizes, dtypes or signs.
     """
     shape = tuple(shape_of(input, "cov"))
     if len(shape) > 2:

@@ -255,7 +255,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 @whole("MvlgammaBackward0")
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension `p`. As `torch.mvlgamma`. RuntimeError for p < 1."""
+    """The logarithm of the multivariate gamma function of dimension `p` >= 1. As `torch.mvlgamma`."""
     shape = tuple(shape_of(input, "mvlgamma"))
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")

@@ -9,10 +9,11 @@ from eager.functional.arguments import axis_of, shape_of
 from eager.functional.gathering import nonzero, numel
 from eager.functional.joining import cat, flip, tensor_split
 from eager.functional.linear import bmm, weighted_sum
-from eager.functional.shapes import diag, permute, reshape, transpose, unsqueeze
+from eager.functional.shapes import diag, expand, permute, reshape, transpose, unsqueeze
 from eager.language import E
-from eager.naming import whole
+from eager.naming import named, whole
 from eager.tensor import Tensor
+from eager.views import not_a_view
 from graphc.ops.rules import torch_name
 
 
@@ -37,6 +38,8 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side, vectors as columns. As `torch.column_stack`."""
+    if not tensors:
+        raise RuntimeError("column_stack expects a non-empty TensorList")
     return cat([reshape(t, (-1, 1)) if len(t._d.shape) < 2 else t for t in tensors], 1)
 
 
@@ -135,10 +138,23 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     left = reshape(input, a + (1,) * n)
     product = E.mul(left, reshape(other, (1,) * n + b))
     order = tuple(axis for pair in zip(range(n), range(n, 2 * n), strict=True) for axis in pair)
-    return reshape(permute(product, order), tuple(p * q for p, q in zip(a, b, strict=True)))
+    laid = reshape(permute(product, order), tuple(p * q for p, q in zip(a, b, strict=True)))
+    return named(not_a_view(laid), "UnsafeViewBackward0")
 
 
 @whole("AddbmmBackward0")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (the sum of the products of two batches of matrices). As `torch.addbmm`."""
+    x, y = shape_of(batch1, "addbmm", "batch1", 2), shape_of(batch2, "addbmm", "batch2", 3)
+    for i, shape in enumerate((x, y), 1):
+        if len(shape) != 3:
+            raise RuntimeError(f"batch{i} must be a 3D tensor")
+    if x[0] != y[0]:
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {x[0]} and {y[0]}")
+    if x[2] != y[1]:
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({x[1]}x{x[2]} and {y[1]}x{y[2]})")
+    if input._dtype() != batch1._dtype():
+        names = torch_name(input._dtype()), torch_name(batch1._dtype())
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {names[0]} and {names[1]}")
+    input = expand(input, x[1], y[2])
     return weighted_sum(input, E.sum(bmm(batch1, batch2), axis=(0,), keepdims=False), beta, alpha)

@@ -79,7 +79,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     """Pieces along `dim` of the sizes listed. As `torch.split_with_sizes`. RuntimeError unless they fill it."""
     if min(split_sizes, default=0) < 0:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+            "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes="
+            f"{list(split_sizes)}"
         )
     return split(input, list(split_sizes), dim)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from graphc.ops.rules import integral, pointwise_bool, predicate, shift
+from graphc.ops.rules import integral, logical, pointwise_bool, predicate, shift
 from graphc.ops.spec import Trait, op
 
 _TRAITS = {
-    **dict.fromkeys(("eq", "ne", "logical_and", "logical_or", "logical_xor"), Trait.COMMUTATIVE),
+    **dict.fromkeys(("eq", "ne"), Trait.COMMUTATIVE),
     **dict.fromkeys(("lt", "le", "gt", "ge"), Trait.ORDERS),
 }
 
 for _name, _impl in {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
 }.items():  # fmt: skip
     op(_name, "input other", impl=_impl, rule=pointwise_bool, ref=f"numpy.{_impl}",
        traits=_TRAITS.get(_name, Trait.NONE))  # fmt: skip
+
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    op(_name, "input other", impl=_name, rule=logical, ref=f"numpy.{_name}", traits=Trait.COMMUTATIVE)
 
 for _name in ("isnan", "isinf", "isfinite", "logical_not"):
     op(_name, "input", impl=_name, rule=predicate, ref=f"numpy.{_name}")

@@ -220,6 +220,7 @@ pointwise = Rule(_pointwise, "common", pointwise=True, accepts=refuse_unordered,
 pointwise_number = Rule(_pointwise, "number", pointwise=True, holomorphic=True)
 pointwise_float = Rule(_pointwise, "float", pointwise=True, accepts=refuse_unordered, holomorphic=True)
 pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True, accepts=refuse_unordered)
+logical = pointwise_bool._replace(scalars=False)
 predicate = Rule(_pointwise_bool, pointwise=True)
 pointwise_no_bool = refusing_bool()
 pointwise_floats_only = Rule(_pointwise, "float", pointwise=True, accepts=_floats_only, holomorphic=True)
