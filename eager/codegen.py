@@ -171,7 +171,7 @@ class Writer:
             call = ", ".join(free.get(u, u) for u in uses)
             target = name
             if is_ufunc(t.op):
-                boolean = t.op.rule is pointwise_bool
+                boolean = t.op.rule.infer is pointwise_bool.infer
                 out = "..."
                 if not full.isdisjoint(uses):
                     full.add(name)

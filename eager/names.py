@@ -85,9 +85,10 @@ METHODS = {
     "copy_ cumprod_ cumsum_ div_ divide_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ "
     "index_put_ lerp_ masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ true_divide_ "
     "zero_",
-    "functional.elementwise": "polygamma=polygamma_method deg2rad_ frac_ heaviside_ igamma_ igammac_ ldexp_ logit_ "
-    "mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_",
+    "functional.elementwise": "polygamma=polygamma_method conj_physical_ deg2rad_ frac_ heaviside_ igamma_ igammac_ ldexp_ logit_ "
+    "mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_ sgn_",
     "functional.distances": "renorm_",
+    "functional.rearranging": "addbmm_",
     "functional.regions": "is_same_size sum_to_size",
     "reshaping": "resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
     "hooks": "register_hook register_post_accumulate_grad_hook retain_grad",

@@ -50,8 +50,8 @@ def _ndtr(input: Tensor) -> Tensor:
 
 
 _OWN = {
-    "gammainc": igamma, "gammaincc": igammac, "logit": logit, "logsumexp": logsumexp, "multigammaln": mvlgamma, "ndtr": _ndtr,
-    "polygamma": polygamma, "round": round, "zeta": _zeta,
+    "gammainc": igamma, "gammaincc": igammac, "logit": logit, "logsumexp": logsumexp, "multigammaln": mvlgamma,
+    "ndtr": _ndtr, "polygamma": polygamma, "round": round, "zeta": _zeta,
 }  # fmt: skip
 globals().update({name: with_out(f"special_{name}", function) for name, function in _OWN.items()})
 

@@ -11,6 +11,7 @@ from eager import return_types
 from eager.autograd.function import Function
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp
+from eager.functional.complexes import conj_physical, sgn
 from eager.functional.updates import in_place_of
 from eager.language import E
 from eager.naming import enclosed, named, whole
@@ -274,8 +275,8 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
 METHODS = {
     f"{name}_": in_place_of(name, function)
     for name, function in {
-        "deg2rad": deg2rad, "frac": frac, "heaviside": heaviside, "igamma": igamma, "igammac": igammac, "ldexp": ldexp,
-        "logit": logit, "mvlgamma": mvlgamma, "nan_to_num": nan_to_num, "polygamma": polygamma_method, "rad2deg": rad2deg,
-        "round": round,
+        "conj_physical": conj_physical, "deg2rad": deg2rad, "frac": frac, "heaviside": heaviside, "igamma": igamma,
+        "igammac": igammac, "ldexp": ldexp, "logit": logit, "mvlgamma": mvlgamma, "nan_to_num": nan_to_num,
+        "polygamma": polygamma_method, "rad2deg": rad2deg, "round": round, "sgn": sgn,
     }.items()
 }  # fmt: skip

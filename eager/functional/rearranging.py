@@ -10,6 +10,7 @@ from eager.functional.gathering import nonzero, numel
 from eager.functional.joining import cat, flip, tensor_split
 from eager.functional.linear import bmm, weighted_sum
 from eager.functional.shapes import diag, expand, permute, reshape, transpose, unsqueeze
+from eager.functional.updates import in_place_of
 from eager.language import E
 from eager.naming import named, whole
 from eager.tensor import Tensor
@@ -158,3 +159,6 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {names[0]} and {names[1]}")
     input = expand(input, x[1], y[2])
     return weighted_sum(input, E.sum(bmm(batch1, batch2), axis=(0,), keepdims=False), beta, alpha)
+
+
+METHODS = {"addbmm_": in_place_of("addbmm", addbmm)}

@@ -1,7 +1,9 @@
 """Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
 
 from eager.nn import functional, init, modules, parallel, utils
-from eager.nn.activations import (
+from eager.nn.buffer import Buffer
+from eager.nn.module import Module
+from eager.nn.modules.activations import (
     CELU,
     ELU,
     GELU,
@@ -31,15 +33,22 @@ from eager.nn.activations import (
     Tanhshrink,
     Threshold,
 )
-from eager.nn.attention import MultiheadAttention
-from eager.nn.batch_norm import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
-from eager.nn.buffer import Buffer
-from eager.nn.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
-from eager.nn.containers import ModuleDict, ModuleList, Sequential
-from eager.nn.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from eager.nn.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
-from eager.nn.embeddings import Embedding, EmbeddingBag
-from eager.nn.images import (
+from eager.nn.modules.attention import MultiheadAttention
+from eager.nn.modules.basic import Bilinear, CosineSimilarity, Flatten, Identity, Linear, PairwiseDistance, Unflatten
+from eager.nn.modules.batch_norm import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
+from eager.nn.modules.cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from eager.nn.modules.containers import ModuleDict, ModuleList, Sequential
+from eager.nn.modules.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from eager.nn.modules.dropouts import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
+from eager.nn.modules.embeddings import Embedding, EmbeddingBag
+from eager.nn.modules.images import (
     ChannelShuffle,
     Fold,
     PixelShuffle,
@@ -49,8 +58,7 @@ from eager.nn.images import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from eager.nn.layers import Bilinear, CosineSimilarity, Flatten, Identity, Linear, PairwiseDistance, Unflatten
-from eager.nn.losses import (
+from eager.nn.modules.losses import (
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
@@ -74,9 +82,8 @@ from eager.nn.losses import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from eager.nn.module import Module
-from eager.nn.normalizations import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
-from eager.nn.pads import (
+from eager.nn.modules.normalizations import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
+from eager.nn.modules.pads import (
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,
@@ -93,9 +100,8 @@ from eager.nn.pads import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from eager.nn.parallel import DataParallel
-from eager.nn.parameter_containers import ParameterDict, ParameterList
-from eager.nn.pools import (
+from eager.nn.modules.parameter_containers import ParameterDict, ParameterList
+from eager.nn.modules.pools import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -115,14 +121,15 @@ from eager.nn.pools import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from eager.nn.recurrent import GRU, LSTM, RNN, RNNBase
-from eager.nn.transformer import (
+from eager.nn.modules.recurrent import GRU, LSTM, RNN, RNNBase
+from eager.nn.modules.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from eager.nn.parallel import DataParallel
 from eager.tensor import Parameter
 
 __all__ = [

@@ -1,54 +1,54 @@
-"""`torch.nn.functional`: layers, activations and losses as functions."""
+"""`torch.nn.functional`: layers, activations and losses as functions. Each family is a file of `eager.nn.functions`."""
 
 from __future__ import annotations
 
 from eager.functional.gathering import one_hot
-from eager.nn import (
-    activation_functions,
-    attention_functions,
+from eager.nn.functions import (
+    activation,
+    attention,
     class_losses,
-    convolution_functions,
+    convolution,
     ctc,
-    distance_functions,
-    grid_functions,
-    image_functions,
-    lookup_functions,
-    loss_functions,
+    distance,
+    grid,
+    image,
+    lookup,
+    loss,
     margin_losses,
-    normalization_functions,
-    padding_functions,
-    pooling_functions,
-    unpooling_functions,
+    normalization,
+    padding,
+    pooling,
+    unpooling,
 )
-from eager.nn.activation_functions import *  # noqa: F403
-from eager.nn.attention_functions import *  # noqa: F403
-from eager.nn.class_losses import *  # noqa: F403
-from eager.nn.convolution_functions import *  # noqa: F403
-from eager.nn.ctc import *  # noqa: F403
-from eager.nn.distance_functions import *  # noqa: F403
-from eager.nn.grid_functions import *  # noqa: F403
-from eager.nn.image_functions import *  # noqa: F403
-from eager.nn.lookup_functions import *  # noqa: F403
-from eager.nn.loss_functions import *  # noqa: F403
-from eager.nn.margin_losses import *  # noqa: F403
-from eager.nn.normalization_functions import *  # noqa: F403
-from eager.nn.padding_functions import *  # noqa: F403
-from eager.nn.pooling_functions import *  # noqa: F403
-from eager.nn.unpooling_functions import *  # noqa: F403
+from eager.nn.functions.activation import *  # noqa: F403
+from eager.nn.functions.attention import *  # noqa: F403
+from eager.nn.functions.class_losses import *  # noqa: F403
+from eager.nn.functions.convolution import *  # noqa: F403
+from eager.nn.functions.ctc import *  # noqa: F403
+from eager.nn.functions.distance import *  # noqa: F403
+from eager.nn.functions.grid import *  # noqa: F403
+from eager.nn.functions.image import *  # noqa: F403
+from eager.nn.functions.lookup import *  # noqa: F403
+from eager.nn.functions.loss import *  # noqa: F403
+from eager.nn.functions.margin_losses import *  # noqa: F403
+from eager.nn.functions.normalization import *  # noqa: F403
+from eager.nn.functions.padding import *  # noqa: F403
+from eager.nn.functions.pooling import *  # noqa: F403
+from eager.nn.functions.unpooling import *  # noqa: F403
 
 __all__ = ["one_hot"]
-__all__ += activation_functions.__all__
-__all__ += attention_functions.__all__
+__all__ += activation.__all__
+__all__ += attention.__all__
 __all__ += class_losses.__all__
-__all__ += convolution_functions.__all__
+__all__ += convolution.__all__
 __all__ += ctc.__all__
-__all__ += distance_functions.__all__
-__all__ += grid_functions.__all__
-__all__ += image_functions.__all__
-__all__ += lookup_functions.__all__
-__all__ += loss_functions.__all__
+__all__ += distance.__all__
+__all__ += grid.__all__
+__all__ += image.__all__
+__all__ += lookup.__all__
+__all__ += loss.__all__
 __all__ += margin_losses.__all__
-__all__ += normalization_functions.__all__
-__all__ += padding_functions.__all__
-__all__ += pooling_functions.__all__
-__all__ += unpooling_functions.__all__
+__all__ += normalization.__all__
+__all__ += padding.__all__
+__all__ += pooling.__all__
+__all__ += unpooling.__all__

@@ -10,7 +10,7 @@ from typing import Any
 
 from eager.functional.creation import tensor
 from eager.grad_mode import no_grad
-from eager.nn.batch_norm import _BatchNorm
+from eager.nn.modules.batch_norm import _BatchNorm
 from eager.nn.module import Module
 from eager.optim.lr_scheduler.base import LRScheduler, for_each_group
 from eager.optim.optimizer import Optimizer

@@ -75,8 +75,8 @@ _OF_ONE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "scaled_modified_bessel_k1": (_scipy("k1e"), _bessel_k(1, True)),
 }
 for _name, (_kernel, _ref) in _OF_ONE.items():
-    ON_HOST.append(op(f"special_{_name}", "input", impl=lambda xp, x, k=_kernel: k(x), numpy=_kernel, rule=pointwise_wide,
-                      traits=Trait.ORDERS, domain=(0.3, 4.0), ref=_ref))  # fmt: skip
+    ON_HOST.append(op(f"special_{_name}", "input", impl=lambda xp, x, k=_kernel: k(x), numpy=_kernel,
+                      rule=pointwise_wide, traits=Trait.ORDERS, domain=(0.3, 4.0), ref=_ref))  # fmt: skip
 for _name, _order in {"i0": 0.0, "i1": 1.0}.items():
     op(f"special_modified_bessel_{_name}", "input", impl=f"special.{_name}", rule=pointwise_wide, traits=Trait.ORDERS,
        ref=_with_order("iv", _order))  # fmt: skip
@@ -153,7 +153,8 @@ _POLYNOMIALS = {
     **{f"shifted_chebyshev_polynomial_{kind}": (_shifted(kernel), _by_angle(_ANGULAR[kind], -1, 2), (0.1, 0.9))
        for kind, kernel in _KINDS.items()},
     "hermite_polynomial_h": (
-        _polynomial(lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)), _basis("hermite", "hermval"), (-2, 2)),
+        _polynomial(lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)),
+        _basis("hermite", "hermval"), (-2, 2)),
     "hermite_polynomial_he": (
         _polynomial(lambda x: x, lambda k, x, p, before: x * p - k * before), _basis("hermite_e", "hermeval"), (-2, 2)),
     "laguerre_polynomial_l": (

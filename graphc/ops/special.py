@@ -20,6 +20,7 @@ from graphc.ops.rules import (
     pointwise_floating,
     pointwise_no_bool,
     pointwise_wide,
+    same,
 )
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Kink, Rule, Trait, op
@@ -67,8 +68,8 @@ copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float, 
               vjp=dict(input=_copysign_vjp, other=lambda F, g: g * 0))  # fmt: skip
 signbit = op("signbit", "input", impl=_is_negative, rule=Rule(_signbit, pointwise=True),
              ref=lambda x: np.vectorize(lambda v: math.copysign(1, v) < 0, otypes=[bool])(x))  # fmt: skip
-nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floating, traits=ORDERS, ref="math.nextafter",
-               domain=((0.3, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
+nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floating, traits=ORDERS,
+               ref="math.nextafter", domain=((0.3, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
 fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool, traits=ORDERS, check=ZERO_DIVISION,
@@ -80,9 +81,9 @@ def _exponent_dtype(op: Any, avals: list[Aval], params: Any) -> Aval:
     return Aval(avals[0].shape, INT32)
 
 
-frexp_mantissa = op("frexp_mantissa", "input", impl=lambda xp, x: xp.frexp(x)[0], rule=Rule(lambda op, avals, params: avals[0]),
-                    samples=(Sample((3, 4)), Sample(())), ref=lambda x: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
-                    domain=(1.1, 1.9), label="Frexp",
+frexp_mantissa = op("frexp_mantissa", "input", impl=lambda xp, x: xp.frexp(x)[0], rule=same, domain=(1.1, 1.9),
+                    samples=(Sample((3, 4)), Sample(())), label="Frexp",
+                    ref=lambda x: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
                     vjp=dict(input=lambda F, g, input, input_dtype: g / F.exp2(F.cast(
                         F.frexp_exponent(input), dtype=input_dtype))))  # fmt: skip
 frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1].astype(np.int32),
@@ -111,8 +112,10 @@ def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
 
 hypot = op("hypot", "input other", impl="hypot", rule=pointwise_floating, traits=ORDERS, ref="math.hypot",
            domain=((0.2, 2.0), (0.3, 2.0)),
-           vjp=dict(input=lambda F, g, r, input: g * (input / r), other=lambda F, g, r, other: g * (other / r)))  # fmt: skip
-logaddexp = op("logaddexp", "input other", impl=_logaddexp, rule=pointwise_floating, ref=lambda x, y: np.log(np.exp(x) + np.exp(y)),
+           vjp=dict(input=lambda F, g, r, input: g * (input / r),
+                    other=lambda F, g, r, other: g * (other / r)))  # fmt: skip
+logaddexp = op("logaddexp", "input other", impl=_logaddexp, rule=pointwise_floating,
+               ref=lambda x, y: np.log(np.exp(x) + np.exp(y)),
                vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp(other - input)),
                         other=lambda F, g, input, other: g / (1 + F.exp(input - other))))  # fmt: skip
 logaddexp2 = op("logaddexp2", "input other", impl="logaddexp2", rule=pointwise_floating, traits=ORDERS,
@@ -129,8 +132,8 @@ def _x_times(name: str, log: str, label: str, shift: float) -> Any:
         return g * F.where((input == 0) & (other <= -shift), 0, getattr(F, log)(other))
 
     return op(
-        name, "input other", impl=f"special.{name.removeprefix('special_')}", rule=pointwise_float, traits=ORDERS, label=label,
-        overloads=overloads, domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
+        name, "input other", impl=f"special.{name.removeprefix('special_')}", rule=pointwise_float, traits=ORDERS,
+        label=label, overloads=overloads, domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
         vjp=dict(input=vanishing, other=lambda F, g, input, other: g * (input / (other + shift))),
     )  # fmt: skip
 
@@ -145,8 +148,8 @@ def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
     return F.where(zero, 0, g * ((scaled * F.cos(scaled) - F.sin(scaled)) / size))
 
 
-sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, ref=lambda x: np.sin(np.pi * x) / (np.pi * x), vjp=dict(input=_sinc_vjp),
-          kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
+sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, vjp=dict(input=_sinc_vjp),
+          ref=lambda x: np.sin(np.pi * x) / (np.pi * x), kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
 
 
 def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
@@ -177,8 +180,8 @@ def _log_ndtr_vjp(F: Any, g: Any, input: Any) -> Any:
 
 erfc = op("erfc", "input", impl="special.erfc", rule=pointwise_float, traits=ORDERS, ref="math.erfc",
           vjp=dict(input=lambda F, g, input: g * (-TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
-erfinv = op("erfinv", "input", impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS, domain=(-0.8, 0.8),
-            ref=lambda y: _each(NormalDist().inv_cdf)((y + 1) / 2) * 0.5**0.5,
+erfinv = op("erfinv", "input", impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS,
+            domain=(-0.8, 0.8), ref=lambda y: _each(NormalDist().inv_cdf)((y + 1) / 2) * 0.5**0.5,
             vjp=dict(input=lambda F, g, r: g * (1 / TWO_OVER_SQRT_PI * F.exp(r * r))))  # fmt: skip
 special_erfcx = op(
     "special_erfcx", "input", impl="special.erfcx", rule=pointwise_wide, traits=ORDERS,
@@ -251,18 +254,18 @@ def _np_igammac(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
              ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.special_zeta(2, input)))  # fmt: skip
-lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
-            ref="math.lgamma", vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
+lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS,
+            domain=(0.3, 4.0), ref="math.lgamma", vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
 special_zeta = op(
     "special_zeta", "input other", impl="special.zeta", rule=pointwise_wide, traits=ORDERS, ref=_zeta_sum,
     overloads={"sf": "SpecialZetaBackward1", "fs": "SpecialZetaBackward2"}, domain=((1.5, 4.0), (0.5, 3.0)),
     vjp=dict(other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
 )  # fmt: skip
-igamma = op("igamma", "input other", impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating, traits=ORDERS, ref=_gamma_series,
-            domain=((0.5, 3.0), (0.3, 3.0)),
+igamma = op("igamma", "input other", impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating,
+            traits=ORDERS, ref=_gamma_series, domain=((0.5, 3.0), (0.3, 3.0)),
             vjp=dict(other=lambda F, g, input, other: g * _igamma_density(F, input, other)))  # fmt: skip
-igammac = op("igammac", "input other", impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating, traits=ORDERS,
-             ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
+igammac = op("igammac", "input other", impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating,
+             traits=ORDERS, ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
              vjp=dict(other=lambda F, g, input, other: -g * _igamma_density(F, input, other)))  # fmt: skip
 
 # --- modified Bessel functions of the first kind
@@ -287,14 +290,14 @@ def _over(F: Any, r: Any, input: Any) -> Any:
 i0 = op("i0", "input", impl="special.i0", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, False),
         vjp=dict(input=lambda F, g, input: g * F.special_i1(input)))  # fmt: skip
 special_i0e = op(
-    "special_i0e", "input", impl="special.i0e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, True), label="SpecialI0E",
-    vjp=dict(input=lambda F, g, r, input: g * (F.special_i1e(input) - F.sign(input) * r)),
+    "special_i0e", "input", impl="special.i0e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, True),
+    label="SpecialI0E", vjp=dict(input=lambda F, g, r, input: g * (F.special_i1e(input) - F.sign(input) * r)),
 )  # fmt: skip
 special_i1 = op(
     "special_i1", "input", impl="special.i1", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, False),
     vjp=dict(input=lambda F, g, r, input: g * (F.i0(input) - _over(F, r, input))),
 )  # fmt: skip
 special_i1e = op(
-    "special_i1e", "input", impl="special.i1e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, True), label="SpecialI1E",
-    vjp=dict(input=lambda F, g, r, input: g * (F.special_i0e(input) - F.sign(input) * r - _over(F, r, input))),
+    "special_i1e", "input", impl="special.i1e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, True),
+    label="SpecialI1E", vjp=dict(input=lambda F, g, r, input: g * (F.special_i0e(input) - F.sign(input) * r - _over(F, r, input))),
 )  # fmt: skip

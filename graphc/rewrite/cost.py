@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphc.ir import Node
-from graphc.ops.rules import pointwise_float
 
 WRITE = 2  # scalar operations that writing one element is worth
 # Products run several operations in the time of one: vector units, and operands that stay in cache.
@@ -27,4 +26,4 @@ def node_cost(node: Node, nodes: Mapping[int, Node]) -> float:
     if op.flops is not None:
         return op.flops(operands, node.aval, node.params) / PRODUCT_RATE + WRITE * node.aval.size
     work = max([a.size for a in operands] + [node.aval.size])
-    return work * (FUNCTION if op.rule is pointwise_float else 1) + WRITE * node.aval.size
+    return work * (FUNCTION if op.pointwise and op.rule.promote == "float" else 1) + WRITE * node.aval.size

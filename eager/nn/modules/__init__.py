@@ -1,5 +1,1 @@
-"""The modules under the path they have in PyTorch: `torch.nn.modules`."""
-
-from eager.nn.modules import module
-
-__all__ = ["module"]
+"""The modules, a family a file. As `torch.nn.modules`."""

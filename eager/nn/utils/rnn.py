@@ -1,6 +1,6 @@
 """Sequences of different lengths, padded or packed. As `torch.nn.utils.rnn`."""
 
-from eager.nn.packed import (
+from eager.nn.modules.packed import (
     PackedSequence,
     invert_permutation,
     pack_padded_sequence,

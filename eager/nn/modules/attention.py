@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from eager.nn import functional as F
 from eager.nn import init
-from eager.nn.layers import Linear
 from eager.nn.module import Module
+from eager.nn.modules.basic import Linear
 from eager.nn.parameters import guard_training, new_parameter
 from eager.tensor import Tensor
 

@@ -10,7 +10,7 @@ import numpy as np
 from eager.functional.arguments import ALL_AXES, constant, shape_of
 from eager.language import E
 from eager.naming import enclosed, named
-from eager.nn.reductions import check_reduction, chosen_reduction, reduced
+from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
 from graphc.ops.rules import torch_name

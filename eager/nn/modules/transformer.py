@@ -11,12 +11,12 @@ import numpy as np
 from eager import dtypes
 from eager.nn import functional as F
 from eager.nn import init
-from eager.nn.attention import MultiheadAttention
-from eager.nn.containers import ModuleList
-from eager.nn.dropouts import Dropout
-from eager.nn.layers import Linear
 from eager.nn.module import Module
-from eager.nn.normalizations import LayerNorm
+from eager.nn.modules.attention import MultiheadAttention
+from eager.nn.modules.basic import Linear
+from eager.nn.modules.containers import ModuleList
+from eager.nn.modules.dropouts import Dropout
+from eager.nn.modules.normalizations import LayerNorm
 from eager.tensor import Tensor
 from graphc.ops.dtypes import default_float
 

@@ -11,7 +11,7 @@ from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.language import E
 from eager.naming import enclosed, whole
-from eager.nn.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
+from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact

@@ -9,8 +9,8 @@ from eager.language import E
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
+from eager.nn.modules.recurrent import State, gru_step, lstm_step, relu_step, tanh_step
 from eager.nn.parameters import new_parameter
-from eager.nn.recurrent import State, gru_step, lstm_step, relu_step, tanh_step
 from eager.tensor import Tensor
 
 

@@ -11,8 +11,8 @@ from eager.functional.gathering import repeat_interleave
 from eager.functional.joining import cat, chunk
 from eager.language import E
 from eager.naming import named
-from eager.nn.distance_functions import linear
-from eager.nn.lookup_functions import dropout
+from eager.nn.functions.distance import linear
+from eager.nn.functions.lookup import dropout
 from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, SHORT_NAMES
 from graphc.ops.rules import C_NAMES

@@ -15,7 +15,7 @@ from eager.naming import named
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
-from eager.nn.packed import PackedSequence
+from eager.nn.modules.packed import PackedSequence
 from eager.nn.parameters import guard_training, new_parameter
 from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32

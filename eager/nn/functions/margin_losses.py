@@ -11,9 +11,9 @@ from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.language import E
 from eager.naming import whole
-from eager.nn.activation_functions import logsigmoid
-from eager.nn.distance_functions import pairwise_distance
-from eager.nn.reductions import check_reduction, chosen_reduction, reduced
+from eager.nn.functions.activation import logsigmoid
+from eager.nn.functions.distance import pairwise_distance
+from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
 from eager.tensor import Tensor
 
 __all__ = [

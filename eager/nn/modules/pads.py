@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from eager.nn import functional as F
-from eager.nn.convolutions import repeated
 from eager.nn.module import Module
+from eager.nn.modules.convolutions import repeated
 from eager.tensor import Tensor
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.nn import functional as F
-from eager.nn.layers import PairwiseDistance
+from eager.nn.functions.reductions import chosen_reduction
 from eager.nn.module import Module
-from eager.nn.reductions import chosen_reduction
+from eager.nn.modules.basic import PairwiseDistance
 from eager.tensor import Tensor
 
 

@@ -12,8 +12,8 @@ from eager.functional.reductions import norm
 from eager.inplace import assign
 from eager.language import E
 from eager.naming import whole
-from eager.nn.padding_functions import pad
-from eager.nn.pooling_functions import avg_pool2d, avg_pool3d
+from eager.nn.functions.padding import pad
+from eager.nn.functions.pooling import avg_pool2d, avg_pool3d
 from eager.tensor import Tensor
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]

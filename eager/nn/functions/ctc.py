@@ -10,7 +10,7 @@ import numpy as np
 from eager.functional.arguments import constant, shape_of
 from eager.language import E
 from eager.naming import enclosed
-from eager.nn.reductions import check_reduction, reduced
+from eager.nn.functions.reductions import check_reduction, reduced
 from eager.state import sequence
 from eager.tensor import Tensor
 

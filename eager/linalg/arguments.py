@@ -1,0 +1,118 @@
+"""What functions of matrices ask of their arguments, in PyTorch's words; and parts of their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eager.functional.arguments import shape_of, unrecorded_arrays
+from eager.language import E
+from eager.naming import enclosed
+from eager.tensor import Tensor
+from eager.views import not_a_view
+from graphc.ops.dtypes import is_half, is_inexact
+from graphc.ops.matrices import adjoint
+from graphc.ops.rules import broadcast_shapes, torch_name
+
+NOT_FLOATING = "{name}: Expected a floating point or complex tensor as input. Got {kind}"
+LOW_PRECISION = "{name}: Low precision dtypes not supported. Got {kind}"
+# functions whose kernel is missing for 16-bit floats, rather than refused
+KERNELS = {
+    "cholesky": "cholesky_cpu", "linalg.cholesky": "cholesky_cpu", "linalg.det": "lu_cpu", "linalg.qr": "geqrf_cpu",
+    "linalg.svd": "linalg_svd_cpu", "logdet": "lu_cpu",
+}  # fmt: skip
+
+
+def not_implemented(kernel: str, x: Tensor) -> NotImplementedError:
+    """PyTorch's error for a dtype without kernel."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(x._dtype())}'")
+
+
+def check_floating(x: Tensor, name: str) -> None:
+    """Raise PyTorch's error unless `x` is a float or complex tensor of 32 bits or more."""
+    dtype = x._dtype()
+    if not is_inexact(dtype):
+        raise RuntimeError(NOT_FLOATING.format(name=name, kind=torch_name(dtype)))
+    if is_half(dtype):
+        if name in KERNELS:
+            raise not_implemented(KERNELS[name], x)
+        raise RuntimeError(LOW_PRECISION.format(name=name, kind=torch_name(dtype)))
+
+
+def check_matrix(x: Tensor, name: str, argument: str = "A") -> tuple[int, ...]:
+    """The shape of `x`. Raises PyTorch's RuntimeError unless it has two dims."""
+    shape = tuple(shape_of(x, name.replace(".", "_"), argument))
+    if len(shape) < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+    return shape
+
+
+def check_square(x: Tensor, name: str) -> tuple[int, ...]:
+    """The shape of `x`. Raises PyTorch's RuntimeError unless it holds square matrices."""
+    shape = check_matrix(x, name)
+    if shape[-1] != shape[-2]:
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
+        )
+    return shape
+
+
+def check_same_dtype(a: Tensor, b: Tensor, name: str) -> None:
+    """Raise PyTorch's RuntimeError unless both have one dtype."""
+    if a._dtype() != b._dtype():
+        raise RuntimeError(
+            f"{name}: Expected A and B to have the same dtype, but found A of type {torch_name(a._dtype())} and B of type "
+            f"{torch_name(b._dtype())} instead"
+        )
+
+
+def expanded(x: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """The matrices `x` repeated to the batch dims `batch`."""
+    shape = (*batch, *x._d.shape[-2:])
+    return x if tuple(x._d.shape) == shape else E.broadcast_to(x, shape=shape)
+
+
+def aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Matrices with their batch dims broadcast to the same."""
+    batch = broadcast_shapes([tuple(a._d.shape[:-2]), tuple(b._d.shape[:-2])])
+    return expanded(a, batch), expanded(b, batch)
+
+
+def hermitian(x: Tensor, upper: bool = False) -> Tensor:
+    """The Hermitian matrix of which `x` has the lower (or upper) triangle; its gradient goes to all of `x`.
+
+    The ops take the Hermitian part of their operand, which differs where the triangles do.
+    """
+    if unrecorded_arrays((x,)):
+        return Tensor._wrap(_mirrored(x._array(), upper))
+    half = E.triu(x, diagonal=0) if upper else E.tril(x, diagonal=0)
+    strict = E.triu(x, diagonal=1) if upper else E.tril(x, diagonal=-1)
+    rest = E.stop_gradient(E.sub(E.add(half, adjoint(E, strict)), x))
+    return E.add(x, rest)
+
+
+def _mirrored(x: np.ndarray, upper: bool) -> np.ndarray:
+    half, strict = (np.triu(x), np.triu(x, 1)) if upper else (np.tril(x), np.tril(x, -1))
+    return half + np.conj(np.swapaxes(strict, -1, -2))
+
+
+def result(x: Tensor, node: str, since: int) -> Tensor:
+    """One of the results of a function whose ops were recorded after number `since`."""
+    return not_a_view(enclosed(x, node, since))
+
+
+def row(x: Tensor) -> Tensor:
+    """Matrices of one row as vectors."""
+    shape = tuple(x._d.shape)
+    return E.reshape(x, shape=(*shape[:-2], shape[-1]))
+
+
+def real_of(x: Tensor) -> Tensor:
+    """The real part, of a real tensor itself."""
+    return E.real(x) if x._dtype().kind == "c" else x
+
+
+def numbers(*shape: int, dtype: Any = np.int64) -> Tensor:
+    """0, 1, ... in the given shape, one of whose sizes is not 1."""
+    return Tensor._wrap(np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape))
