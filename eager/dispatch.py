@@ -47,7 +47,8 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
 def apply_operator(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """`apply` for Python's operators: an ndarray joins in as a tensor, what is no operand is left to Python."""
     operands = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
-    if not all(isinstance(x, (Tensor, *SCALARS)) for x in operands):
+    known = (Tensor, *SCALARS) if op.rule.promote and op.rule.scalars else Tensor
+    if not all(isinstance(x, known) for x in operands):
         return NotImplemented
     return apply(op, operands, params)
 
@@ -101,7 +102,7 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     for i, x in enumerate(operands):
         if isinstance(x, Tensor):
             kinds.append((x._d.dtype if x._d.dtype is not None else x._array().dtype, 2 if x._d.shape else 1))
-        elif isinstance(x, SCALARS) and rule.promote and rule.scalars and i >= first:
+        elif isinstance(x, SCALARS) and rule.promote and rule.scalars and i >= first and len(operands) > 1:
             kinds.append((of_scalar(x), 0))
         else:
             raise TypeError(

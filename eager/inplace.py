@@ -21,12 +21,13 @@ from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor, check_in_place
 from eager.views import NO_GRAD, check_recorded_write, geometry
 from graphc.ops.dtypes import category
-from graphc.ops.rules import torch_name
+from graphc.ops.rules import c_name, torch_name
 from graphc.ops.spec import OPS
 
 _STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
 # the nodes of tensors whose values have all been replaced, where the name of the function does not give it
-_OVERWRITES = {"copy": "CopyBackwards", "fill": "FillBackward2"}
+_OVERWRITES = {"copy": "CopyBackwards", "fill": "FillBackward2", "fill_with": "FillBackward3"}
+_COPIES = ("copy", "fill_with")  # writes of values that have a history of their own
 
 
 def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
@@ -35,7 +36,7 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
     RuntimeError: `target` is a leaf that requires grad, the shapes differ, or the dtype cannot be cast back.
     """
     check_in_place(target)
-    check_fits(target, value)
+    check_fits(target, value, name)
     interpreter = current_interpreter()
     if interpreter is not None:
         return interpreter.assign(target, value, name)
@@ -48,8 +49,26 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
     np.copyto(array, value._array(), casting="unsafe")
     state.note_write(array)
     if recorded:
+        if value._n is not None and name not in _COPIES:
+            _save_written(value._n, value._d, array)
         rebase(target, value, name)
     return target
+
+
+def _save_written(node: tape.Node, result: Any, array: np.ndarray) -> None:
+    """Let `node`, just made, have saved `array` where it has saved `result`: the same values, where they are now.
+
+    So a later write to the tensor is a write to what the node saved.
+    """
+    saved = node[tape.SAVED]
+    if saved.__class__ is not tuple or not any(x is result for x in tape.arrays_in(saved)):
+        return
+
+    def moved(value: Any) -> Any:
+        return {k: moved(v) for k, v in value.items()} if value.__class__ is dict else array if value is result else value
+
+    node[tape.SAVED] = tuple(map(moved, saved))
+    node[0] = -next(sequence)  # it has been made after this write
 
 
 def rebase(target: Tensor, value: Tensor, name: str) -> None:
@@ -64,7 +83,9 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
         if value._n is None:
             base._n = _overwritten(base._n, name)
         else:
-            base._n = _copied(base, value) if name == "copy" else value._n
+            base._n = _copied(base, value) if name in _COPIES else value._n
+            if name == "fill_with":
+                tape.rename(base._n, _OVERWRITES[name])
     state.note_writer(base._array(), tape.name_of(base._n).rpartition("::")[2])
     if base is target and about is None:
         return
@@ -72,6 +93,8 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
         if view._v[1] != NO_GRAD:
             record(_STRIDED, (base,), geometry(base._array(), view._array()), view)
             tape.rename(view._n, "AsStridedBackward0")
+        elif view._n is None:
+            view._n = tape.dead_end(None)
 
 
 def _overwritten(old: tape.Node, name: str) -> tape.Node:
@@ -121,7 +144,10 @@ def copied(target: Tensor) -> Tensor:
     return result
 
 
-def check_fits(target: Tensor, value: Tensor) -> None:
+_C_WORDED = ("clamp", "clamp_min", "clamp_max")  # whose errors name dtypes as C++ does
+
+
+def check_fits(target: Tensor, value: Tensor, name: str = "") -> None:
     """Raise PyTorch's RuntimeError unless the result `value` of an in-place op has a shape and dtype for `target`."""
     if value._d.shape != target._d.shape:
         raise RuntimeError(
@@ -129,9 +155,8 @@ def check_fits(target: Tensor, value: Tensor) -> None:
         )
     source, goal = value._dtype(), target._dtype()
     if category(source) > category(goal):
-        raise RuntimeError(
-            f"result type {torch_name(source)} can't be cast to the desired output type {torch_name(goal)}"
-        )
+        wanted = c_name(goal) if name in _C_WORDED else torch_name(goal)
+        raise RuntimeError(f"result type {torch_name(source)} can't be cast to the desired output type {wanted}")
 
 
 def in_place(name: str) -> Callable[..., Tensor]:

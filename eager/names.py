@@ -33,6 +33,8 @@ BOTH = {
     "functional.quantiles": "nanquantile quantile",
     "functional.counting": "bincount histc histogram nonzero_static unique unique_consecutive",
     "functional.scattering": "index_reduce put scatter_reduce",
+    "linalg.named": "cholesky cholesky_inverse cholesky_solve det eig geqrf inverse logdet lstsq lu lu_solve matrix_exp "
+    "matrix_power orgqr ormqr pinverse qr slogdet solve svd symeig triangular_solve",
     "random": "multinomial",
     "spectral": "stft istft",
 }
@@ -56,6 +58,7 @@ FUNCTIONS = {
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
     "functional.distances": "cdist",
     "functional.regions": "unravel_index",
+    "linalg.named": "chain_matmul frobenius_norm lu_unpack matrix_rank nuclear_norm",
     "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson "
     "rand rand_like randint randint_like randn randn_like randperm seed set_rng_state",
     "spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
@@ -99,7 +102,7 @@ METHODS = {
     "functional.joining": "repeat __iter__=iterate",
     "functional.gathering": "where=where_method",
     "functional.indexing": "__getitem__=getitem __setitem__=setitem",
-    "functional.arithmetic": "__pow__=power __pos__=positive",
+    "functional.arithmetic": "__pow__=power __pos__=positive __invert__=invert __rtruediv__=reflected_div",
     "functional.scattering": "index_reduce_ put_ scatter_reduce_",
     "random": "bernoulli uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
     "storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",

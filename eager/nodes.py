@@ -101,7 +101,7 @@ def _saved(node: tape.Node, wanted: str) -> Any:
 
 def edge_of(node: tape.Node | None) -> tuple[Node | None, int]:
     """The node as it shows itself, and the number of its output: several outputs of a function share its node."""
-    if node is None:
+    if node is None or tape.is_dead_end(node):
         return None, 0
     number = tape.parts.get(tape.function_of(node))
     return (view_of(node), 0) if number is None else (view_of(node[tape.PARENTS]), number)

@@ -99,7 +99,10 @@ def _suffixes(t: Tensor, array: np.ndarray) -> list[str]:
         usual = (*usual, complex_of(default_float()), INT64, BOOL)
     if array.dtype not in usual:
         shown.append(f"dtype={BY_NUMPY[array.dtype]}")
-    grad_fn = t.grad_fn
+    try:
+        grad_fn = t.grad_fn
+    except RuntimeError:  # a view whose history has become ambiguous
+        return [*shown, "grad_fn=<Invalid>"]
     if grad_fn is not None:
         shown.append(f"grad_fn=<{grad_fn.name().rpartition('::')[2]}>")
     elif t.requires_grad:

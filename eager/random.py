@@ -18,7 +18,8 @@ from eager.devices import check_device
 from eager.generator import Generator
 from eager.inplace import assign
 from eager.language import E
-from eager.state import current_interpreter
+from eager.naming import named
+from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor, check_in_place
 from graphc.ops.dtypes import BOOL, INT64, default_float, is_inexact
 from graphc.ops.rules import torch_name
@@ -235,9 +236,14 @@ def bernoulli(
     Raises RuntimeError for a probability outside [0, 1], NotImplementedError for an integer `input`.
     """
     if p is not None:
-        return _made(_bernoulli(input, p, generator), out, False)
-    _check_float(input._dtype(), "bernoulli_tensor_cpu_p_")
-    return _made(_bernoulli_of(input, input._dtype(), generator), out, False)
+        drawn = _bernoulli(input, p, generator)
+    else:
+        _check_float(input._dtype(), "bernoulli_tensor_cpu_p_")
+        drawn = _bernoulli_of(input, input._dtype(), generator)
+    if input._n is not None and grad_enabled():  # a gradient of zeros flows to the probabilities
+        everywhere = E.full(shape=tuple(input._d.shape), value=True, dtype=BOOL)
+        drawn = named(E.where(everywhere, drawn, input), "BernoulliBackward0")
+    return _made(drawn, out, False)
 
 
 def _check_probability(p: float) -> None:

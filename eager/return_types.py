@@ -8,6 +8,7 @@ from typing import Any
 # the fields of each result type, by its name
 FIELDS = {
     **dict.fromkeys("cummax cummin kthvalue max median min mode nanmedian sort topk".split(), "values indices"),
+    "_lu_with_info": "LU pivots info",
     "aminmax": "min max",
     "frexp": "mantissa exponent",
     "geqrf": "a tau",
@@ -43,8 +44,9 @@ def _show(self: Any) -> str:
 def __getattr__(name: str) -> Any:
     if name not in FIELDS:
         raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")
-    fields = namedtuple(name, FIELDS[name])  # type: ignore[misc]  # noqa: PYI024  (names known at run time)
-    made = globals()[name] = type(name, (fields,), {"__slots__": (), "__repr__": _show, "__module__": "torch.return_types"})
+    fields = namedtuple(name, FIELDS[name])  # type: ignore[misc]
+    about = {"__slots__": (), "__repr__": _show, "__module__": "torch.return_types"}
+    made = globals()[name] = type(name, (fields,), about)
     return made
 
 

@@ -67,6 +67,19 @@ def is_leaf(node: Node) -> bool:
     return node[0] > 0
 
 
+def dead_end(version: int | None) -> Node:
+    """The node of a view that requires grad and has no history; `version` is that of its memory when it was made."""
+    return [-next(sequence), None, end, [version]]
+
+
+def end(node: Node, g: np.ndarray, heap: list[Node]) -> None:
+    """Drop the gradient."""
+
+
+def is_dead_end(node: Any) -> bool:
+    return node is not None and node.__class__ is list and node[BACKWARD] is end
+
+
 def give(parent: Node, share: Any, heap: list[Node]) -> None:
     """Add `share` to the gradient of `parent`, and queue it on first arrival."""
     slot = parent[SLOT]
@@ -181,12 +194,12 @@ def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:
 Decoded = tuple[Any, dict[str, Any], dict[str, Any], list[tuple[int, Node, tuple[int, ...] | None]]]
 decoders: dict[Any, Callable[[Node], Decoded]] = {}
 # backward function -> shares(node, g: Tensor) -> [(parent, Tensor)], for nodes that are not an op of the registry
-tensor_rules: dict[Any, Callable[[Node, Any], list[tuple[Node, Any]]]] = {}
+tensor_rules: dict[Any, Callable[[Node, Any], list[tuple[Node, Any]]]] = {end: lambda node, g: []}
 # backward function of the node of one of several outputs -> the number of that output
 parts: dict[Any, int] = {}
 # backward function -> the name of a node with it, while what the node saved is there
 namings: dict[Any, Callable[[Node], str]] = {}
-names: dict[Any, str] = {accumulate: "torch::autograd::AccumulateGrad"}
+names: dict[Any, str] = {accumulate: "torch::autograd::AccumulateGrad", end: "NoneType"}
 # backward function -> the place of each parent among the edges that PyTorch shows, and how many there are; not given
 # where that is all parents, in order
 edges: dict[Any, tuple[list[int], int]] = {}

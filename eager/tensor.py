@@ -15,7 +15,7 @@ import numpy as np
 
 from eager import dtypes, state, tape
 from eager.state import current_interpreter, grad_enabled
-from eager.views import check_unrecorded_write
+from eager.views import check_unrecorded_write, check_unwritten
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
 
@@ -223,12 +223,14 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         node = self._n
-        return node is None or (isinstance(node, list) and tape.is_leaf(node))
+        return node is None or (isinstance(node, list) and (tape.is_leaf(node) or tape.is_dead_end(node)))
 
     @property
     def grad_fn(self) -> Any:
         node = self._n
         if node is None or self.is_leaf:
+            if tape.is_dead_end(node):
+                check_unwritten(self)
             return None
         from eager.nodes import edge_of
 
@@ -457,5 +459,5 @@ class Parameter(Tensor):
 
 def check_in_place(t: Tensor) -> None:
     """Raise PyTorch's RuntimeError if `t` is a leaf that requires grad, and gradients are being recorded."""
-    if t._n is not None and grad_enabled() and t.is_leaf:
+    if t._n is not None and grad_enabled() and t.is_leaf and not tape.is_dead_end(t._n):
         raise RuntimeError(LEAF_IN_PLACE)

@@ -15,17 +15,20 @@ from typing import Any
 import numpy as np
 
 from eager import tape
-from eager.state import Recent, grad_enabled
+from eager.state import Recent, grad_enabled, version_of
 
 PLAIN, NO_GRAD = "", "no_grad"  # other origins: (number of the output, name of the function that made several)
 
 LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
-MADE_IN_NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
+_IN_NO_GRAD = (
+    " was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that this use case "
     "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
     "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
     "the inplace to be tracked)."
 )
+MADE_IN_NO_GRAD = "A view" + _IN_NO_GRAD.format(what="is being")
+OF_ONE_MADE_IN_NO_GRAD = "Output 0 of {name} is a view of a view which" + _IN_NO_GRAD.format(what="is being")
+WRITTEN_SINCE = "A view" + _IN_NO_GRAD.format(what="its base or another view of its base has been")
 ONE_OF_SEVERAL = (
     "Output {number} of {name} is a view and is being modified inplace. This view is the output of a function that "
     "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
@@ -44,12 +47,17 @@ def note_view(view: Any, source: Any) -> None:
     except AttributeError:
         about = source._v = Views()
     if about.__class__ is Views:
-        view._v = (source, PLAIN if grad_enabled() else NO_GRAD)
+        base, origin = source, PLAIN
         about.add(view)
     else:
         base, origin = about
-        view._v = (base, origin or (PLAIN if grad_enabled() else NO_GRAD))
         base._v.add(view)
+    if not grad_enabled():
+        origin = origin or NO_GRAD
+        if source._n is not None and view._d.__class__ is np.ndarray:
+            # it requires grad as its base does, but nothing flows through it
+            view._n = tape.dead_end(version_of(view._d))
+    view._v = (base, origin)
 
 
 def note_piece(view: Any, source: Any, number: int, name: str) -> None:
@@ -64,6 +72,8 @@ def not_a_view(tensor: Any) -> Any:
     """`tensor`, made as a view of a tensor that nobody else has."""
     if getattr(tensor, "_v", None).__class__ is tuple:
         del tensor._v
+    if tape.is_dead_end(tensor._n):
+        tensor._n = None
     return tensor
 
 
@@ -85,7 +95,9 @@ def check_recorded_write(target: Any) -> None:
         return
     base, origin = about
     if origin == NO_GRAD:
-        raise RuntimeError(MADE_IN_NO_GRAD)
+        if target._n is None or tape.is_dead_end(target._n):
+            raise RuntimeError(MADE_IN_NO_GRAD)
+        raise RuntimeError(OF_ONE_MADE_IN_NO_GRAD.format(name=tape.name_of(target._n).partition("Backward")[0]))
     if origin:
         raise RuntimeError(ONE_OF_SEVERAL.format(number=origin[0], name=origin[1]))
     if base._n is not None and tape.is_leaf(base._n):
@@ -97,6 +109,12 @@ def check_unrecorded_write(target: Any) -> None:
     base, origin = target._v
     if origin == NO_GRAD and base._n is not None and grad_enabled():
         raise RuntimeError(MADE_IN_NO_GRAD)
+
+
+def check_unwritten(view: Any) -> None:
+    """Raise PyTorch's RuntimeError if the memory of `view`, a dead end, has been written since it was made."""
+    if version_of(view._array()) != view._n[tape.SAVED][0]:
+        raise RuntimeError(WRITTEN_SINCE)
 
 
 def geometry(base: np.ndarray, view: np.ndarray) -> dict[str, Any]:

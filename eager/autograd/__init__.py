@@ -76,7 +76,7 @@ def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     result = []
     for i, (output, g) in enumerate(zip(outputs, given, strict=False)):
-        if output._n is None:
+        if output._n is None or tape.is_dead_end(output._n):
             raise RuntimeError(NO_GRAD_FN.format(index=i))
         if g is None:
             if math.prod(output._d.shape) != 1:

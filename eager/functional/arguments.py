@@ -59,14 +59,28 @@ def axes_of(dim: Any, ndim: int) -> Axes:
     return axes if ndim else ()
 
 
-def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """`f(2, 3)`, `f((2, 3))` and `f(torch.Size([2, 3]))` alike: `sizes` is what `*sizes` collected."""
+def sizes_of(sizes: Sequence[Any], argument: str = "") -> tuple[int, ...]:
+    """`f(2, 3)`, `f((2, 3))` and `f(torch.Size([2, 3]))` alike: `sizes` is what `*sizes` collected.
+
+    TypeError for what is no integer, which names the `argument`, "view(): argument 'size'", if that is given.
+    """
+    lone = len(sizes) == 1 and not isinstance(sizes[0], (tuple, list))
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
     try:
         return tuple(map(operator.index, sizes))
     except TypeError:
-        kind = next(type(n).__name__ for n in sizes if not hasattr(n, "__index__"))
+        at, kind = next((at, type(n).__name__) for at, n in enumerate(sizes) if not hasattr(n, "__index__"))
+        if argument and lone:
+            raise TypeError(f"{argument} (position 1) must be tuple of ints, not {kind}") from None
+        if argument and not at:
+            found = f"but found element of type {kind} at pos 0"
+            raise TypeError(f"{argument} (position 1) must be tuple of ints, {found}") from None
+        if argument:
+            raise TypeError(
+                f"{argument} failed to unpack the object at pos {at + 1} with error "
+                f'"type must be tuple of ints,but got {kind}"'
+            ) from None
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {kind}") from None
 
 
@@ -90,6 +104,13 @@ def inferred_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     if known == 0 or count % known:
         raise RuntimeError(f"shape '{list(sizes)}' is invalid for input of size {count}")
     return tuple(count // known if n == -1 else n for n in sizes)
+
+
+def no_overload(name: str, operands: Sequence[Any], forms: Sequence[str]) -> TypeError:
+    """PyTorch's error for arguments that fit none of the `forms` of function `name`."""
+    kinds = ", ".join(map(dtypes.type_name, operands))
+    lines = "".join(f" * ({form})\n" for form in forms)
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}")
 
 
 def cast_to(x: Tensor, dtype: Any) -> Tensor:

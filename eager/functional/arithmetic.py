@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.dispatch import apply_operator
 from eager.functional.arguments import constant, shape_of, written
 from eager.language import E
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import COMPLEX128, FLOAT64, kind
+from graphc.ops.spec import OPS
 
 ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
@@ -57,6 +59,20 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
+def invert(self: Tensor) -> Tensor:
+    """~self. TypeError for floating point and complex tensors."""
+    if kind(self._dtype()) in "fc":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return E.bitwise_not(self)
+
+
+def reflected_div(self: Tensor, other: Any) -> Any:
+    """other / self. Of a number as PyTorch has it, the reciprocal times that: what backward needs is the result."""
+    if isinstance(other, (int, float, complex)) and kind(self._dtype()) in "fc":
+        return E.mul(E.reciprocal(self), other)
+    return apply_operator(OPS["div"], (other, self), {})
+
+
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input. As `torch.rsub`."""
     return sub(other, input, alpha=alpha)
@@ -70,7 +86,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         return E.div(input, other)
     since = next(sequence)
     if rounding_mode == "floor":
-        return E.floor_divide(input, other)
+        return enclosed(E.floor_divide(input, other), "DivBackward2", since)
     if rounding_mode != "trunc":
         raise RuntimeError(ROUNDING.format(rounding_mode))
     if kind_of(input) in "fc" or kind_of(other) in "fc":

@@ -193,7 +193,7 @@ def _weighted(x: Tensor, axis: int, starts: Sequence[int], length: int, weights:
     return total
 
 
-def _even_slopes(x: Tensor, axis: int, h: float, edge_order: int) -> Tensor:
+def _even_slopes(x: Tensor, axis: int, h: Any, edge_order: int) -> Tensor:
     n = x._d.shape[axis]
 
     def piece(start: int, stop: int) -> Tensor:
@@ -209,16 +209,16 @@ def _even_slopes(x: Tensor, axis: int, h: float, edge_order: int) -> Tensor:
     return cat([first, inside, last], axis)
 
 
-def _uneven_slopes(x: Tensor, axis: int, points: Tensor, edge_order: int) -> Tensor:
+def _uneven_slopes(x: Tensor, axis: int, points: Any, edge_order: int) -> Tensor:
     ndim, n = len(x._d.shape), x._d.shape[axis]
     before, after = _neighbours(points, 0)
     width = E.sub(after, before)
     count = width._d.shape[0]
 
-    def laid(v: Tensor) -> Tensor:
+    def laid(v: Tensor) -> Any:
         return reshape(v, [-1 if i == axis else 1 for i in range(ndim)])
 
-    def at(i: int) -> Tensor:
+    def at(i: int) -> Any:
         return laid(cut(width, 0, i % count, i % count + 1))
 
     left, right = (laid(w) for w in _neighbours(width, 0))

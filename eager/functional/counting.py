@@ -10,6 +10,7 @@ import numpy as np
 
 from eager import return_types
 from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arithmetic import clamp_max
 from eager.functional.gathering import numel
 from eager.language import E
 from eager.outputs import with_out
@@ -127,13 +128,14 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if len(shape) > 1 and shape[:-1] != check[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            f"tensor and input value tensor must match, but we got boundaries tensor {list(shape)} and input value tensor "
-            f"{list(check)}"
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(shape)} and input value "
+            f"tensor {list(check)}"
         )
     if sorter is not None:
         if sorter._dtype() != INT64:
             raise RuntimeError(
-                f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {torch_name(sorter._dtype())}"
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                f"{torch_name(sorter._dtype())}"
             )
         if tuple(sorter._d.shape) != shape:
             raise RuntimeError(
@@ -214,7 +216,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     x = E.stop_gradient(E.reshape(input, shape=(numel(tuple(input._d.shape)),)))
     inside = E.logical_and(E.ge(x, low), E.le(x, high))
     place = E.floor(E.mul(E.div(E.sub(E.where(inside, x, low), low), high - low), float(bins)))
-    places = E.minimum(E.cast(place, dtype=INT64), bins - 1)
+    places = clamp_max(E.cast(place, dtype=INT64), bins - 1)
     return _counted(places, inside, None, bins, dtype)
 
 
@@ -241,7 +243,7 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
     first, last = edges[0], edges[count]
     inside = E.logical_and(E.ge(x, first), E.le(x, last))
     places = E.sub(E.searchsorted(edges, x, right=True), 1)
-    places = E.minimum(places, count - 1)
+    places = clamp_max(places, count - 1)
     weights = None if weight is None else E.reshape(weight, shape=tuple(x._d.shape))
     hist = _counted(places, inside, weights, count, dtype)
     if density:

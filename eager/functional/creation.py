@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.functional.arguments import shape_of, sizes_of
+from eager.functional.arguments import no_overload, shape_of, sizes_of
 from eager.functional.data import as_tensor, finished, from_numpy, new_tensor, tensor
 from eager.inplace import assign
 from eager.tensor import Tensor
@@ -285,13 +285,15 @@ def _bounds(*values: Any) -> list[Any]:
     return [x.item() if isinstance(x, (Tensor, np.generic)) else x for x in values]
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None,
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None,
            layout: Any = None, device: Any = None, pin_memory: bool = False,
            requires_grad: bool = False) -> Tensor:  # fmt: skip
     """start, start + step, ... below `end`; int64 for integers. As `torch.arange`; RuntimeError for a bad step."""
+    if start is None and end is None:
+        raise no_overload("arange", (), ("Number end, *", "Number start, Number end, Number step = 1, *"))
     if end is None:
         start, end = 0, start
-    start, end, step = _bounds(start, end, step)
+    start, end, step = _bounds(0 if start is None else start, end, step)
     for value in (end, start, step):
         if not isinstance(value, (int, float)):
             raise TypeError(f"arange(): argument 'end' (position 1) must be Number, not {type(value).__name__}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from eager.functional.shapes import diagonal
 from eager.language import E
+from eager.naming import named
 from eager.tensor import Tensor
 
 COUNT = "einsum(): {more} operands were provided than specified in the equation"
@@ -30,7 +31,7 @@ def einsum(*args: Any) -> Tensor:
     As `torch.einsum`: an ellipsis stands for broadcast dims, a repeated letter for a diagonal, and without "->" the
     output has the letters that occur once, sorted. Raises RuntimeError as PyTorch does.
     """
-    if not args:
+    if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
             "subscripts list"
@@ -47,7 +48,16 @@ def einsum(*args: Any) -> Tensor:
     for letter in output:
         if letter not in sizes:
             raise RuntimeError(MISSING.format(letter=letter))
-    return E.einsum(*(x for x, _ in kept), equation=",".join(term for _, term in kept) + "->" + output)
+    result = E.einsum(*(x for x, _ in kept), equation=",".join(term for _, term in kept) + "->" + output)
+    return named(result, _last_step([term for _, term in prepared], output))
+
+
+def _last_step(terms: list[str], output: str) -> str:
+    """The name of the node of PyTorch's last step: operands are taken in pairs, from the left."""
+    dropped = set("".join(terms) if len(terms) < 3 else terms[-1]) - set(output)
+    if len(terms) == 1:
+        return "SumBackward1" if dropped else "PermuteBackward0"
+    return "ViewBackward0" if dropped else "MulBackward0"
 
 
 def from_sublists(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
@@ -77,6 +87,12 @@ def parse(equation: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(ndims):
         raise RuntimeError(COUNT.format(more="fewer" if len(ndims) < len(terms) else "more"))
+    for at, letter in enumerate(left):
+        if not (letter.isascii() and letter.isalpha()) and letter not in ".,":
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {_place(equation, at)} in the equation string, subscripts "
+                "must be in [a-zA-Z]"
+            )
     depths = [
         _ellipsis_depth(term, ndim, position) for position, (term, ndim) in enumerate(zip(terms, ndims, strict=True))
     ]
@@ -97,16 +113,17 @@ def parse(equation: str, ndims: tuple[int, ...]) -> tuple[list[str], str]:
     return inputs, output
 
 
+def _place(equation: str, at: int) -> int:
+    """Where the character that is number `at` without spaces stands in `equation`."""
+    return [place for place, letter in enumerate(equation) if letter != " "][at]
+
+
 def _ellipsis_depth(term: str, ndim: int, position: int) -> int:
     """How many dims the ellipsis of `term` stands for. Raises RuntimeError if the letters do not fit `ndim`."""
     letters = term.replace("...", "", 1)
     for letter in letters:
-        if not (letter.isascii() and letter.isalpha()):
-            raise RuntimeError(
-                f"einsum(): found '.' for operand {position} that is not part of any ellipsis"
-                if letter == "."
-                else "einsum(): invalid subscript given in the equation string, subscripts must be in [a-zA-Z]"
-            )
+        if letter == ".":
+            raise RuntimeError(f"einsum(): found '.' for operand {position} that is not part of any ellipsis")
     has_ellipsis = "..." in term
     if len(letters) > ndim or (len(letters) < ndim and not has_ellipsis):
         relation = "is more than" if has_ellipsis else "does not match"

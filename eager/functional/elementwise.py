@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -37,9 +38,16 @@ class _Refused(Function):
         raise ctx.error
 
 
+@functools.cache
+def _refusing(name: str) -> type[_Refused]:
+    made = type(name, (_Refused,), {})
+    made._backward_name = name
+    return made
+
+
 def underivable(function: Any, name: str, error: Exception, *operands: Any) -> Tensor:
     """`function(*operands)`; its node is called `name`, and going backward through it is `error`."""
-    return named(_Refused.apply(function, error, *operands), name)
+    return _refusing(name).apply(function, error, *operands)
 
 
 def wants_gradient(x: Any) -> bool:

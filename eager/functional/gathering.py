@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, no_overload, shape_of
 from eager.functional.indexing import OUT_OF_BOUNDS, replaced
 from eager.language import E
 from eager.naming import enclosed, whole
@@ -43,9 +43,16 @@ def _bounds(error: RuntimeError, input: Tensor, axis: int, index: Tensor) -> Run
     return RuntimeError(OUT_OF_BOUNDS.format(index=int(outside[0]), dim=axis, size=size))
 
 
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
-    """`input` with each src[i][j], or `value`, written at [index[i][j]][j] for dim 0, and so on. As `torch.scatter`."""
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """`input` with each src[i][j], or `value`, written at [index[i][j]][j] for dim 0, and so on. As `torch.scatter`.
+
+    With `reduce`, "add" or "multiply", combined with what is there.
+    """
     shape = shape_of(input, "scatter")
+    if reduce is not None:
+        return _scattered_onto(input, dim, index, value if src is None else src, reduce)
     axis = axis_of(dim, len(shape))
     source = given = value if src is None else src
     extent = index._d.shape
@@ -67,6 +74,19 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
         return enclosed(result, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}", since)
     except IndexError:
         raise _bounds(RuntimeError("index out of bounds"), input, axis, index) from None
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod"}  # of `scatter`, by their names in `scatter_reduce`
+
+
+def _scattered_onto(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> Tensor:
+    from eager.functional.scattering import scatter_reduce
+
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not isinstance(src, Tensor):
+        src = E.full(shape=tuple(index._d.shape), value=src, dtype=input._dtype())
+    return scatter_reduce(input, dim, index, src, _REDUCTIONS[reduce])
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
@@ -113,11 +133,24 @@ def _out_of(input: Tensor, axis: int, index: Tensor, kind: type[Exception], pref
     return kind(prefix + OUT_OF_BOUNDS.format(index=int(outside[0]), dim=axis, size=size))
 
 
+def _not_selected(input: Tensor, axis: int, index: Tensor) -> Exception:
+    """PyTorch's error for an index that `index_select` does not find."""
+    if not axis:
+        return IndexError("index out of range in self")
+    values, size = index._values("index"), input._d.shape[axis]
+    outside = values[(values < 0) | (values >= size)]
+    return RuntimeError(f"INDICES element is out of DATA bounds, id={int(outside[0])} axis_dim={size}")
+
+
 @whole("IndexSelectBackward0")
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of `input` along `dim` that `index` lists. As `torch.index_select`. IndexError out of bounds."""
     axis = axis_of(dim, len(shape_of(input, "index_select")))
-    return E.index(input, _vector(index, "index_select"), spec=_at(axis))
+    rows = _vector(index, "index_select")
+    try:
+        return E.index(input, rows, spec=_at(axis))
+    except IndexError:
+        raise _not_selected(input, axis, rows) from None
 
 
 @whole("IndexAddBackward0")
@@ -140,6 +173,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     try:
         return E.index_put(input, added, rows, spec=_at(axis), accumulate=True)
     except IndexError:
+        if len(input._d.shape) < 2:
+            raise IndexError("index out of range in self") from None
         raise _out_of(input, axis, rows, RuntimeError) from None
 
 
@@ -248,6 +283,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where `condition` is true, else `other`; the true places if neither is given. As `torch.where`."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
+    if not isinstance(condition, Tensor):
+        forms = "Tensor condition", "Tensor condition, Tensor input, Tensor other, *, Tensor out = None"
+        raise no_overload("where", (condition, input, other), forms)
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         kinds = {of_scalar(input), of_scalar(other)}
         wanted = np.result_type(*kinds) if all(k.kind != "f" for k in kinds) else default_float()
@@ -289,7 +327,10 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
         input, dim = E.reshape(input, shape=(numel(shape),)), 0
     axis = axis_of(dim, len(input._d.shape))
     counts = repeats._array() if isinstance(repeats, Tensor) else repeats
-    return E.index(input, Tensor._wrap(np.repeat(np.arange(input._d.shape[axis]), counts)), spec=_at(axis))
+    since = next(sequence)
+    result = E.index(input, Tensor._wrap(np.repeat(np.arange(input._d.shape[axis]), counts)), spec=_at(axis))
+    # one number for all is a view, expanded and copied, in PyTorch
+    return enclosed(result, "ViewBackward0" if isinstance(repeats, int) else "IndexSelectBackward0", since)
 
 
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from eager import tape
 from eager.inplace import assign, before
 from eager.language import E
 from eager.naming import named
@@ -101,7 +102,7 @@ def basic_part(x: Tensor, found: Index) -> Tensor:
 
 def node_name(index: Any, shape: tuple[int, ...]) -> str:
     """The name of the last view that PyTorch takes for `index`."""
-    name, axis = "AliasBackward0", 0
+    name, axis = "SliceBackward0" if index.__class__ is slice else "AliasBackward0", 0
     parts = _with_ellipsis(tuple(shape), [_part(i) for i in (index if isinstance(index, tuple) else (index,))])
     for part in parts:
         if part is None:
@@ -156,10 +157,11 @@ def bounds_error(x: Tensor, found: Index) -> IndexError | None:
     """PyTorch's error for the first index that is out of bounds, if there is one."""
     for dim, position in enumerate(found.spec):
         if position is not None:
+            # PyTorch has moved the dims with an index to the front by then
             values, size = found.arrays[position]._array(), x._d.shape[dim]
             outside = values[(values < -size) | (values >= size)]
             if outside.size:
-                return IndexError(OUT_OF_BOUNDS.format(index=int(outside[0]), dim=dim, size=size))
+                return IndexError(OUT_OF_BOUNDS.format(index=int(outside[0]), dim=position, size=size))
     return None
 
 
@@ -222,7 +224,9 @@ def _part(i: Any) -> Any:
         return i
     if isinstance(i, np.integer):
         return int(i)
-    if isinstance(i, (Sequence, np.ndarray)) and not isinstance(i, str):
+    if isinstance(i, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(i, (Sequence, np.ndarray)):
         return _part(_array_part(i))
     raise IndexError(INVALID.format(kind=type(i).__name__))
 
@@ -230,8 +234,9 @@ def _part(i: Any) -> Any:
 def _array_part(i: Any) -> Tensor:
     if not isinstance(i, np.ndarray):
         i = [x.tolist() if isinstance(x, Tensor) else x for x in i]
-    array = np.asarray(i)
-    return Tensor._wrap(array.astype(np.int64) if not array.size and array.dtype.kind == "f" else array)
+        array = np.asarray(i)
+        return Tensor._wrap(array.astype(np.int64) if array.dtype.kind == "f" else array)  # whole parts, as in PyTorch
+    return Tensor._wrap(i)
 
 
 def _with_ellipsis(shape: tuple[int, ...], parts: list[Any]) -> list[Any]:
@@ -289,7 +294,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     Raises RuntimeError for a leaf that requires grad or a value that does not broadcast, IndexError as `getitem` does.
     """
     recording = grad_enabled()
-    if recording and self._n is not None and self.is_leaf:
+    if recording and self._n is not None and self.is_leaf and not tape.is_dead_end(self._n):
         raise RuntimeError(LEAF_VIEW)
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float, complex, np.generic)):
@@ -306,12 +311,14 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         assign(self, replaced(self, index, value), "copy")
         return
     found = normalized(tuple(self._d.shape), index)
-    region = basic_part(self, found)
+    everything = index is ... or (index.__class__ is slice and index == slice(None))
+    region = self if everything else basic_part(self, found)
     if not found.arrays:
         check_broadcast(value._d.shape, region._d.shape)
         extra = max(len(value._d.shape) - len(region._d.shape), 0)
+        name = "copy" if value._d.shape or not everything else "fill_with"
         value = E.broadcast_to(E.reshape(value, shape=value._d.shape[extra:]), shape=region._d.shape)
-        assign(region, value, "copy")
+        assign(region, value, name)
     else:
         put = E.index_put(before(region), value, *found.arrays, spec=found.spec, accumulate=False)
         assign(self if region._d.shape == self._d.shape else region, put, "index_put")

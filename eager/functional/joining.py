@@ -255,7 +255,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 @whole("RepeatBackward0")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
     """`self` tiled `repeats` times along each dim, new dims in front. As `torch.Tensor.repeat`."""
-    shape, times = shape_of(self, "repeat"), sizes_of(repeats)
+    shape, times = shape_of(self, "repeat"), sizes_of(repeats, "repeat(): argument 'repeats'")
     if len(times) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     shape = (1,) * (len(times) - len(shape)) + tuple(shape)
@@ -266,7 +266,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
 
 def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
     """As `repeat`, with ones put in front of too few counts. As `torch.tile`."""
-    times = sizes_of(repeats if dims is None else (dims,))
+    times = sizes_of(repeats if dims is None else (dims,), "tile(): argument 'dims'")
     return repeat(input, (1,) * (len(shape_of(input, "tile")) - len(times)) + times)
 
 

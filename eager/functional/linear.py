@@ -35,7 +35,16 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     dims = len(shape_of(input, "mv")), len(shape_of(vec, "mv", "vec", 2))
     if dims != (2, 1):
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {dims[0]}, {dims[1]}")
+    _check_one_dtype(vec, input, vec)
     return E.matmul(input, vec)
+
+
+def _check_one_dtype(input: Tensor, mat: Tensor, vec: Tensor) -> None:
+    """Raise PyTorch's RuntimeError unless the operands of `addmv` have one dtype."""
+    kinds = [x._dtype() for x in (input, mat, vec)]
+    if len(set(kinds)) > 1:
+        a, b, c = map(torch_name, kinds)
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {a}, {b}, and {c}")
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -87,6 +96,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 @whole("AddmvBackward0")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec). As `torch.addmv`."""
+    _check_one_dtype(input, mat, vec)
     return weighted_sum(input, mv(mat, vec), beta, alpha)
 
 
@@ -128,9 +138,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        left, right = tuple(range(n - dims, n)), tuple(range(dims))
+        given = tuple(range(-dims, 0)), tuple(range(dims))
     else:
-        left, right = (tuple(axis_of(d, k) for d in side) for side, k in zip(dims, (n, m), strict=True))
+        given = tuple(dims[0]), tuple(dims[1])
+    left, right = (tuple(axis_of(d, k) for d in side) for side, k in zip(given, (n, m), strict=True))
     free = [i for i in range(n) if i not in left], [i for i in range(m) if i not in right]
     shapes = a._d.shape, b._d.shape
     sizes = [shapes[0][i] for i in left], [shapes[1][i] for i in right]
@@ -138,7 +149,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         if p != q:
             raise RuntimeError(
                 "contracted dimensions need to match, but first has size "
-                f"{p} in dim {left[i]} and second has size {q} in dim {right[i]}"
+                f"{p} in dim {given[0][i]} and second has size {q} in dim {given[1][i]}"
             )
     rows, columns = [shapes[0][i] for i in free[0]], [shapes[1][i] for i in free[1]]
     inside = math.prod(sizes[0])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from eager.functional.arguments import axis_of, shape_of
-from eager.functional.arithmetic import lerp
+from eager.functional.arithmetic import clamp_min, lerp
 from eager.functional.gathering import numel
-from eager.functional.joining import narrow
 from eager.functional.shapes import movedim
 from eager.language import E
 from eager.naming import enclosed
@@ -34,7 +32,7 @@ def _shares(name: str, q: Any, input: Tensor) -> Tensor:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
         return Tensor._wrap(np.array(q, input._dtype()))
     if len(q._d.shape) > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._dtype() != input._dtype():
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if current_interpreter() is None and not bool(((q._array() >= 0) & (q._array() <= 1)).all()):
@@ -54,7 +52,8 @@ def _quantile(name: str, ignore_nan: bool) -> Any:
         shares = _shares(name, q, input)
         if interpolation not in INTERPOLATIONS:
             raise RuntimeError(
-                f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+                f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+                f"{interpolation}"
             )
         axis = None if dim is None else axis_of(dim, len(shape))
         since = next(sequence)
@@ -71,8 +70,8 @@ def _quantile(name: str, ignore_nan: bool) -> Any:
 
     function.__name__ = name
     function.__doc__ = (
-        f"The `q`-quantiles along `dim`{', of what is not nan' if ignore_nan else ''}, of all elements if None; a vector "
-        f"`q` is the first dim of the result. As `torch.{name}`."
+        f"The `q`-quantiles along `dim`{', of what is not nan' if ignore_nan else ''}, of all elements if None; a "
+        f"vector `q` is the first dim of the result. As `torch.{name}`."
     )
     return with_out(name, function)
 
@@ -85,7 +84,7 @@ def _at_ranks(rows: Tensor, shares: Tensor, interpolation: str, ignore_nan: bool
     nans = E.sum(E.ne(rows, rows), axis=(axis,), keepdims=True)
     shares = E.reshape(shares, shape=(numel(tuple(shares._d.shape)),))
     if ignore_nan:
-        last = E.maximum(E.sub(count - 1, nans), 0)
+        last = clamp_min(E.sub(count - 1, nans), 0)
         ranks = E.mul(shares, last)
     else:  # the last of the sorted is nan if any is
         ranks = E.where(E.gt(nans, 0), float(count - 1), E.mul(shares, count - 1))

@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from eager import return_types
+from eager.dtypes import to_numpy
 from eager.functional.arguments import (
     ALL_AXES,
     axes_of,
@@ -21,13 +22,16 @@ from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import default_float, is_inexact
 from graphc.ops.reduce import count
 from graphc.ops.rules import torch_name
 
 NEEDS_DIM = (
     "{name}(): Expected reduction dim to be specified for input.numel() == 0. "
     "Specify the reduction dim with the 'dim' argument."
+)
+MEAN_DTYPE = (
+    "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: {}"
 )
 
 
@@ -54,6 +58,8 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         return written(out, "mean", mean, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
     shape = shape_of(input, "mean")
     if dtype is not None:
+        if not is_inexact(to_numpy(dtype)):
+            raise RuntimeError(MEAN_DTYPE.format(torch_name(to_numpy(dtype))))
         input = cast_to(input, dtype)
     if axis is not None:
         dim = axis
@@ -99,6 +105,10 @@ def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
         shape = shape_of(input, name)
         since = next(sequence)
         dim = other if other is not None else axis if axis is not None else dim
+        if not isinstance(dim, Tensor) and input._dtype().kind == "c":
+            if dim is None:
+                raise NotImplementedError(f"\"{name}_all\" not implemented for '{torch_name(input._dtype())}'")
+            raise RuntimeError(f"{name}(): does not support complex input")
         if dim is None:
             if 0 in shape:
                 raise RuntimeError(NEEDS_DIM.format(name=name))
@@ -234,9 +244,21 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
     return root(spread), _mean_of(center, input, dim, keepdim)
 
 
-@whole("LinalgVectorNormBackward0")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`."""
+    """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`.
+
+    "nuc" is the sum of the singular values of the matrices in the two dims `dim`.
+    """
+    if isinstance(p, str) and p != "fro":
+        from eager.linalg.norms import matrix_norm
+
+        shape_of(input, "norm")
+        return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return _vector_norm(input, p, dim, keepdim, dtype)
+
+
+@whole("LinalgVectorNormBackward0")
+def _vector_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     axes = axes_of(dim, len(shape_of(input, "norm")))
     input = cast_to(input, dtype)
     if not is_inexact(input._dtype()):
@@ -266,7 +288,12 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow. As `torch.logsumexp`."""
+    if not is_inexact(input._dtype()):
+        input = E.cast(input, dtype=default_float())
     return E.logsumexp(input, axis=axes_of(dim, len(shape_of(input, "logsumexp"))), keepdims=keepdim)
+
+
+_SOFTMAX = ("softmax", "log_softmax")
 
 
 def _along(name: str, op: str, what: str) -> Any:
@@ -275,6 +302,9 @@ def _along(name: str, op: str, what: str) -> Any:
         if dtype is not None:
             input = cast_to(input, dtype)
         axis = axis_of(dim, len(shape))
+        if name in _SOFTMAX and not is_inexact(input._dtype()):
+            kernel = f"{name}_{'lastdim_' if axis >= len(shape) - 1 else ''}kernel_impl"
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
         if not shape:
             return E.reshape(getattr(E, op)(E.reshape(input, shape=(1,)), axis=0), shape=())
         return getattr(E, op)(input, axis=axis)

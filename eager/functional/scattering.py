@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel, scatter_add
 from eager.functional.indexing import OUT_OF_BOUNDS
 from eager.functional.updates import in_place_of
@@ -53,6 +54,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+_ALSO = {"max": "amax", "min": "amin"}
 
 
 def _identity(reduce: str, dtype: np.dtype) -> Any:
@@ -86,8 +88,8 @@ def _check(input: Tensor, axis: int, index: Tensor, src: Tensor, reduce: str) ->
         n > m for n, m in zip(sizes, given, strict=True)
     ):
         raise RuntimeError(
-            f"Expected index {list(sizes)} to be no larger than self {list(target)} apart from dimension {axis} and to be "
-            f"no larger size than src {list(given)}"
+            f"Expected index {list(sizes)} to be no larger than self {list(target)} apart from dimension {axis} and to "
+            f"be no larger size than src {list(given)}"
         )
 
 
@@ -105,7 +107,7 @@ def _reduced(input: Tensor, axis: int, index: Tensor, src: Tensor, reduce: str, 
         total = scatter_add(base, axis, index, src)
         if reduce == "sum":
             return total
-        count = E.maximum(E.add(many, int(include_self)), 1)
+        count = clamp_min(E.add(many, int(include_self)), 1)
         if dtype.kind in "fc":
             return E.div(total, E.cast(count, dtype=dtype))
         return E.cast(E.floor_divide(total, count), dtype=dtype)
@@ -129,18 +131,20 @@ def scatter_reduce(
 ) -> Tensor:
     """`input` with the elements src[i][j] reduced into [index[i][j]][j] for dim 0, and so on.
 
-    `reduce`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, of the elements of `src` alone where there
-    are any. As `torch.scatter_reduce`. RuntimeError for an index out of bounds.
+    `reduce`: "sum", "prod", "mean", "amax" or "amin"; without `include_self`, of the elements of `src` alone where
+    there are any. As `torch.scatter_reduce`. RuntimeError for an index out of bounds.
     """
     shape = tuple(shape_of(input, "scatter_reduce"))
     axis = axis_of(dim, len(shape))
+    reduce = _ALSO.get(reduce, reduce)
     _check(input, axis, index, src, reduce)
     since = next(sequence)
     if not numel(tuple(index._d.shape)):
         return enclosed(E.clone(input), "ScatterReduceBackward0", since)
     if not shape:
-        parts = [E.reshape(t, shape=(1,)) for t in (input, index, src)]
-        return enclosed(E.reshape(_reduced(parts[0], 0, *parts[1:], reduce, include_self), shape=()), "ScatterReduceBackward0", since)
+        x, at, values = (E.reshape(t, shape=(1,)) for t in (input, index, src))
+        result = E.reshape(_reduced(x, 0, at, values, reduce, include_self), shape=())
+        return enclosed(result, "ScatterReduceBackward0", since)
     extent = tuple(index._d.shape)
     if tuple(src._d.shape) != extent:
         src = E.slice(src, start=(0,) * len(extent), stop=extent, step=(1,) * len(extent))
@@ -163,8 +167,8 @@ def index_reduce(
     count = numel(tuple(index._d.shape))
     if given and count != given[axis]:
         raise RuntimeError(
-            f"index_reduce_(): Number of indices ({count}) should be equal to source.size(dim): ({given[axis]}), for dim: "
-            f"{axis}"
+            f"index_reduce_(): Number of indices ({count}) should be equal to source.size(dim): ({given[axis]}), for "
+            f"dim: {axis}"
         )
     if source._dtype() != input._dtype():
         raise RuntimeError("index_reduce_(): self and source must have the same scalar type")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.dtypes import Size, dtype
-from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, shape_of, sizes_of
+from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, no_overload, shape_of, sizes_of
 from eager.language import E
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
@@ -25,7 +25,7 @@ NOT_VIEWABLE = (
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in row-major order in `shape`; one size may be -1. Shares memory if it can. As `torch.reshape`."""
     old = shape_of(input, "reshape")
-    new = inferred_shape(sizes_of(sizes if shape is None else (shape,)), math.prod(old))
+    new = inferred_shape(sizes_of(sizes if shape is None else (shape,), "reshape(): argument 'shape'"), math.prod(old))
     result = E.reshape(input, shape=new)
     if result._n is not None and base_of(result) is None and result is not input:
         named(result, "UnsafeViewBackward0")  # a copy
@@ -41,7 +41,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
         from eager.storage import view_dtype
 
         return view_dtype(self, shape[0])
-    new = inferred_shape(sizes_of(shape), math.prod(self._d.shape))
+    new = inferred_shape(sizes_of(shape, "view(): argument 'size'"), math.prod(self._d.shape))
     array = self._d
     if array.__class__ is np.ndarray and not array.flags.c_contiguous and array.size == math.prod(new):
         try:
@@ -79,11 +79,15 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     shape = shape_of(input, "unflatten")
     axis = axis_of(dim, len(shape))
     sizes = sizes_of((sizes,))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if sizes.count(-1) > 1:
+        raise RuntimeError("unflatten got an unexpected error:\nonly one dimension can be inferred")
     try:
         split = inferred_shape(sizes, shape[axis])
     except RuntimeError:
         split = ()
-    if math.prod(split) != shape[axis] or not sizes:
+    if math.prod(split) != shape[axis]:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({shape[axis]}) in "
             "the input tensor"
@@ -115,7 +119,7 @@ def unsqueeze(input: Tensor, dim: int, *, axis: Any = None) -> Tensor:
 def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """The dims in the order `dims`. As `torch.permute`."""
     shape = shape_of(input, "permute")
-    order = sizes_of(axes if dims is None else (dims,))
+    order = sizes_of(axes if dims is None else (dims,), "permute(): argument 'dims'")
     if len(order) == len(shape):
         order = tuple(axis_of(d, len(shape)) for d in order)
     return E.permute(input, dims=order)
@@ -137,7 +141,7 @@ def t(input: Tensor) -> Tensor:
     ndim = len(shape_of(input, "t"))
     if ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return named(E.permute(input, dims=(1, 0)), "TBackward0") if ndim == 2 else input
+    return named(E.permute(input, dims=(1, 0) if ndim == 2 else ALL_AXES[ndim]), "TBackward0")
 
 
 def reversed_dims(self: Tensor) -> Tensor:
@@ -157,6 +161,9 @@ def matrix_transpose(self: Tensor) -> Tensor:
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dims `source` moved to the places `destination`, the others in their order. As `torch.movedim`."""
     ndim = len(shape_of(input, "movedim"))
+    if isinstance(source, int) != isinstance(destination, int):
+        forms = "int source, int destination", "tuple of ints source, tuple of ints destination"
+        raise no_overload("movedim", (source, destination), forms)
     sources, places = (
         (axis_of(x, ndim),) if isinstance(x, int) else tuple(axis_of(d, ndim) for d in x) for x in (source, destination)
     )
@@ -175,7 +182,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 def expand(self: Tensor, *sizes: Any) -> Tensor:
     """`self` repeated along dims of size 1, and new ones in front, to `sizes`; -1 keeps one. As in PyTorch."""
-    shape, new = shape_of(self, "expand"), sizes_of(sizes)
+    shape, new = shape_of(self, "expand"), sizes_of(sizes, "expand(): argument 'size'")
     extra = len(new) - len(shape)
     if -1 in new:
         for i, n in enumerate(new[: max(extra, 0)]):
@@ -197,9 +204,25 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, size)
 
 
+NO_COMMON = (
+    "Attempting to broadcast a dimension of length {n} at {dim}! Mismatching argument at index {at} had {shape}; but "
+    "expected shape should be broadcastable to {common}"
+)
+
+
 def common_shape(*shapes: Any) -> Size:
     """The shape that `shapes` broadcast to. As `torch.broadcast_shapes`. RuntimeError if they do not."""
-    return Size(broadcast_shapes([(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    common = [1] * max(map(len, given), default=0)
+    for at, shape in enumerate(given):
+        for k in range(-1, -1 - len(shape), -1):
+            if shape[k] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if shape[k] not in (1, common[k]):
+                if common[k] != 1:
+                    raise RuntimeError(NO_COMMON.format(n=shape[k], dim=k, at=at, shape=shape, common=common))
+                common[k] = shape[k]
+    return Size(common)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -239,7 +262,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         return diag_embed(input, diagonal)
     if ndim != 2:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
-    return E.clone(_diagonal_of(input, diagonal))
+    since = next(sequence)
+    return enclosed(E.clone(_diagonal_of(input, diagonal)), "DiagonalBackward0_copy", since)
 
 
 def trace(input: Tensor) -> Tensor:

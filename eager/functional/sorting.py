@@ -1,4 +1,4 @@
-"""Orders along one dim: sort, topk, kthvalue, median, mode. nan counts as the largest number, equals keep their order."""
+"""Orders along one dim: sort, topk, kthvalue, median, mode. nan counts as the largest, equals keep their order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from eager import return_types
 from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel
 from eager.functional.joining import narrow
 from eager.language import E
-from eager.naming import enclosed, named, whole
+from eager.naming import enclosed, named
 from eager.outputs import with_out
 from eager.state import sequence
 from eager.tensor import Tensor
@@ -116,7 +117,7 @@ def _median_place(input: Tensor, axis: int, ignore_nan: bool) -> Tensor:
     count = input._d.shape[axis]
     nans = E.sum(E.ne(input, input), axis=(axis,), keepdims=True)
     if ignore_nan:
-        place = E.maximum(E.floor_divide(E.sub(count - 1, nans), 2), 0)
+        place = clamp_min(E.floor_divide(E.sub(count - 1, nans), 2), 0)
     else:
         place = E.where(E.gt(nans, 0), E.sub(count, nans), (count - 1) // 2)
     return E.gather(E.argsort(input, axis=axis, descending=False), E.cast(place, dtype=INT64), axis=axis)
@@ -198,8 +199,8 @@ def _running_extreme(name: str, largest: bool) -> Any:
 
     function.__name__ = name
     function.__doc__ = (
-        f"(values, indices) of the {'largest' if largest else 'smallest'} element so far along `dim`, the last of equals. "
-        f"As `torch.{name}`."
+        f"(values, indices) of the {'largest' if largest else 'smallest'} element so far along `dim`, the last of "
+        f"equals. As `torch.{name}`."
     )
     return with_out(name, function)
 

@@ -122,7 +122,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         )
     if isinstance(value, Tensor):
         check_in_place(self)
-        return copy_(self, value)
+        return copy_(self, value, _name="fill_with")
     return _filled(self, value, "fill")
 
 
@@ -141,7 +141,7 @@ def zero_(self: Tensor) -> Tensor:
     return _filled(self, 0, "zero")
 
 
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str = "copy") -> Tensor:
     """Write `src`, broadcast and cast, into `self`. As `torch.Tensor.copy_`. RuntimeError if it does not broadcast."""
     source, target = shape_of(src, "copy_", "other"), self._d.shape
     check_in_place(self)
@@ -154,7 +154,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         np.copyto(array, src._array(), casting="unsafe")
         note_write(array)
         return self
-    return assign(self, _copied(src, tuple(target), self._dtype()), "copy")
+    return assign(self, _copied(src, tuple(target), self._dtype()), _name)
 
 
 @whole("CopyBackwards")

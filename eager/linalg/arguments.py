@@ -62,8 +62,8 @@ def check_same_dtype(a: Tensor, b: Tensor, name: str) -> None:
     """Raise PyTorch's RuntimeError unless both have one dtype."""
     if a._dtype() != b._dtype():
         raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {torch_name(a._dtype())} and B of type "
-            f"{torch_name(b._dtype())} instead"
+            f"{name}: Expected A and B to have the same dtype, but found A of type {torch_name(a._dtype())} and B of "
+            f"type {torch_name(b._dtype())} instead"
         )
 
 

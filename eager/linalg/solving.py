@@ -18,17 +18,19 @@ from eager.linalg.arguments import (
     check_matrix,
     check_same_dtype,
     check_square,
-    not_implemented,
     result,
     row,
 )
-from eager.naming import enclosed, named
+from eager.linalg.arguments import hermitian as mirrored
+from eager.naming import named
 from eager.outputs import with_out
 from eager.state import sequence
 from eager.tensor import Tensor
+from graphc.errors import LinAlgError
 from graphc.ops.dtypes import INT32, is_half, is_inexact
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import columns
+from graphc.ops.rules import torch_name
 
 # --- inverses
 
@@ -40,7 +42,7 @@ def inverse_of(A: Tensor, name: str = "linalg.inv") -> Tensor:
     return E.inv(A, checked=True)
 
 
-@functools.partial(with_out, "linalg_inv")
+@functools.partial(with_out, "linalg_inv_ex")
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices. As `torch.linalg.inv`. LinAlgError for a singular matrix."""
     return inverse_of(A)
@@ -107,7 +109,7 @@ def check_fits(A: Tensor, B: Tensor, left: bool, name: str) -> None:
         )
 
 
-@functools.partial(with_out, "linalg_solve")
+@functools.partial(with_out, "linalg_solve_ex")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X with AX = B, or XA = B. As `torch.linalg.solve`. LinAlgError for a singular matrix."""
     return _solved(A, B, left, True)
@@ -220,24 +222,20 @@ def tolerances(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tens
     return Tensor._wrap(np.zeros((), real)) if absolute is None else absolute, relative
 
 
-def pseudoinverse(A: Tensor, absolute: Tensor, relative: Tensor) -> Tensor:
-    """The pseudoinverse without the singular values up to a tolerance."""
-    return E.pinv(A, E.cast(absolute, dtype=A._dtype()) if False else absolute, relative)
-
-
 @functools.partial(with_out, "linalg_pinv")
-def pinv(A: Tensor, *args: Any, atol: Any = None, rtol: Any = None, rcond: Any = None, hermitian: bool = False) -> Tensor:
+def pinv(
+    A: Tensor, *args: Any, atol: Any = None, rtol: Any = None, rcond: Any = None, hermitian: bool = False
+) -> Tensor:
     """The pseudoinverse of Moore and Penrose. As `torch.linalg.pinv`.
 
     Singular values up to max(atol, rtol * the largest) count as 0; `hermitian` reads the lower triangle only.
     """
     shape = tuple(A._d.shape)
     if len(shape) < 2 or not is_inexact(A._dtype()) or is_half(A._dtype()):
-        from graphc.ops.rules import torch_name
-
         kind = f"{torch_name(A._dtype())}{{{list(shape)}}}"
         raise RuntimeError(
-            f"linalg.pinv({kind}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+            f"linalg.pinv({kind}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble "
+            "types"
         )
     rtol = rcond if rtol is None else rtol
     if args:
@@ -245,8 +243,6 @@ def pinv(A: Tensor, *args: Any, atol: Any = None, rtol: Any = None, rcond: Any =
         hermitian = args[1] if len(args) > 1 else hermitian
     if hermitian:
         check_square(A, "linalg.pinv")
-        from eager.linalg.arguments import hermitian as mirrored
-
         A = mirrored(A)
     if 0 in shape:
         return E.reshape(A, shape=(*shape[:-2], shape[-1], shape[-2]))
@@ -265,7 +261,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
 
     What a driver does not compute is empty. LinAlgError of "gels" for a matrix without full rank.
     """
-    from eager.linalg.errors import LinAlgError
     from eager.linalg.spectra import singular_values
 
     for x, which in ((A, "input"), (B, "other")):
@@ -335,8 +330,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     front, back = tuple(A._d.shape[:n]), tuple(A._d.shape[n:])
     if math.prod(front) != math.prod(back):
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
-            f"got {math.prod(back)} != {math.prod(front)}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {math.prod(back)} != {math.prod(front)}"
         )
     flat = E.reshape(A, shape=(math.prod(front), math.prod(back)))
     return E.reshape(solve(flat, E.reshape(B, shape=(math.prod(front),))), shape=back)

@@ -24,7 +24,6 @@ from eager.outputs import with_out
 from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import is_half, is_inexact
-from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import adjoint, columns, rows
 from graphc.ops.rules import torch_name
 
@@ -171,8 +170,3 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     limit = E.maximum(absolute, E.mul(relative, top))
     above = E.gt(values, E.reshape(limit, shape=(*limit._d.shape, 1)))
     return E.sum(above, axis=(len(above._d.shape) - 1,), keepdims=False)
-
-
-def swapped(x: Tensor) -> Tensor:
-    """The transpose of the last two dims."""
-    return swap_last(E, x)

@@ -28,4 +28,8 @@ def eig(x: Any) -> Any:
     return jnp.concatenate([values[..., None, :], vectors], axis=-2)
 
 
-OVERRIDES = {f.__name__: f for f in (eig, lu, matrix_exp, solve_triangular)}
+def permutation(swaps: Any, size: int) -> Any:
+    return lax.linalg.lu_pivots_to_permutation(swaps.astype("int32"), size).astype("int64")
+
+
+OVERRIDES = {f.__name__: f for f in (eig, lu, matrix_exp, permutation, solve_triangular)}

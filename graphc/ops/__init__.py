@@ -15,6 +15,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     solving,
     sorting,
     special,
+    spectra,
     strided,
 )
 from graphc.ops.aval import Aval, Literal, aval_of

@@ -1,12 +1,9 @@
 """Factorizations of matrices. An op has one result, so the factors come as the blocks of one matrix:
 
-    eigh, eig   (n + 1, n)        the eigenvalues as a row, above the eigenvectors as columns
-    svd         (1 + m + n, k)    the singular values, U, and V, with x = U S V^H and k = min(m, n)
-    qr          (m, l + n)        Q beside R, which is filled up with rows of zeros; l = k, or m if `complete`
-    lu          (m, n + 2)        L (without its diagonal) and U, the permutation p with x[p] = L U, and the row swaps
+    qr    (m, l + n)    Q beside R, which is filled up with rows of zeros; l = min(m, n), or m if `complete`
+    lu    (m, n + 2)    L (without its diagonal) and U, the permutation p with x[p] = L U, and the row swaps
 
-The gradient rules are PyTorch's: of a Hermitian matrix the gradient is Hermitian, and where it depends on the free
-choice of a sign or phase it means nothing.
+The gradient with respect to a Hermitian matrix is Hermitian, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -18,22 +15,21 @@ import numpy as np
 
 from graphc.errors import LinAlgError
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import INT64, complex_of
+from graphc.ops.dtypes import INT64
 from graphc.ops.gradient import is_complex
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import (
     adjoint,
     columns,
-    differences,
     eye,
+    half_sum,
     halved,
     hermitian_part,
-    quotient,
-    real_values,
+    matrix_sizes,
     rows,
     square,
 )
-from graphc.ops.samples import Definite, Regular, Sample
+from graphc.ops.samples import Definite, Ints, Regular, Sample
 from graphc.ops.solving import failure
 from graphc.ops.spec import Check, Op, Rule, Trait, op
 
@@ -42,17 +38,6 @@ INDEFINITE = (
     "leading minor of order {at} is not positive-definite)."
 )
 COMPLETE = "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
-
-
-def _half_sum(xp: Any, x: Any) -> Any:
-    """The Hermitian part of x."""
-    return (x + xp.conj(xp.swapaxes(x, -1, -2))) / 2
-
-
-def _sizes(x: Aval) -> tuple[tuple[int, ...], int, int]:
-    if x.ndim < 2:
-        raise RuntimeError("The input tensor A must have at least 2 dimensions.")
-    return x.shape[:-2], *x.shape[-2:]
 
 
 # --- Cholesky
@@ -67,7 +52,7 @@ def minors(x: np.ndarray) -> np.ndarray:
 
 
 def _np_cholesky(x):
-    h = _half_sum(np, x)
+    h = half_sum(np, x)
     try:
         return np.linalg.cholesky(h)
     except np.linalg.LinAlgError:
@@ -75,7 +60,7 @@ def _np_cholesky(x):
 
 
 def _definite(xp, x):
-    return True if xp is np else ~xp.any(xp.isnan(xp.linalg.cholesky(_half_sum(xp, x))) & ~xp.any(xp.isnan(x)))
+    return True if xp is np else ~xp.any(xp.isnan(xp.linalg.cholesky(half_sum(xp, x))) & ~xp.any(xp.isnan(x)))
 
 
 def _cholesky_vjp(F, g, r, input_dtype):
@@ -98,10 +83,10 @@ def _ref_cholesky(x):
 
 
 cholesky = op(
-    "cholesky", "input", impl=lambda xp, x: xp.linalg.cholesky(_half_sum(xp, x)), numpy=_np_cholesky, rule=Rule(square),
+    "cholesky", "input", impl=lambda xp, x: xp.linalg.cholesky(half_sum(xp, x)), numpy=_np_cholesky, rule=Rule(square),
     label="LinalgCholeskyEx", ref=_ref_cholesky, vjp=dict(input=_cholesky_vjp),
-    check=Check(_definite, LinAlgError, "linalg.cholesky: The factorization could not be completed because the input is not "
-                "positive-definite."),
+    check=Check(_definite, LinAlgError, "linalg.cholesky: The factorization could not be completed because the input "
+                "is not positive-definite."),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
 )  # fmt: skip
 
@@ -110,7 +95,7 @@ cholesky = op(
 
 
 def _lu_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    batch, m, n = _sizes(avals[0])
+    batch, m, n = matrix_sizes(avals[0])
     return Aval((*batch, m, n + 2), avals[0].dtype)
 
 
@@ -192,11 +177,38 @@ lu = op(
 )  # fmt: skip
 
 
+def _permutation(swaps, size):
+    order = np.broadcast_to(np.arange(size), (*swaps.shape[:-1], size)).copy()
+    for at in np.ndindex(swaps.shape[:-1]):
+        line = order[at]
+        for i, k in enumerate(swaps[at]):
+            line[i], line[k] = line[k], line[i]
+    return order
+
+
+def _ref_permutation(swaps, size):
+    order = np.broadcast_to(np.eye(size), (*swaps.shape[:-1], size, size))
+    for i in range(swaps.shape[-1]):
+        turn = np.stack([np.eye(size)] * max(swaps[..., 0].size, 1)).reshape(*swaps.shape[:-1], size, size).copy()
+        for at in np.ndindex(swaps.shape[:-1]):
+            turn[at][[i, swaps[at][i]]] = turn[at][[swaps[at][i], i]]
+        order = turn @ order
+    return np.argmax(order, axis=-1)
+
+
+# what LAPACK's row swaps, counted from 0, make of 0, 1, ..., size - 1
+permutation = op(
+    "permutation", "swaps", params={"size": 0}, impl=_permutation, numpy=_permutation, ref=_ref_permutation,
+    rule=Rule(lambda op, avals, params: Aval((*avals[0].shape[:-1], params["size"]), INT64)),
+    samples=(Sample(Ints((3,), 5), size=5), Sample(Ints((2, 2), 3), size=3)),
+)  # fmt: skip
+
+
 # --- QR
 
 
 def _qr_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    batch, m, n = _sizes(avals[0])
+    batch, m, n = matrix_sizes(avals[0])
     return Aval((*batch, m, (m if params["complete"] else min(m, n)) + n), avals[0].dtype)
 
 
@@ -244,190 +256,7 @@ def _qr_vjp(F, g, r, input, input_shape, input_dtype, complete):
 
 qr = op(
     "qr", "input", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape), label="LinalgQr", ref=_ref_qr,
-    samples=(Sample(Regular((3, 3)), complete=False), Sample((4, 2), complete=False), Sample((2, 2, 3), complete=False)),
+    samples=(Sample(Regular((3, 3)), complete=False), Sample((4, 2), complete=False),
+             Sample((2, 2, 3), complete=False)),
     vjp=dict(input=_qr_vjp),
-)  # fmt: skip
-
-
-# --- eigenvalues and singular values
-
-
-def _eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    x = square(op, avals, params)
-    n = x.shape[-1]
-    return Aval((*x.shape[:-2], n + 1, n), complex_of(x.dtype) if op.name == "eig" else x.dtype)
-
-
-def _eigh(xp, x):
-    values, vectors = xp.linalg.eigh(_half_sum(xp, x))
-    return xp.concatenate([values[..., None, :].astype(x.dtype), vectors], axis=-2)
-
-
-def _eigh_vjp(F, g, r, input_shape, input_dtype):
-    # V (diag(gL) + V^H gV / E) V^H, E[i, j] = L[j] - L[i]
-    n = input_shape[-1]
-    values, vectors = rows(F, r, 0, 1), rows(F, r, 1, n + 1)
-    one = eye(F, n, input_dtype)
-    turn = adjoint(F, vectors) @ rows(F, g, 1, n + 1)
-    turn = turn * (1 - one)
-    inner = quotient(F, turn - adjoint(F, turn), 2 * differences(F, values))
-    inner = inner + one * real_values(F, rows(F, g, 0, 1), input_dtype)
-    return hermitian_part(F, vectors @ inner @ adjoint(F, vectors))
-
-
-def _ref_eigh(x):
-    """By Jacobi's rotations, with the signs of the kernel's vectors."""
-    packed = _eigh(np, x)
-    result = np.empty_like(packed)
-    for at in np.ndindex(x.shape[:-2]):
-        a, v = x[at].copy(), np.eye(x.shape[-1])
-        for _ in range(30):
-            for i, j in zip(*np.triu_indices(len(a), 1), strict=True):
-                angle = 0.5 * np.arctan2(2 * a[i, j], a[j, j] - a[i, i])
-                turn = np.eye(len(a))
-                turn[i, i] = turn[j, j] = np.cos(angle)
-                turn[i, j], turn[j, i] = np.sin(angle), -np.sin(angle)
-                a, v = turn.T @ a @ turn, v @ turn
-        order = np.argsort(np.diagonal(a))
-        v = v[:, order]
-        result[at][0], result[at][1:] = np.diagonal(a)[order], v * np.sign(np.sum(v * packed[at][1:], axis=0))
-    return result
-
-
-eigh = op(
-    "eigh", "input", impl=_eigh, rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh, vjp=dict(input=_eigh_vjp),
-    samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
-)  # fmt: skip
-
-
-def _eig(xp, x):
-    values, vectors = xp.linalg.eig(x)
-    packed = xp.concatenate([values[..., None, :], vectors], axis=-2)
-    return packed.astype(complex_of(x.dtype))
-
-
-def _eig_vjp(F, g, r, input_shape, input_dtype):
-    # V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H
-    n = input_shape[-1]
-    dtype = complex_of(input_dtype)
-    values, vectors = rows(F, r, 0, 1), rows(F, r, 1, n + 1)
-    one = eye(F, n, dtype)
-    back = adjoint(F, vectors)
-    turn = back @ rows(F, g, 1, n + 1)
-    norm = F.sum(real_values(F, turn, dtype) * one, axis=(len(input_shape) - 2,), keepdims=True)
-    turn = (turn - back @ vectors * norm) * (1 - one)
-    inner = quotient(F, turn, F.conj(differences(F, values))) + one * rows(F, g, 0, 1)
-    d = F.solve(back, inner @ back, checked=False)
-    return d if input_dtype.kind == "c" else F.real(d)
-
-
-def _ref_eig(x):
-    """The eigenvalues as roots of the characteristic polynomial, and the kernel's vectors, if they are ones."""
-    packed = _eig(np, x)
-    result = packed.copy()
-    for at in np.ndindex(x.shape[:-2]):
-        roots = np.roots(np.poly(x[at]))
-        values, vectors = packed[at][0], packed[at][1:]
-        result[at][0] = [roots[np.argmin(abs(roots - v))] for v in values]
-        images = x[at] @ vectors / values
-        result[at][1:] = images / np.linalg.norm(images, axis=0)
-    return result
-
-
-eig = op(
-    "eig", "input", impl=_eig, rule=Rule(_eigen_shape), label="LinalgEig", ref=_ref_eig, vjp=dict(input=_eig_vjp),
-    samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
-)  # fmt: skip
-
-
-def _svd_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    batch, m, n = _sizes(avals[0])
-    return Aval((*batch, 1 + m + n, min(m, n)), avals[0].dtype)
-
-
-def _svd(xp, x):
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    v = xp.conj(xp.swapaxes(vh, -1, -2))
-    return xp.concatenate([s[..., None, :].astype(x.dtype), u, v], axis=-2)
-
-
-def _svd_vjp(F, g, r, input_shape, input_dtype):
-    # U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS)] V^H, E[i, j] = S[j]^2 - S[i]^2, and of what of gU and gV
-    # is orthogonal to U and V: (1 - U U^H) gU S^-1 V^H + U S^-1 gV^H (1 - V V^H)
-    m, n = input_shape[-2:]
-    k = min(m, n)
-    s, u, v = rows(F, r, 0, 1), rows(F, r, 1, 1 + m), rows(F, r, 1 + m, 1 + m + n)
-    g_s, g_u, g_v = rows(F, g, 0, 1), rows(F, g, 1, 1 + m), rows(F, g, 1 + m, 1 + m + n)
-    one = eye(F, k, input_dtype)
-    gaps = differences(F, s * s) + one
-    turn_u, turn_v = adjoint(F, u) @ g_u, adjoint(F, v) @ g_v
-    skew_u, skew_v = turn_u - adjoint(F, turn_u), turn_v - adjoint(F, turn_v)
-    inner = quotient(F, skew_u * (1 - one), gaps) * s + swap_last(F, s) * quotient(F, skew_v * (1 - one), gaps)
-    inner = inner + one * real_values(F, g_s, input_dtype)
-    if input_dtype.kind == "c":
-        inner = inner + quotient(F, skew_u * one, 2 * s)
-    vh = adjoint(F, v)
-    d = u @ inner @ vh
-    if m > k:
-        d = d + quotient(F, g_u - u @ turn_u, s) @ vh
-    if n > k:
-        d = d + u @ adjoint(F, quotient(F, g_v - v @ turn_v, s))
-    return d
-
-
-def _ref_svd(x):
-    """From the eigenvalues of x^T x, with the signs of the kernel's vectors."""
-    packed = _svd(np, x)
-    m, n = x.shape[-2:]
-    k = min(m, n)
-    result = np.empty_like(packed)
-    for at in np.ndindex(x.shape[:-2]):
-        v = _ref_eigh(x[at].T @ x[at])[1:, ::-1][:, :k]
-        v = v * np.sign(np.sum(v * packed[at][1 + m :], axis=0))
-        image = x[at] @ v
-        s = np.linalg.norm(image, axis=0)
-        result[at][0], result[at][1 : 1 + m], result[at][1 + m :] = s, image / s, v
-    return result
-
-
-svd = op(
-    "svd", "input", impl=_svd, rule=Rule(_svd_shape), label="LinalgSvd", ref=_ref_svd, vjp=dict(input=_svd_vjp),
-    samples=(Sample(Regular((3, 3))), Sample((4, 2)), Sample((2, 2, 3))),
-)  # fmt: skip
-
-
-# --- the pseudoinverse
-
-
-def _pinv(xp, x, atol, rtol):
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    top = xp.max(s, axis=-1, initial=0)
-    cutoff = xp.maximum(atol, rtol * top)[..., None]
-    kept = s > cutoff
-    inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
-    return xp.conj(xp.swapaxes((u * inverse[..., None, :]) @ vh, -1, -2))
-
-
-def _pinv_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    batch, m, n = _sizes(avals[0])
-    return Aval((*batch, n, m), avals[0].dtype)
-
-
-def _pinv_vjp(F, g, r, input, input_shape):
-    # Golub and Pereyra, "The Differentiation of Pseudo-Inverses", 1973; the smaller products first
-    m, n = input_shape[-2:]
-    rh, gh = adjoint(F, r), adjoint(F, g)
-    if m <= n:
-        k = gh @ r
-        kr = k @ rh
-        return -adjoint(F, r @ k) + kr - input @ r @ kr + rh @ r @ (gh - k @ input)
-    k = r @ gh
-    rk = rh @ k
-    return -adjoint(F, k @ r) + (gh - input @ k) @ r @ rh + rk - rk @ r @ input
-
-
-pinv = op(
-    "pinv", "input atol rtol", impl=_pinv, rule=Rule(_pinv_shape), label="LinalgPinv",
-    ref=lambda x, atol, rtol: np.stack([np.linalg.solve(m.T @ m, m.T) for m in x.reshape(-1, *x.shape[-2:])]).reshape(*x.shape[:-2], x.shape[-1], x.shape[-2]),
-    samples=(Sample((4, 2), (), ()), Sample(Regular((3, 3)), (), ())), domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),
 )  # fmt: skip

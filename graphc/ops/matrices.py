@@ -65,6 +65,18 @@ def differences(F: Any, row: Any) -> Any:
     return row - swap_last(F, row)
 
 
+def half_sum(xp: Any, x: Any) -> Any:
+    """The Hermitian part, on arrays."""
+    return (x + xp.conj(xp.swapaxes(x, -1, -2))) / 2
+
+
+def matrix_sizes(x: Aval) -> tuple[tuple[int, ...], int, int]:
+    """(batch dims, rows, columns). Raises RuntimeError if there are fewer than two dims."""
+    if x.ndim < 2:
+        raise RuntimeError("The input tensor A must have at least 2 dimensions.")
+    return x.shape[:-2], *x.shape[-2:]
+
+
 def square(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     """The shape rule of a function of square matrices. Raises PyTorch's RuntimeError for others."""
     x = avals[0]

@@ -89,21 +89,28 @@ def _where(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 
 def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    result = _pointwise(op, avals, params)
     for aval in avals:
         if is_inexact(aval.dtype):
             raise refused(op, aval.dtype)
-    return _pointwise(op, avals, params)
+    return result
 
 
 # what PyTorch calls the kernels that refuse a dtype, where that is not <function>_cpu
 _KERNELS = {
+    "amax": "max_values_cpu", "amin": "min_values_cpu", "floor_divide": "div_floor_cpu",
     "bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu", "digamma": "digamma",
     **{name: f"{name}_vml_cpu" for name in ("erf", "erfc", "erfinv", "i0", "lgamma")},
 }  # fmt: skip
 
 
+_REAL_ONLY = ("ceil", "floor", "trunc")
+
+
 def refused(op: Op, dtype: np.dtype) -> NotImplementedError:
     """PyTorch's error for operands of a dtype that `op` does not take."""
+    if op.name in _REAL_ONLY and dtype.kind == "c":
+        return NotImplementedError(f"{op.name} is not supported for complex inputs")
     kernel = _KERNELS.get(op.name, f"{op.name.removeprefix('special_')}_cpu")
     return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
 

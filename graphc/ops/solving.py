@@ -15,8 +15,8 @@ from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
 
 SINGULAR = (
-    "linalg.inv: {batch}The diagonal element {at} is zero, the inversion could not be completed because the input matrix "
-    "is singular."
+    "linalg.inv: {batch}The diagonal element {at} is zero, the inversion could not be completed because the input "
+    "matrix is singular."
 )
 UNSOLVABLE = "torch.linalg.solve: {batch}The solver failed because the input matrix is singular."
 
@@ -106,14 +106,17 @@ def _inv_vjp(F, g, r):
 
 
 inv = op(
-    "inv", "input", params={"checked": True}, impl=lambda xp, x, checked: xp.linalg.inv(x), numpy=_np_inv, rule=Rule(square),
-    traits=Trait.HOLOMORPHIC, label="LinalgInvEx", ref=lambda x, checked: _ref_solve(x, np.broadcast_to(np.eye(x.shape[-1]), x.shape).copy()),
-    check=Check(_regular, LinAlgError, "linalg.inv: The inversion could not be completed because the input matrix is singular."),
-    samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False)), vjp=dict(input=_inv_vjp),
+    "inv", "input", params={"checked": True}, impl=lambda xp, x, checked: xp.linalg.inv(x), numpy=_np_inv,
+    rule=Rule(square), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
+    ref=lambda x, checked: _ref_solve(x, np.broadcast_to(np.eye(x.shape[-1]), x.shape).copy()),
+    check=Check(_regular, LinAlgError,
+                "linalg.inv: The inversion could not be completed because the input matrix is singular."),
+    samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False)),
+    vjp=dict(input=_inv_vjp),
 )  # fmt: skip
 solve = op(
-    "solve", "input other", params={"checked": True}, impl=lambda xp, x, y, checked: xp.linalg.solve(x, y), numpy=_np_solve,
-    rule=Rule(_solution), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx", ref=_ref_solve,
+    "solve", "input other", params={"checked": True}, impl=lambda xp, x, y, checked: xp.linalg.solve(x, y),
+    numpy=_np_solve, rule=Rule(_solution), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx", ref=_ref_solve,
     check=Check(_regular, LinAlgError, UNSOLVABLE.format(batch="")),
     samples=(Sample(Regular((3, 3)), (3, 2), checked=True), Sample(Regular((2, 2, 2)), (2, 2, 1), checked=True)),
     vjp=dict(input=_solve_left,
@@ -171,7 +174,8 @@ solve_triangular = op(
     "solve_triangular", "input other", params={"upper": False, "unit": False}, impl=_np_solve_triangular,
     numpy=_np_solve_triangular, rule=Rule(_solution), traits=Trait.HOLOMORPHIC, label="LinalgSolveTriangular",
     ref=_ref_triangular,
-    samples=(Sample(Definite((3, 3)), (3, 2), upper=True, unit=False), Sample(Definite((3, 3)), (3, 1), upper=False, unit=True),
+    samples=(Sample(Definite((3, 3)), (3, 2), upper=True, unit=False),
+             Sample(Definite((3, 3)), (3, 1), upper=False, unit=True),
              Sample(Definite((2, 2, 2)), (2, 2, 1), upper=False, unit=False)),
     vjp=dict(input=_triangular_vjp, other=lambda F, g, input, upper, unit: F.solve_triangular(
         swap_last(F, input), g, upper=not upper, unit=unit)),
@@ -216,8 +220,8 @@ def _det_vjp(F, g, input, input_shape):
 
 
 det = op(
-    "det", "input", impl=lambda xp, x: xp.linalg.det(x), rule=Rule(_scalar), traits=Trait.HOLOMORPHIC, label="LinalgDet",
-    ref=lambda x: np.sum(x[..., 0, :] * _ref_cofactor(x)[..., 0, :], axis=-1),
+    "det", "input", impl=lambda xp, x: xp.linalg.det(x), rule=Rule(_scalar), traits=Trait.HOLOMORPHIC,
+    label="LinalgDet", ref=lambda x: np.sum(x[..., 0, :] * _ref_cofactor(x)[..., 0, :], axis=-1),
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
     vjp=dict(input=_det_vjp),
 )  # fmt: skip

@@ -7,6 +7,7 @@ go to the elements picked, as in PyTorch.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,15 +69,16 @@ def _last_hit(xp: Any, x: Any, running: Any, axis: int) -> Any:
 
 def _ref_argcummax(x, axis, largest):
     def places(row):
-        at = itertools.accumulate(range(len(row)), lambda i, j: j if (row[j] >= row[i] if largest else row[j] <= row[i]) else i)
+        sign = 1 if largest else -1
+        at = itertools.accumulate(range(len(row)), lambda i, j: j if sign * row[j] >= sign * row[i] else i)
         return np.array(list(at), np.int64)
 
     return np.apply_along_axis(places, axis, x)
 
 
 argcummax = op(
-    "argcummax", "input", params={"axis": -1, "largest": True}, impl=_argcummax, rule=Rule(_places), traits=Trait.ORDERS,
-    ref=_ref_argcummax,
+    "argcummax", "input", params={"axis": -1, "largest": True}, impl=_argcummax, rule=Rule(_places),
+    traits=Trait.ORDERS, ref=_ref_argcummax,
     samples=(*(Sample(s, axis=a, largest=b) for s, a in _ROWS for b in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, largest=True)),
 )  # fmt: skip
@@ -102,7 +104,7 @@ def _cumprod_vjp(F, g, r, input, axis):
 cumprod = op(
     "cumprod", "input", params={"axis": -1}, rule=scan_rule, traits=Trait.HOLOMORPHIC,
     impl=lambda xp, x, axis: xp.cumprod(x, axis=axis, dtype=accumulation_dtype(x.dtype)), domain=(0.5, 2.0),
-    ref=lambda x, axis: np.apply_along_axis(lambda row: np.array(list(itertools.accumulate(row, lambda a, b: a * b))), axis, x),
+    ref=lambda x, axis: np.apply_along_axis(lambda row: np.array([*itertools.accumulate(row, operator.mul)]), axis, x),
     samples=tuple(Sample(s, axis=a) for s, a in _ROWS), vjp=dict(input=_cumprod_vjp),
 )  # fmt: skip
 

@@ -224,7 +224,7 @@ def _slope_of_loggamma(x: np.ndarray) -> np.ndarray:
     return loggamma(x + 1e-20j).imag / 1e-20
 
 
-def _gamma_series(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _gamma_series(a: np.ndarray, x: np.ndarray) -> Any:
     """The regularized lower incomplete gamma function, by its power series."""
     return sum(x ** (a + k) * np.exp(-x) / _each(math.gamma)(a + k + 1) for k in range(60))
 
@@ -299,5 +299,6 @@ special_i1 = op(
 )  # fmt: skip
 special_i1e = op(
     "special_i1e", "input", impl="special.i1e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, True),
-    label="SpecialI1E", vjp=dict(input=lambda F, g, r, input: g * (F.special_i0e(input) - F.sign(input) * r - _over(F, r, input))),
+    label="SpecialI1E",
+    vjp=dict(input=lambda F, g, r, input: g * (F.special_i0e(input) - F.sign(input) * r - _over(F, r, input))),
 )  # fmt: skip

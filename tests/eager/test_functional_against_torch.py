@@ -33,6 +33,9 @@ def test_value_dtype_and_gradients_are_pytorchs(name, dtype):
     # PyTorch's hard activations divide by a float32 6 also in float64
     coarse = dtype is np.float32 or name.startswith("hards")
     tolerance = {"rtol": 2e-5, "atol": 2e-6} if coarse else {"rtol": 1e-10, "atol": 1e-12}
+    # so are its trigamma function and Y Bessel functions: good to nine digits
+    if dtype is np.float64 and name.startswith(("digamma", "polygamma", "special_psi", "special_bessel_y")):
+        tolerance = {"rtol": 2e-8, "atol": 1e-9}
     assert str(got.dtype) == str(want.dtype)
     assert tuple(got.shape) == tuple(want.shape)
     np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), **tolerance)

@@ -1,0 +1,178 @@
+"""The functions of matrices that PyTorch has as `torch.<name>` (and mostly as methods), beside `torch.linalg`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eager import return_types
+from eager.language import E
+from eager.linalg import factors, norms, products, solving, spectra
+from eager.linalg.arguments import aligned, check_floating, check_square, result
+from eager.linalg.factors import cholesky_factor
+from eager.linalg.solving import triangular
+from eager.naming import enclosed
+from eager.outputs import with_out
+from eager.state import sequence
+from eager.tensor import Tensor
+from graphc.ops.linalg import swap_last
+from graphc.ops.matrices import adjoint
+
+det, inverse, matrix_exp, matrix_power = solving.det, solving.inv, products.matrix_exp, products.matrix_power
+orgqr, lu_unpack, logdet = factors.householder_product, factors.lu_unpack, solving.logdet
+
+
+def slogdet(input: Tensor) -> Any:
+    """(sign, logabsdet) of the determinant. As `torch.slogdet`."""
+    return solving.signed_logs(input, "linalg.slogdet", return_types.slogdet)
+
+
+@functools.partial(with_out, "cholesky")
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """The factor L of L L^H, or L^H. As `torch.cholesky`."""
+    return cholesky_factor(input, upper, "cholesky", "CholeskyBackward0")
+
+
+def _check_right(A: Tensor, B: Tensor, name: str) -> None:
+    for x, letter in ((B, "b"), (A, "u")):
+        ndim = len(x._d.shape)
+        if ndim < 2:
+            raise RuntimeError(f"{letter} should have at least 2 dimensions, but has {ndim} dimensions instead")
+    a, b = tuple(A._d.shape), tuple(B._d.shape)
+    if a[-1] != a[-2]:
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices"
+        )
+    if a[-1] != b[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {a[-2]} by {a[-1]} but each b matrix is {b[-2]} "
+            f"by {b[-1]}"
+        )
+
+
+@functools.partial(with_out, "cholesky_solve")
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """X with AX = B from the Cholesky factor of A. As `torch.cholesky_solve`."""
+    _check_right(L, B, "cholesky_solve")
+    since = next(sequence)
+    first, second = (adjoint(E, L), L) if upper else (L, adjoint(E, L))
+    found = triangular(second, triangular(first, B, False, True, False), True, True, False)
+    return result(found, "CholeskySolveBackward0", since)
+
+
+@functools.partial(with_out, "cholesky_inverse")
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A from its Cholesky factor. As `torch.cholesky_inverse`."""
+    shape = check_square(L, "cholesky_inverse")
+    since = next(sequence)
+    eye = Tensor._wrap(np.eye(shape[-1], dtype=L._dtype()))
+    return result(cholesky_solve(eye, L, upper), "CholeskyInverseBackward0", since)
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """(LU, pivots), and with `get_infos` the number of the first zero pivot. As `torch.lu`."""
+    factor, pivots, info = factors.lu_factor_ex(A, pivot=pivot)
+    return return_types._lu_with_info(factor, pivots, info) if get_infos else (factor, pivots)
+
+
+@functools.partial(with_out, "lu_solve")
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """X with AX = b from what `lu` gives of A. As `torch.lu_solve`."""
+    return factors.lu_solve(LU_data, LU_pivots, b)
+
+
+@functools.partial(with_out, "qr")
+def qr(input: Tensor, some: bool = True) -> Any:
+    """(Q, R), reduced with `some`. As `torch.qr`."""
+    return return_types.qr(*factors.orthogonal(input, not some))
+
+
+@functools.partial(with_out, "svd")
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """(U, S, V) with input = U diag(S) V^H. As `torch.svd`."""
+    u, s, v = spectra.decomposed(input, not some)
+    if not compute_uv:
+        *batch, m, n = input._d.shape
+        dtype = input._dtype()
+        u, v = (E.full(shape=(*batch, k, k), value=0, dtype=dtype) for k in (m, n))
+    return return_types.svd(u, s, v)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudoinverse. As `torch.pinverse`."""
+    return solving.pinv(input, rcond=rcond)
+
+
+@functools.partial(with_out, "triangular_solve")
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """(solution, cloned_coefficient) of AX = b, A triangular. As `torch.triangular_solve`."""
+    _check_right(A, b, "triangular_solve")
+    since = next(sequence)
+    A_used = swap_last(E, A) if transpose else A
+    found = triangular(A_used, b, upper != transpose, True, unitriangular)
+    _, clone = aligned(b, A)
+    return return_types.triangular_solve(result(found, "TriangularSolveBackward0", since), E.clone(clone))
+
+
+def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
+    """The product of matrices in the cheapest order. As `torch.chain_matmul`."""
+    return E.clone(matrices[0]) if len(matrices) == 1 else products.multi_dot(matrices, out=out)
+
+
+@functools.partial(with_out, "geqrf")
+def geqrf(input: Tensor) -> Any:
+    """(a, tau): Householder's reflections that make R of `input`. As `torch.geqrf`. Eager only."""
+    check_floating(input, "geqrf")
+    a, tau = np.linalg.qr(input._values("geqrf"), mode="raw")
+    return return_types.geqrf(Tensor._wrap(np.ascontiguousarray(np.swapaxes(a, -1, -2))), Tensor._wrap(tau))
+
+
+@functools.partial(with_out, "ormqr")
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """The product of the square Q that `geqrf` gives, or of its adjoint, and `other`. As `torch.ormqr`."""
+    since = next(sequence)
+    q = factors.reflected(input, tau, input._d.shape[-2])
+    q = adjoint(E, q) if transpose else q
+    return enclosed(E.matmul(q, other) if left else E.matmul(other, q), "OrmqrBackward0", since)
+
+
+@functools.partial(with_out, "frobenius_norm")
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The Frobenius norm over `dim`. As `torch.frobenius_norm`."""
+    return norms.vector_norm(input, 2, dim, keepdim)
+
+
+@functools.partial(with_out, "nuclear_norm")
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values. As `torch.nuclear_norm`."""
+    return norms.matrix_norm(input, "nuc", dim, keepdim)
+
+
+REMOVED = "This function was deprecated since version 1.9 and is now removed."
+REMEDIES = {
+    "eig": " `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors "
+    "mimicking complex tensors.",
+    "lstsq": " `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.",
+    "matrix_rank": "",
+    "solve": " `torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments "
+    "reversed and does not return the LU factorization.",
+    "symeig": " The default behavior has changed from using the upper triangular portion of the matrix by default to "
+    "using the lower triangular portion.",
+}
+
+
+def _removed(name: str) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(REMOVED + REMEDIES[name])
+
+    function.__name__ = name
+    function.__doc__ = f"Removed, as `torch.{name}` is. RuntimeError."
+    return function
+
+
+eig, lstsq, matrix_rank, solve, symeig = map(_removed, REMEDIES)
