@@ -65,7 +65,9 @@ def _save_written(node: tape.Node, result: Any, array: np.ndarray) -> None:
         return
 
     def moved(value: Any) -> Any:
-        return {k: moved(v) for k, v in value.items()} if value.__class__ is dict else array if value is result else value
+        return (
+            {k: moved(v) for k, v in value.items()} if value.__class__ is dict else array if value is result else value
+        )
 
     node[tape.SAVED] = tuple(map(moved, saved))
     node[0] = -next(sequence)  # it has been made after this write

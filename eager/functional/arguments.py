@@ -110,7 +110,9 @@ def no_overload(name: str, operands: Sequence[Any], forms: Sequence[str]) -> Typ
     """PyTorch's error for arguments that fit none of the `forms` of function `name`."""
     kinds = ", ".join(map(dtypes.type_name, operands))
     lines = "".join(f" * ({form})\n" for form in forms)
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}")
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}"
+    )
 
 
 def cast_to(x: Tensor, dtype: Any) -> Tensor:

@@ -230,7 +230,11 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 _FORMS: dict[str, Callable[..., Tensor]] = {
     **{name: getattr(gathering, name) for name in ("index_copy", "index_fill", "masked_scatter")},
     **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
-    "cumsum": reductions.cumsum, "cumprod": reductions.cumprod, "tril": shapes.tril, "triu": shapes.triu, "divide": arithmetic.div,
+    "cumsum": reductions.cumsum,
+    "cumprod": reductions.cumprod,
+    "tril": shapes.tril,
+    "triu": shapes.triu,
+    "divide": arithmetic.div,
     "true_divide": arithmetic.div,
 }
 

@@ -75,7 +75,7 @@ def expanded(x: Tensor, batch: tuple[int, ...]) -> Tensor:
 
 def aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Matrices with their batch dims broadcast to the same."""
-    batch = broadcast_shapes([tuple(a._d.shape[:-2]), tuple(b._d.shape[:-2])])
+    batch = broadcast_shapes([tuple(b._d.shape[:-2]), tuple(a._d.shape[:-2])])
     return expanded(a, batch), expanded(b, batch)
 
 

@@ -318,8 +318,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     found = np.zeros_like(values)
     pivots, info = np.zeros(shape[:-1], np.int32), np.zeros(shape[:-2], np.int32)
     for at in np.ndindex(shape[:-2]):
-        found[at], swaps, info[at] = factor(values[at], lower=1)
-        pivots[at] = np.where(swaps < 0, swaps, swaps + 1)
+        found[at], pivots[at], info[at] = factor(values[at], lower=1)
     if check_errors and info.any():
         raise failure("torch.linalg.ldl_factor_ex: {batch}D[{at},{at}] is zero.", info)
     return return_types.linalg_ldl_factor_ex(*(Tensor._wrap(np.asarray(x)) for x in (np.tril(found), pivots, info)))
@@ -340,7 +339,6 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     check_same_dtype(LD, B, "torch.linalg.ldl_solve")
     factors, right = aligned(LD, B)
     values, swaps = factors._values("ldl_solve"), pivots._values("ldl_solve")
-    swaps = np.where(swaps < 0, swaps, swaps - 1)
     swaps = np.broadcast_to(swaps, values.shape[:-1])
     solve = _lapack("trs", values, hermitian)
     found = np.empty_like(right._array())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.functional.arithmetic import clamp_min
 from eager.inplace import assign
 from eager.language import E
 from eager.optim.optimizer import Group, Optimizer, check_rate, check_setting, counter, decayed, kept, like, wide
@@ -53,4 +54,4 @@ class ASGD(Optimizer):
         assign(mean, E.where(E.eq(weight, 1), here, moved), "copy")
         steps = wide(step)
         assign(eta, E.div(lr, E.pow(E.add(E.mul(steps, lambd * lr), 1), group["alpha"])), "copy")
-        assign(mu, E.div(1, E.maximum(E.sub(steps, group["t0"]), 1)), "copy")
+        assign(mu, E.div(1, clamp_min(E.sub(steps, group["t0"]), 1)), "copy")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.functional.arithmetic import clamp_min
 from eager.language import E
 from eager.optim.adam import negative_bias
 from eager.optim.optimizer import (
@@ -79,6 +80,6 @@ def _rectifier(steps: Tensor, bias: Tensor, beta: float) -> tuple[Tensor, Tensor
     limit = 2 / (1 - beta) - 1
     length = E.sub(limit, E.div(E.mul(E.mul(steps, 2), E.sub(1, bias)), bias))
     # where the length is too short for a correction, that of a long enough one is computed, and not used
-    safe = E.maximum(length, ENOUGH)
+    safe = clamp_min(length, ENOUGH)
     squared = E.div(E.mul(E.sub(safe, 4), E.sub(safe, 2)), safe)
     return length, E.sqrt(E.mul(squared, limit / ((limit - 4) * (limit - 2))))

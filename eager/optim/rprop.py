@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.functional.arithmetic import clamp
 from eager.inplace import assign
 from eager.language import E
 from eager.optim.optimizer import Group, Optimizer, check_rate, counter, kept, like
@@ -45,7 +46,7 @@ class Rprop(Optimizer):
         last = kept(size, group)
         other = E.where(E.lt(turned, 0), E.mul(last, shrink), last)
         wanted = E.where(E.gt(turned, 0), E.mul(last, grow), other)
-        assign(size, E.minimum(E.maximum(wanted, least), most), "mul")
+        assign(size, clamp(wanted, least, most), "mul")
         grad = E.where(E.lt(turned, 0), 0.0, grad)
         parameter.sub_(E.mul(E.sign(grad), kept(size, group)))
         assign(before, grad, "copy")

@@ -212,8 +212,8 @@ def _atan2_vjp(sign):
     return lambda F, g, input, other: g * scale(F, input, input, other)
 
 
-atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=False), domain=((-2.0, 2.0), (0.3, 2.0)),
-           ref="math.atan2", kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
+atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=False),
+           domain=((-2.0, 2.0), (0.3, 2.0)), ref="math.atan2", kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
 sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
           vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
@@ -253,9 +253,6 @@ relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), 
 # --- choices between values
 
 
-of_tensors = pointwise._replace(scalars=False)
-
-
 def _choice(name: str, better, ufunc, ref):
     """The op that keeps the `better` operand, or nan. On ties PyTorch keeps the first (it shows in the sign of zero),
     NumPy the second, XLA +0."""
@@ -268,7 +265,7 @@ def _choice(name: str, better, ufunc, ref):
         return F.where(mine == theirs, g * 0.5, F.where(better(mine, theirs), g, 0))
 
     return op(
-        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=of_tensors, ref=ref,
+        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=pointwise, ref=ref,
         domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
         vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
                  other=lambda F, g, input, other: share(F, g, other, input)),

@@ -54,6 +54,9 @@ class Full(NamedTuple):
     value: float
 
 
+KINDS = (Floats, Complexes, Ints, Bools, Definite, Regular)
+
+
 @final
 class Sample:
     """One call of an op: a spec for each array (a plain tuple is the shape of floats) and the parameters."""
@@ -61,7 +64,7 @@ class Sample:
     __slots__ = ("inputs", "params")
 
     def __init__(self, *inputs: Any, **params: Any):
-        self.inputs = tuple(s if isinstance(s, (Floats, Complexes, Ints, Bools, Definite, Regular)) else Floats(s) for s in inputs)
+        self.inputs = tuple(s if isinstance(s, KINDS) else Floats(s) for s in inputs)
         self.params = params
 
     def __repr__(self) -> str:

@@ -6,7 +6,6 @@ What `torch.special` alone has is called `special_<name>`: `eager.special` shows
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -166,6 +165,13 @@ def _each(function: Any) -> Any:
     return np.vectorize(function, otypes=[float])
 
 
+def _normal(method: str, x: Any) -> Any:
+    """A method of the standard library's normal distribution, which is imported for tests only."""
+    from statistics import NormalDist
+
+    return _each(getattr(NormalDist(), method))(x)
+
+
 def _np_erfinv(x: np.ndarray) -> np.ndarray:
     return np.copysign(_scipy().erfinv(x), x)  # SciPy loses the sign of zero
 
@@ -181,7 +187,7 @@ def _log_ndtr_vjp(F: Any, g: Any, input: Any) -> Any:
 erfc = op("erfc", "input", impl="special.erfc", rule=pointwise_float, traits=ORDERS, ref="math.erfc",
           vjp=dict(input=lambda F, g, input: g * (-TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 erfinv = op("erfinv", "input", impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS,
-            domain=(-0.8, 0.8), ref=lambda y: _each(NormalDist().inv_cdf)((y + 1) / 2) * 0.5**0.5,
+            domain=(-0.8, 0.8), ref=lambda y: _normal("inv_cdf", (y + 1) / 2) * 0.5**0.5,
             vjp=dict(input=lambda F, g, r: g * (1 / TWO_OVER_SQRT_PI * F.exp(r * r))))  # fmt: skip
 special_erfcx = op(
     "special_erfcx", "input", impl="special.erfcx", rule=pointwise_wide, traits=ORDERS,
@@ -190,12 +196,12 @@ special_erfcx = op(
 )  # fmt: skip
 special_ndtri = op(
     "special_ndtri", "input", impl="special.ndtri", rule=pointwise_wide, traits=ORDERS, domain=(0.1, 0.9),
-    ref=_each(NormalDist().inv_cdf),
+    ref=lambda x: _normal("inv_cdf", x),
     vjp=dict(input=lambda F, g, r: g * ((2 * math.pi) ** 0.5 * F.exp(r * r * 0.5))),
 )  # fmt: skip
 special_log_ndtr = op(
     "special_log_ndtr", "input", impl="special.log_ndtr", rule=pointwise_wide, traits=ORDERS,
-    ref=lambda x: np.log(_each(NormalDist().cdf)(x)), vjp=dict(input=_log_ndtr_vjp),
+    ref=lambda x: np.log(_normal("cdf", x)), vjp=dict(input=_log_ndtr_vjp),
 )  # fmt: skip
 special_entr = op(
     "special_entr", "input", impl="special.entr", rule=pointwise_float, traits=ORDERS, domain=(0.2, 3.0),

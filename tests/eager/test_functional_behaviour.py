@@ -60,7 +60,7 @@ ERRORS = {
     "index array": (
         lambda: ones(2, 3)[:, torch.tensor([7])],
         IndexError,
-        "index 7 is out of bounds for dimension 1 with size 3",
+        "index 7 is out of bounds for dimension 0 with size 3",
     ),
     "index floats": (
         lambda: ones(2)[ones(2)],
