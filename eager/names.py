@@ -33,8 +33,8 @@ BOTH = {
     "functional.quantiles": "nanquantile quantile",
     "functional.counting": "bincount histc histogram nonzero_static unique unique_consecutive",
     "functional.scattering": "index_reduce put scatter_reduce",
-    "linalg.named": "cholesky cholesky_inverse cholesky_solve det eig geqrf inverse logdet lstsq lu lu_solve matrix_exp "
-    "matrix_power orgqr ormqr pinverse qr slogdet solve svd symeig triangular_solve",
+    "linalg.named": "cholesky cholesky_inverse cholesky_solve det eig geqrf inverse logdet lstsq lu lu_solve "
+    "matrix_exp matrix_power orgqr ormqr pinverse qr slogdet solve svd symeig triangular_solve",
     "random": "multinomial",
     "spectral": "stft istft",
 }
@@ -88,8 +88,8 @@ METHODS = {
     "copy_ cumprod_ cumsum_ div_ divide_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ "
     "index_put_ lerp_ masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ true_divide_ "
     "zero_",
-    "functional.elementwise": "polygamma=polygamma_method conj_physical_ deg2rad_ frac_ heaviside_ igamma_ igammac_ ldexp_ logit_ "
-    "mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_ sgn_",
+    "functional.elementwise": "polygamma=polygamma_method conj_physical_ deg2rad_ frac_ heaviside_ igamma_ igammac_ "
+    "ldexp_ logit_ mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_ sgn_",
     "functional.distances": "renorm_",
     "functional.rearranging": "addbmm_",
     "functional.regions": "is_same_size sum_to_size",

@@ -21,9 +21,9 @@ NOT_DIFFERENTIABLE = (
 )
 RESIZED = (
     "An output with one or more elements was resized since it had shape {old}, which does not match the required "
-    "output shape {new}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless "
-    "they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
-    "t.resize_(0)."
+    "output shape {new}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+    "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
+    "elements with t.resize_(0)."
 )
 # functions that take an `out` of exactly their dtype
 EXACT = {"mm", "matmul", "bmm", "addmm", "dot", "mv"}

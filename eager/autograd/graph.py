@@ -40,7 +40,7 @@ def increment_version(tensor: Any) -> None:
 
 
 class _SavedHooks:
-    """Context: put `entry` in force for what nodes save. Meanwhile the plain path, which honours it, runs everything."""
+    """Context: put `entry` in force for what nodes save; meanwhile the plain path runs everything."""
 
     def __init__(self, entry: Any):
         self._entry = entry

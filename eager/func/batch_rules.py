@@ -305,7 +305,8 @@ RULES: dict[str, Rule] = {
     ),
     **dict.fromkeys(
         (
-            "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "pinv", "qr", "searchsorted",
+            "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "pinv", "qr",
+            "searchsorted",
             "solve", "solve_triangular", "svd",
         ),
         leading,

@@ -17,7 +17,8 @@ ALPHA = "For integral input tensors, argument alpha must not be a floating point
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
 NO_POWER = (
     "float_power() received an invalid combination of arguments - got ({}, {}), but expected one of:\n"
-    " * (Tensor input, Tensor exponent, *, Tensor out = None)\n * (Number self, Tensor exponent, *, Tensor out = None)\n"
+    " * (Tensor input, Tensor exponent, *, Tensor out = None)\n * (Number self, Tensor exponent, *, Tensor out = "
+    "None)\n"
     " * (Tensor input, Number exponent, *, Tensor out = None)\n"
 )
 NEGATIVE_POWER = "Integers to negative integer powers are not allowed."

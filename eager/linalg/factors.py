@@ -89,9 +89,7 @@ def _parts(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(L and U in one matrix, the permutation, the swaps from 1 on as int32)."""
     m, n = A._d.shape[-2:]
     packed = E.lu(A)
-    order, swaps = (
-        _integers(columns(E, packed, n + i, n + i + 1), dtype) for i, dtype in enumerate((INT64, INT32))
-    )
+    order, swaps = (_integers(columns(E, packed, n + i, n + i + 1), dtype) for i, dtype in enumerate((INT64, INT32)))
     swaps = row(swap_last(E, rows(E, swaps, 0, min(m, n))))
     return columns(E, packed, 0, n), order, E.add(swaps, Tensor._wrap(np.array(1, np.int32)))
 

@@ -43,9 +43,7 @@ def _check_right(A: Tensor, B: Tensor, name: str) -> None:
             raise RuntimeError(f"{letter} should have at least 2 dimensions, but has {ndim} dimensions instead")
     a, b = tuple(A._d.shape), tuple(B._d.shape)
     if a[-1] != a[-2]:
-        raise RuntimeError(
-            f"A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices"
-        )
+        raise RuntimeError(f"A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")
     if a[-1] != b[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for {name}: each A matrix is {a[-2]} by {a[-1]} but each b matrix is {b[-2]} "

@@ -131,9 +131,7 @@ def triangular(A: Tensor, B: Tensor, upper: bool, left: bool, unit: bool) -> Ten
 
 
 @functools.partial(with_out, "linalg_solve_triangular")
-def solve_triangular(
-    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Tensor:
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X with AX = B, or XA = B, from one triangle of A. As `torch.linalg.solve_triangular`."""
     name = "linalg.solve_triangular"
     check_square(A, name)

@@ -10,8 +10,8 @@ from typing import Any
 
 from eager.functional.creation import tensor
 from eager.grad_mode import no_grad
-from eager.nn.modules.batch_norm import _BatchNorm
 from eager.nn.module import Module
+from eager.nn.modules.batch_norm import _BatchNorm
 from eager.optim.lr_scheduler.base import LRScheduler, for_each_group
 from eager.optim.optimizer import Optimizer
 

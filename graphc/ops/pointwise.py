@@ -33,8 +33,8 @@ sub = op(
     "sub", "input other", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
     rule=refusing_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
                        "Use the `^` or `logical_xor()` operator instead.", builtins.all,
-                       "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert "
-                       "a mask, use the `~` or `logical_not()` operator instead."),
+                       "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+                       "invert a mask, use the `~` or `logical_not()` operator instead."),
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
 )  # fmt: skip
 mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",

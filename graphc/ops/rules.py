@@ -12,7 +12,8 @@ from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_half, is
 from graphc.ops.spec import Op, Rule, Trait
 
 C_NAMES = {**{name: long.lower() for name, long in TORCH_NAMES.items()}, "u8": "unsigned char", "i8": "signed char",
-           "f16": "c10::Half", "bf16": "c10::BFloat16", "i16": "short int", "i64": "long int", "c64": "c10::complex<float>",
+           "f16": "c10::Half", "bf16": "c10::BFloat16", "i16": "short int", "i64": "long int",
+           "c64": "c10::complex<float>",
            "c128": "c10::complex<double>"}  # fmt: skip
 
 

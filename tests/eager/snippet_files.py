@@ -11,8 +11,8 @@
     ```
 
 The text is what PyTorch prints. Where eager differs by decision, a line `Differs: reason` and a block
-```` ```eager ```` with eager's own output follow. A program sees `torch` (PyTorch or eager), `np` and `math`, starts from
-`torch.manual_seed(0)`, and ends with the type and message of an error it does not catch.
+```` ```eager ```` with eager's own output follow. A program sees `torch` (PyTorch or eager), `np` and `math`, starts
+from `torch.manual_seed(0)`, and ends with the type and message of an error it does not catch.
 
     python -m tests.eager.snippet_files [area ...]
 

@@ -15,7 +15,9 @@ CASES = {
     "mode": (((3, 4),), lambda t, x: t.mode(t.round(x), 1).values),
     "quantile": (((3, 4),), lambda t, x: t.quantile(x, 0.3)),
     "quantile_dim": (((3, 4),), lambda t, x: x.quantile(0.6, dim=1, keepdim=True)),
-    "quantile_many": (((3, 4),), lambda t, x: t.quantile(x, t.tensor([0.1, 0.5], dtype=x.dtype), 0, interpolation="midpoint")),
+    "quantile_many": (
+        ((3, 4),), lambda t, x: t.quantile(x, t.tensor([0.1, 0.5], dtype=x.dtype), 0, interpolation="midpoint")
+    ),
     "nanquantile": (((3, 4),), lambda t, x: x.nanquantile(0.25, dim=0)),
     "cummax": (((3, 4),), lambda t, x: t.cummax(x, 1).values),
     "cummin": (((3, 4),), lambda t, x: x.cummin(0)[0]),

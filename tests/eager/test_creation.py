@@ -10,6 +10,7 @@ import pytest
 import eager
 from tests.oracle import torch_or_skip
 
+
 class Unknown:
     """No data, with the same name in every process."""
 
@@ -60,8 +61,8 @@ DATA: list[Any] = [
     np.ones(2, np.uint16), [float("nan"), float("inf")], [[True], [False]], (1.0,), [np.bool_(True), False],
 ]  # fmt: skip
 WRONG: list[Any] = [
-    "a", ["a"], [["a", "b"]], None, [None], [1, None], {}, Unknown(), [[1], [1, 2]], [[1, 2], 3], [1, [2]], [[[1]], [2]],
-    2**70, [2**64], [2**63], {1, 2}, [1, "a"], [[1, 2], "ab"], np.array(["a"]), [Unknown()],
+    "a", ["a"], [["a", "b"]], None, [None], [1, None], {}, Unknown(), [[1], [1, 2]], [[1, 2], 3], [1, [2]],
+    [[[1]], [2]], 2**70, [2**64], [2**63], {1, 2}, [1, "a"], [[1, 2], "ab"], np.array(["a"]), [Unknown()],
 ]  # fmt: skip
 
 

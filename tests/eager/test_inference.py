@@ -13,7 +13,8 @@ def made(function):
 
 
 WRITES = {
-    "add_": lambda t: t.add_(1), "mul_": lambda t: t.mul_(2), "zero_": lambda t: t.zero_(), "fill_": lambda t: t.fill_(3),
+    "add_": lambda t: t.add_(1), "mul_": lambda t: t.mul_(2), "zero_": lambda t: t.zero_(),
+    "fill_": lambda t: t.fill_(3),
     "copy_": lambda t: t.copy_(torch.zeros(2)), "setitem": lambda t: t.__setitem__(0, 5.0), "exp_": lambda t: t.exp_(),
     "clamp_": lambda t: t.clamp_(0), "iadd": lambda t: t.__iadd__(1), "view": lambda t: t.view(2).add_(1),
     "slice": lambda t: t[:1].add_(1), "out": lambda t: torch.exp(torch.zeros(2), out=t),

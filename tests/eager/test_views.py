@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501  (tables of one-line programs)
 
-
 import numpy as np
 import pytest
 
@@ -115,7 +114,17 @@ def scattered(m, u, v):
     m.index_fill_(1, m.new_zeros(1).long() + 2, 0.5)
 
 
-PROGRAMS = [overlapping, views_of_views, transposed, base_after_views, everything_set, masks, chains, regions, scattered]
+PROGRAMS = [
+    overlapping,
+    views_of_views,
+    transposed,
+    base_after_views,
+    everything_set,
+    masks,
+    chains,
+    regions,
+    scattered,
+]
 BASES = {
     "contiguous": lambda a: a * 1.0, "transposed": lambda a: (a.t() * 1.0).contiguous().t(),
     "strided": lambda a: (a.repeat(1, 2) * 1.0)[:, :4], "inside": lambda a: (a.repeat(2, 1) * 1.0).view(2, 3, 4)[1],
@@ -165,7 +174,9 @@ def test_writes_by_finite_differences(program, base):
             x[place] = old - step
             low = run(torch, program, base, values)
             x[place] = old
-            assert (0.0 if g is None else np.array(g)[place]) == pytest.approx((high - low) / (2 * step), abs=1e-5, rel=1e-5)
+            assert (0.0 if g is None else np.array(g)[place]) == pytest.approx(
+                (high - low) / (2 * step), abs=1e-5, rel=1e-5
+            )
 
 
 @pytest.mark.parametrize("module_of", [lambda: torch, torch_or_skip])
