@@ -6,6 +6,7 @@ them are batched (at least one is), and the parameters. It returns the result, b
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -273,6 +274,18 @@ def _trailing(x: Tensor, rank: int) -> Tensor:
     return E.reshape(x, shape=(*shape, *(1,) * (rank - len(shape))))
 
 
+def searchsorted(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
+    """One sequence for all values of a slice: these in a row, as the rows of several sequences are."""
+    sequence, values = operands
+    if not batched[0] and len(sequence._d.shape) == 1:
+        return apply(op, operands, params)
+    sequence, values = _all_batched(size, operands, batched)
+    shape = tuple(values._d.shape)
+    if len(sequence._d.shape) == 2:
+        values = E.reshape(values, shape=(size, math.prod(shape[1:])))
+    return E.reshape(apply(op, (sequence, values), params), shape=shape)
+
+
 def one_by_one(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
     """The op on each slice."""
     from eager.functional.joining import stack
@@ -306,12 +319,12 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         (
             "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "pinv", "qr",
-            "searchsorted",
             "solve", "solve_triangular", "svd",
         ),
         leading,
     ),
-    "complex": pointwise, "matmul": matmul, "einsum": einsum, "index": index, "index_put": index_put,
+    "searchsorted": searchsorted, "complex": pointwise, "matmul": matmul, "einsum": einsum, "index": index,
+    "index_put": index_put,
     **{f"conv{n}d{part}": rule for n in (1, 2, 3) for part, rule in _CONVOLUTIONS.items()},
     **{
         f"{kind}_pool{n}d{part}": folded

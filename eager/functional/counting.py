@@ -30,11 +30,10 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     if axis is not None and 0 in (*shape[:axis], *shape[axis + 1 :]):
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     array = input._values("unique")
-    options = {"return_inverse": True, "return_counts": True, "equal_nan": False}
     if axis is not None and not shape[axis]:
         found, inverse, counts = array, np.zeros(0, np.int64), np.zeros(0, np.int64)
     else:
-        found, inverse, counts = np.unique(array, axis=axis, **options)
+        found, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(shape if axis is None else -1)
     return _asked_for(found, inverse, counts, return_inverse, return_counts)
 
@@ -45,9 +44,10 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     shape = shape_of(input, "unique_consecutive")
     axis = None if dim is None else axis_of(dim, len(shape))
     array = input._values("unique_consecutive")
-    rows = array.reshape(-1) if axis is None else np.moveaxis(array, axis, 0)
+    rows: Any = array.reshape(-1) if axis is None else np.moveaxis(array, axis, 0)
     new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]).reshape(max(len(rows) - 1, 0), -1).any(1)
+    differs: Any = rows[1:] != rows[:-1]
+    new[1:] = differs.reshape(len(differs), math.prod(differs.shape[1:])).any(1)
     found = rows[new] if axis is None else np.moveaxis(rows[new], 0, axis)
     inverse = np.cumsum(new) - 1
     counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
@@ -61,8 +61,8 @@ def _asked_for(found: Any, inverse: Any, counts: Any, return_inverse: bool, retu
         parts.append(inverse)
     if return_counts:
         parts.append(counts)
-    results = tuple(Tensor._wrap(np.asarray(p) if p is found else np.asarray(p, np.int64)) for p in parts)
-    return results if len(results) > 1 else results[0]
+    results = [Tensor._wrap(np.asarray(p) if p is found else np.asarray(p, np.int64)) for p in parts]
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:

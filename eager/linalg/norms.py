@@ -20,6 +20,7 @@ from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import torch_name
 
 INF = float("inf")
+ORDERS = ("fro", "nuc", 1, -1, 2, -2, INF, -INF)
 
 
 @functools.partial(with_out, "linalg_vector_norm")
@@ -64,18 +65,15 @@ def matrix_norm(
     """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf. As `torch.linalg.matrix_norm`."""
     check_matrix(A, "linalg.matrix_norm")
     first, second = _two_dims(A, dim)
-    if isinstance(ord, str):
-        if ord not in ("fro", "nuc"):
-            raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    elif abs(ord) not in (1, 2, INF):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord:g} not supported.")
+    if ord not in ORDERS:
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord if isinstance(ord, str) else f'{ord:g}'} not supported.")
     A = cast_to(A, dtype)
     if not is_inexact(A._dtype()):
         check_floating(A, "linalg.matrix_norm")
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim)
-    extreme = E.amin if not isinstance(ord, str) and ord < 0 else E.amax
-    if ord == "nuc" or abs(ord) == 2:
+    extreme = E.amin if ord in (-1, -2, -INF) else E.amax
+    if ord in ("nuc", 2, -2):
         values = singular_values(movedim(A, (first, second), (-2, -1)))
         axis = (len(A._d.shape) - 2,)
         if ord == "nuc":
@@ -85,7 +83,7 @@ def matrix_norm(
         if not keepdim:
             return found
         return E.reshape(found, shape=tuple(1 if i in (first, second) else n for i, n in enumerate(A._d.shape)))
-    summed, other = (first, second) if abs(ord) == 1 else (second, first)
+    summed, other = (first, second) if ord in (1, -1) else (second, first)
     total = vector_norm(A, 1, summed, keepdim)
     return extreme(total, axis=(other - (not keepdim and other > summed),), keepdims=keepdim)
 
@@ -118,7 +116,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     shape = tuple(A._d.shape)
     if len(shape) < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
-    if p is not None and p not in ("fro", "nuc") and (isinstance(p, str) or abs(p) not in (1, 2, INF)):
+    if p is not None and p not in ORDERS:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     batch = shape[:-2]
     if not numel(shape):

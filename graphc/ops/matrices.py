@@ -74,7 +74,8 @@ def matrix_sizes(x: Aval) -> tuple[tuple[int, ...], int, int]:
     """(batch dims, rows, columns). Raises RuntimeError if there are fewer than two dims."""
     if x.ndim < 2:
         raise RuntimeError("The input tensor A must have at least 2 dimensions.")
-    return x.shape[:-2], *x.shape[-2:]
+    *batch, m, n = x.shape
+    return tuple(batch), m, n
 
 
 def square(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
