@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from eager import state, tape
-from eager.codegen import is_ufunc
 from eager.dispatch import record
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled, sequence
@@ -164,7 +163,8 @@ def check_fits(target: Tensor, value: Tensor, name: str = "") -> None:
 def in_place(name: str) -> Callable[..., Tensor]:
     """The in-place form of pointwise op `name`: `add` -> `add_(self, other)`."""
     op = OPS[name]
-    ufunc = op.kernel if is_ufunc(op) and any(t.startswith("d") for t in op.kernel.types) else None
+    kernel = op.kernel
+    ufunc = kernel if isinstance(kernel, np.ufunc) and any(t.startswith("d") for t in kernel.types) else None
 
     def method(self: Tensor, *operands: Any) -> Tensor:
         if ufunc is not None and current_interpreter() is None and (self._n is None or not grad_enabled()):

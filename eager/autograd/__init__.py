@@ -18,8 +18,7 @@ from eager.state import current_interpreter
 from eager.tensor import Tensor
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad",
-    "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Variable", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled",
 ]  # fmt: skip
 
 # public name -> module that has it, imported at first use
@@ -66,7 +65,7 @@ UNUSED = (
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
     single = x is None or hasattr(x, "output_nr")  # a Tensor or a GradientEdge
-    return (x,) if single else tuple(x)
+    return (x,) if single else tuple(x)  # type: ignore[arg-type]
 
 
 def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:

@@ -198,7 +198,9 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
     nodes = output_nodes(owner, len(fresh)) if len(fresh) > 1 else [owner]
     for t, node, wanted in zip(fresh, nodes, differentiable, strict=True):
         if wanted and id(t) in dirty:
-            rebase(t, with_node(t._array(), node), "")
+            written = with_node(t._array(), node)
+            assert written is not None
+            rebase(t, written, "")
         elif wanted:
             t._n = node
     return fresh
