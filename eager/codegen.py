@@ -447,7 +447,7 @@ def _node(op: Op, backward: tuple[str, list[str]], position: dict[str, str], var
     for name in saved:
         users = [a for a in position if name in _needs(op, a)]
         value = _value(op, name)
-        keep_always = len(users) == len(position) or name.endswith("_shape") or name in op.params or name == "r"
+        keep_always = len(users) == len(position) or name.endswith("_shape") or name in op.params
         values.append(value if keep_always else f"{value} if {_any(position, users)} else None")
     only_shapes = bool(saved) and not any(name in op.args or name == "r" for name in saved)
     packed = f"[{', '.join(values)}]" if only_shapes else f"({', '.join(values)}{',' if len(values) == 1 else ''})"

@@ -518,3 +518,11 @@ def test_grad_fn_name_is_pytorchs(name: str):
     theirs = function(*(torch.ones(1, requires_grad=True) for _ in range(count)))
     ours = getattr(E, name)(*(leaf([1.0]) for _ in range(count)))
     assert ours.grad_fn.name() == theirs.grad_fn.name()
+
+
+def test_a_result_that_no_gradient_needs_may_be_written():
+    x = leaf(3.0)
+    quotient = x / tensor(2.0)  # the result is what the gradient of the divisor needs, and it has none
+    quotient.mul_(4.0)
+    quotient.backward()
+    assert x.grad.item() == 2.0
