@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import constant, shape_of
+from eager.functional.precision import rounds_once
 from eager.functional.reductions import norm
 from eager.inplace import assign
 from eager.language import E
@@ -62,6 +63,7 @@ def _last_dims(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias
 
 
 @whole("NativeLayerNormBackward0")
+@rounds_once
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
     """(input - mean) / sqrt(variance + eps) over the last dims, times weight plus bias. As in PyTorch."""
@@ -69,6 +71,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     return _affine(_standardized(input, axis, eps), weight, bias)
 
 
+@rounds_once
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """input / sqrt(mean(input^2) + eps) over the last dims, times weight. As in PyTorch."""
     axis = _last_dims(input, normalized_shape, weight, None, "rms_norm", "")
@@ -85,6 +88,7 @@ def _check_features(count: int, **given: Tensor | None) -> None:
 
 
 @whole("NativeBatchNormBackward0")
+@rounds_once(keep=("running_mean", "running_var"))
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
@@ -123,6 +127,7 @@ def _move(running: Tensor, batch: Tensor, momentum: float, factor: float) -> Non
 
 
 @whole("NativeGroupNormBackward0")
+@rounds_once
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:  # fmt: skip
     """Normalization over each of `num_groups` groups of channels of (N, C, *). As `torch.nn.functional.group_norm`."""
