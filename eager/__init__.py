@@ -55,6 +55,9 @@ def __getattr__(name: str) -> Any:
         return function
     if op in install.functions:
         return install.functions[op]
+    if name in names.IN_PLACE:
+        function = globals()[name] = methods.in_place_function(name)
+        return function
     if name in names.SUBMODULES:
         try:
             return importlib.import_module(f"eager.{name}")
@@ -65,4 +68,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> builtins.list[str]:
-    return sorted({*globals(), *install.functions, *methods.FUNCTIONS, *names.ALIASES, *names.SUBMODULES})
+    return sorted({*globals(), *install.functions, *methods.FUNCTIONS, *names.ALIASES, *names.IN_PLACE, *names.SUBMODULES})

@@ -19,7 +19,7 @@ from eager.state import anomaly, current_interpreter, grad_enabled, saved_hooks,
 from eager.tensor import SEALED_SAVE, Sealed, Tensor
 from eager.views import note_view
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar
+from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar, scalar_array
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
 from graphc.ops.spec import OPS, Op
@@ -104,6 +104,8 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
             kinds.append((x._d.dtype if x._d.dtype is not None else x._array().dtype, 2 if x._d.shape else 1))
         elif isinstance(x, SCALARS) and rule.promote and rule.scalars and i >= first and len(operands) > 1:
             kinds.append((of_scalar(x), 0))
+            if rule.scalars != "any" and (i == len(operands) - 1) != (rule.scalars == "last"):
+                _check_scalars(op, operands)
         else:
             raise TypeError(
                 f"{op.name}(): argument '{op.arg_of(i)}' (position {i + 1}) must be Tensor, not {type_name(x)}"
@@ -114,10 +116,26 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     return [x if i < first else convert(x, dtype) for i, x in enumerate(operands)]
 
 
+def _check_scalars(op: Op, operands: Sequence[Any]) -> None:
+    """Raise PyTorch's TypeError if Python scalars stand where `op` takes none."""
+    tensors = [isinstance(x, Tensor) for x in operands]
+    if tensors[0] or (op.rule.scalars == "one" and any(tensors)):
+        return
+    (first, last), number = op.args, f"Number {op.args[1]}"
+    forms = [f"Tensor {first}, Tensor {last}, *, Tensor out = None", f"Tensor {first}, {number}, *, Tensor out = None"]
+    if op.rule.scalars == "one":
+        forms.insert(1, f"Number self, Tensor {last}, *, Tensor out = None")
+    listed = "".join(f" * ({form})\n" for form in forms)
+    kinds = ", ".join(map(type_name, operands))
+    raise TypeError(
+        f"{op.name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{listed}"
+    )
+
+
 def convert(x: Any, dtype: np.dtype) -> Tensor:
     """`x` in `dtype`: a scalar becomes a 0-d Tensor, a Tensor is cast (and the cast recorded)."""
     if not isinstance(x, Tensor):
-        array = np.array(x, dtype)
+        array = scalar_array(x, dtype)
         array.flags.writeable = False  # which tells it from a 0-d tensor of the user's
         return Tensor._wrap(array)
     return x if x._array().dtype == dtype else apply(cast, (x,), {"dtype": dtype})

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
 from eager.devices import check_device
-from eager.functional.arguments import axes_of, shape_of
+from eager.functional.arguments import shape_of
+from eager.functional.creation import delivered, dtype_or
 from eager.functional.joining import cut, roll
-from eager.inplace import assign
 from eager.language import E
 from eager.naming import named
+from eager.outputs import with_out
 from eager.tensor import Tensor
 from graphc.ops.dtypes import complex_of, default_float, is_inexact
 from graphc.ops.rules import normalize_axis, torch_name
@@ -23,6 +23,7 @@ __all__ = [
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
+NO_DIMS = "Dimension specified as {dim} but tensor has no dimensions"
 SIZE = "Invalid number of data points ({n}) specified"
 # PyTorch's name of a normalization -> the ops' name, of a forward and of an inverse transform
 NORMS = {None: ("none", "full"), "backward": ("none", "full"), "ortho": ("ortho", "ortho"), "forward": ("full", "none")}
@@ -72,24 +73,18 @@ def _resized(x: Tensor, axis: int, n: int) -> Tensor:
 def _one_axis(name: str, input: Any, dim: int) -> int:
     ndim = len(shape_of(input, f"fft_{name}"))
     if not ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexError(NO_DIMS.format(dim=dim))
     return normalize_axis(dim, ndim)
 
 
-def _made(result: Tensor, out: Tensor | None) -> Tensor:
-    return result if out is None else assign(out, result, "copy")
-
-
 def _along_one(name: str, function: Any, what: str) -> Any:
-    def transform(
-        input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
-    ) -> Tensor:
+    def transform(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         axis = _one_axis(name, input, dim)
-        return _made(function(input, (axis,), {} if n is None else {axis: n}, norm), out)
+        return function(input, (axis,), {} if n is None else {axis: n}, norm)
 
     transform.__name__ = name
     transform.__doc__ = f"{what} along `dim`, of `n` numbers. As `torch.fft.{name}`. RuntimeError for n < 1."
-    return transform
+    return with_out(f"fft_{name}", transform)
 
 
 def _all_to_all(inverse: bool) -> Any:
@@ -161,7 +156,9 @@ def _several_axes(name: str, input: Any, s: Any, dim: Any) -> tuple[tuple[int, .
     sizes = None if s is None else [int(n) for n in (s if isinstance(s, Sequence) else (s,))]
     if dim is not None:
         given = dim if isinstance(dim, Sequence) else (dim,)
-        axes = tuple(normalize_axis(d, ndim) for d in given) if ndim or not given else axes_of(dim, ndim)
+        if given and not ndim:
+            raise IndexError(NO_DIMS.format(dim=given[0]))
+        axes = tuple(normalize_axis(d, ndim) for d in given)
         if len(set(axes)) < len(axes):
             raise RuntimeError("FFT dims must be unique")
         if sizes is not None and len(sizes) != len(axes):
@@ -180,25 +177,21 @@ def _several_axes(name: str, input: Any, s: Any, dim: Any) -> tuple[tuple[int, .
 
 
 def _along_several(name: str, function: Any, what: str) -> Any:
-    def transform(
-        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
-    ) -> Tensor:
-        return _made(function(input, *_several_axes(name, input, s, dim), norm), out)
+    def transform(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+        return function(input, *_several_axes(name, input, s, dim), norm)
 
     transform.__name__ = name
     transform.__doc__ = f"{what} along `dim`, all dims by default. As `torch.fft.{name}`."
-    return transform
+    return with_out(f"fft_{name}", transform)
 
 
 def _along_two(name: str, general: Any) -> Any:
-    def transform(
-        input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Tensor | None = None
-    ) -> Tensor:
-        return general(input, s, dim, norm, out=out)
+    def transform(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+        return general(input, s, dim, norm)
 
     transform.__name__ = name
     transform.__doc__ = f"`{general.__name__}` along two dims. As `torch.fft.{name}`."
-    return transform
+    return with_out(f"fft_{name}", transform)
 
 
 fftn = _along_several("fftn", _all_to_all(False), "The discrete Fourier transform")
@@ -234,12 +227,14 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def _frequencies(
-    places: np.ndarray, n: int, d: float, dtype: Any, device: Any, requires_grad: bool, out: Tensor | None
+    name: str, places: np.ndarray, n: int, d: float, dtype: Any, device: Any, requires_grad: bool, out: Tensor | None
 ) -> Tensor:
     check_device(device)
-    kind = default_float() if dtype is None else dtypes.to_numpy(dtype)
-    result = Tensor._wrap(places.astype(kind) * kind.type(1 / (n * d) if n else 0.0))
-    return _made(result.requires_grad_(requires_grad), out)
+    kind = dtype_or(dtype, default_float(), out=out)
+    if not is_inexact(kind):
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    array = places.astype(kind) * kind.type(1 / (n * d) if n else 0.0)
+    return delivered(array, name, out, None, device, requires_grad)
 
 
 def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
@@ -247,10 +242,10 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = N
     """The frequencies of `fft` of `n` samples, `d` apart. As `torch.fft.fftfreq`."""
     places = np.arange(n)
     places[(n + 1) // 2 :] -= n
-    return _frequencies(places, n, d, dtype, device, requires_grad, out)
+    return _frequencies("fftfreq", places, n, d, dtype, device, requires_grad, out)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The frequencies of `rfft` of `n` samples, `d` apart. As `torch.fft.rfftfreq`."""
-    return _frequencies(np.arange(n // 2 + 1), n, d, dtype, device, requires_grad, out)
+    return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device, requires_grad, out)

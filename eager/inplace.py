@@ -19,8 +19,8 @@ from eager.language import E
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor, check_in_place
 from eager.views import NO_GRAD, check_recorded_write, geometry
-from graphc.ops.dtypes import category
-from graphc.ops.rules import c_name, torch_name
+from graphc.ops.dtypes import category, kind
+from graphc.ops.rules import c_name, modulus, torch_name
 from graphc.ops.spec import OPS
 
 _STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
@@ -178,6 +178,8 @@ def in_place(name: str) -> Callable[..., Tensor]:
                 state.note_write(array)
                 return self
         check_in_place(self)
+        if op.rule is modulus and kind(self._dtype()) == "c":
+            raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
         # what the gradient needs of the old value must survive the write
         source = copied(self) if grad_enabled() else self
         return assign(self, getattr(E, name)(source, *operands), name)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
 from eager import names
+from eager.dtypes import type_name
 from eager.tensor import Tensor
 
 
@@ -39,6 +40,19 @@ def function(name: str) -> Any:
 
         return with_out(name, found)
     return found
+
+
+def in_place_function(name: str) -> Callable[..., Any]:
+    """torch.<name>, the method of that name as a function."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = name
+    function.__doc__ = f"`input.{name}(...)`. As `torch.{name}`."
+    return function
 
 
 @final

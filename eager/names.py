@@ -10,13 +10,15 @@ from __future__ import annotations
 BOTH = {
     "functional.arithmetic": "add sub rsub div pow=power float_power clamp clamp_min clamp_max addcmul addcdiv lerp "
     "isclose allclose equal positive subtract=sub divide=div true_divide=div clip=clamp",
-    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std norm "
+    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std "
     "logsumexp softmax log_softmax cumsum cumprod",
+    "functional.norms": "norm",
     "functional.shapes": "reshape flatten unflatten ravel squeeze unsqueeze permute transpose t movedim diagonal "
     "diag_embed diag trace tril triu broadcast_to swapaxes=transpose swapdims=transpose moveaxis=movedim",
     "functional.joining": "split chunk tensor_split unbind select narrow flip roll tile",
-    "functional.gathering": "gather scatter scatter_add take_along_dim index_select index_add index_copy index_fill "
-    "index_put masked_fill masked_scatter masked_select nonzero repeat_interleave",
+    "functional.gathering": "gather scatter scatter_add take_along_dim index_put masked_fill masked_scatter "
+    "masked_select nonzero",
+    "functional.slices": "index_select index_add index_copy index_fill repeat_interleave",
     "functional.rearranging": "hsplit vsplit dsplit fliplr flipud rot90 diagflat take argwhere kron addbmm",
     "functional.strides": "as_strided",
     "functional.linear": "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner ger=outer",
@@ -57,6 +59,9 @@ FUNCTIONS = {
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
     "functional.distances": "cdist",
+    "nn.functional": "adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink pairwise_distance pdist "
+    "pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ threshold_",
     "functional.regions": "unravel_index",
     "linalg.named": "chain_matmul frobenius_norm lu_unpack matrix_rank nuclear_norm",
     "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson "
@@ -80,12 +85,20 @@ FUNCTIONS = {
     "is_deterministic_algorithms_warn_only_enabled set_default_device set_deterministic_debug_mode "
     "set_float32_matmul_precision set_flush_denormal set_num_threads use_deterministic_algorithms",
 }
+# methods that PyTorch also has as torch.<name>(input, ...)
+IN_PLACE = frozenset(
+    "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ "
+    "ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ "
+    "fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ "
+    "rad2deg_ reciprocal_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ "
+    "zero_".split()
+)
 # input.<name>(...) only
 METHODS = {
     "functional.casts": "bfloat16 bool byte cdouble cfloat char double float half int long short to type_as detach_ "
     "type=type_ nelement=numel",
     "functional.updates": "add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ baddbmm_ clamp_ clamp_max_ clamp_min_ clip_ "
-    "copy_ cumprod_ cumsum_ div_ divide_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ "
+    "copy_ cumprod_ cumsum_ div_ divide_ __idiv__=div_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ "
     "index_put_ lerp_ masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ true_divide_ "
     "zero_",
     "functional.elementwise": "polygamma=polygamma_method conj_physical_ deg2rad_ frac_ heaviside_ igamma_ igammac_ "
@@ -93,7 +106,7 @@ METHODS = {
     "functional.distances": "renorm_",
     "functional.rearranging": "addbmm_",
     "functional.regions": "is_same_size sum_to_size",
-    "reshaping": "resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
+    "reshaping": "as_strided_ resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
     "hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     "functional.shapes": "view view_as reshape_as expand expand_as size dim ndimension=dim",
     "functional.strides": "contiguous is_contiguous stride storage_offset unfold",
@@ -102,7 +115,8 @@ METHODS = {
     "functional.joining": "repeat __iter__=iterate",
     "functional.gathering": "where=where_method",
     "functional.indexing": "__getitem__=getitem __setitem__=setitem",
-    "functional.arithmetic": "__pow__=power __pos__=positive __invert__=invert __rtruediv__=reflected_div",
+    "functional.arithmetic": "__pow__=power __pos__=positive __invert__=invert __rtruediv__=reflected_div "
+    "__rpow__=reflected_power __rmatmul__=reflected_matmul __rdiv__=old_reflected_div __div__=div",
     "functional.scattering": "index_reduce_ put_ scatter_reduce_",
     "random": "bernoulli uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
     "storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",
@@ -126,7 +140,8 @@ OUT = (
     "take_along_dim index_select index_add index_copy masked_select mv dot bmm addmm addmv addr baddbmm outer ger "
     "inner tensordot vstack hstack dstack row_stack where deg2rad fmax fmin frac frexp heaviside igamma igammac isin "
     "isneginf isposinf ldexp logit mvlgamma nan_to_num polygamma rad2deg round diff cross renorm vdot narrow_copy "
-    "diagonal_scatter select_scatter slice_scatter aminmax nanmean nansum"
+    "diagonal_scatter select_scatter slice_scatter aminmax nanmean nansum addbmm angle column_stack complex conj_physical "
+    "kron nonzero nonzero_static polar sgn take"
 )
 # pointwise ops of the registry under a second name
 ALIASES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 from eager import inplace, reshaping
 from eager.dtypes import type_name
 from eager.grad_mode import no_grad
+from eager.language import E
+from eager.output_dtypes import IN_DTYPE_OF_OUT, check_dtype
 from eager.state import grad_enabled
 from eager.tensor import Tensor
 from graphc.ops.dtypes import category
-from graphc.ops.rules import c_name, torch_name
 
 NOT_DIFFERENTIABLE = (
     "{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
@@ -25,30 +27,43 @@ RESIZED = (
     "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
     "elements with t.resize_(0)."
 )
-# functions that take an `out` of exactly their dtype
-EXACT = {"mm", "matmul", "bmm", "addmm", "dot", "mv"}
+NOT_TENSOR = "{name}(): argument 'out' must be Tensor, not {kind}"
 
 
 def into(out: Any, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)`, written into `out`, a Tensor or a tuple of them. Returns `out`.
 
-    TypeError unless `out` is a tensor. RuntimeError if gradients would have to be recorded, or the result cannot be
-    cast to its dtype. An `out` of another shape is resized, with a warning if it has elements.
+    TypeError unless `out` is a tensor, or a tuple of as many as there are results. RuntimeError if gradients would have
+    to be recorded, or `out` has a dtype that the function does not write (`eager.output_dtypes`). An `out` of another
+    shape is resized, with a warning if it has elements. Nothing is written before everything has been checked.
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for o in outs:
         if not isinstance(o, Tensor):
-            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(o)}")
-    if grad_enabled() and any(t._n is not None for t in (*tensors_in(args), *tensors_in(kwargs.values()), *outs)):
+            raise TypeError(NOT_TENSOR.format(name=name, kind=type_name(o)))
+    given = (*tensors_in(args), *tensors_in(kwargs.values()))
+    if grad_enabled() and any(t._n is not None for t in (*given, *outs)):
         raise RuntimeError(NOT_DIFFERENTIABLE.format(name=name))
+    asked = kwargs.get("dtype") is not None
+    if name in IN_DTYPE_OF_OUT and not asked:
+        kwargs["dtype"] = outs[0].dtype
     with no_grad():
         result = function(*args, **kwargs)
-        results = result if isinstance(result, tuple) else (result,)
+        several = isinstance(result, tuple)
+        results = result if several else (result,)
+        if several and len(outs) != len(results):
+            raise TypeError(f"expected tuple of {len(results)} elements but got {len(outs)}")
+        if not several and out is not outs[0]:
+            raise TypeError(NOT_TENSOR.format(name=name, kind=type_name(out)))
+        for i, (value, target) in enumerate(zip(results, outs, strict=True)):
+            source = value._dtype()
+            first = given[0] if given else value
+            holds = {"dtype": asked, "lone": math.prod(value._d.shape) == 1, "0d": not first._d.shape}
+            variants = tuple(name for name, held in holds.items() if held)
+            check_dtype(name, source, target._dtype(), first._dtype(), i if several else None, variants)
         for value, target in zip(results, outs, strict=True):
-            _check_dtype(name, value, target)
-        for value, target in zip(results, outs, strict=True):
-            _store(value, target)
-    return out if not isinstance(result, tuple) else _renamed(type(result), f"{name}_out")(*outs)
+            store(value, target)
+    return _renamed(type(result), f"{name}_out")(*outs) if several else out
 
 
 def tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
@@ -60,24 +75,15 @@ def tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
             yield from tensors_in(value)
 
 
-def _check_dtype(name: str, value: Tensor, out: Tensor) -> None:
-    source, goal = value._dtype(), out._dtype()
-    if (name in EXACT or name.startswith("linalg_")) and source != goal:
-        if not value._d.shape:
-            raise RuntimeError(f"result dtype {torch_name(goal)} does not match input dtype {torch_name(source)}")
-        raise RuntimeError(f"Expected out tensor to have dtype {c_name(source)}, but got {c_name(goal)} instead")
-    if category(source) > category(goal):
-        raise RuntimeError(
-            f"result type {torch_name(source)} can't be cast to the desired output type {torch_name(goal)}"
-        )
-
-
-def _store(value: Tensor, out: Tensor) -> None:
+def store(value: Tensor, out: Tensor) -> None:
+    """Write `value` into `out`, resized if it has another shape, in whatever dtype `out` has."""
     old, new = tuple(out._d.shape), tuple(value._d.shape)
     if old != new:
         if 0 not in old:
             warnings.warn(RESIZED.format(old=list(old), new=list(new)), UserWarning, stacklevel=5)
         reshaping.resize_(out, new)
+    if category(value._dtype()) > category(out._dtype()):
+        value = E.cast(value, dtype=out._dtype())
     inplace.assign(out, value, "copy")
 
 

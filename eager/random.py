@@ -15,6 +15,8 @@ import numpy as np
 
 from eager import draws, dtypes
 from eager.devices import check_device
+from eager.functional.arguments import written
+from eager.functional.creation import dtype_or
 from eager.generator import Generator
 from eager.inplace import assign
 from eager.language import E
@@ -83,7 +85,10 @@ def _sample(draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...
 
 def _made(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
     if out is not None:
-        result = assign(out, result, "copy")
+        from eager.outputs import store
+
+        store(result, out)
+        result = out
     return result.requires_grad_(_message=NEEDS_FLOAT) if requires_grad else result
 
 
@@ -102,8 +107,8 @@ def _shape(name: str, size: Sequence[Any]) -> tuple[int, ...]:
     return shape
 
 
-def _float_dtype(dtype: Any, kernel: str) -> np.dtype:
-    return _check_float(default_float() if dtype is None else dtypes.to_numpy(dtype), kernel)
+def _float_dtype(dtype: Any, kernel: str, out: Tensor | None = None) -> np.dtype:
+    return _check_float(dtype_or(dtype, default_float(), out=out), kernel)
 
 
 def _check_float(dtype: np.dtype, kernel: str) -> np.dtype:
@@ -133,7 +138,7 @@ def rand(
     pin_memory: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
-    shape, kind, source = _shape("rand", size), _float_dtype(dtype, "check_uniform_bounds"), _source(generator)
+    shape, kind, source = _shape("rand", size), _float_dtype(dtype, "check_uniform_bounds", out), _source(generator)
     check_device(device)
     return _made(_sample(lambda shape: source.uniform(shape, kind), shape, kind), out, requires_grad)
 
@@ -149,7 +154,7 @@ def randn(
     pin_memory: bool = False,
 ) -> Tensor:
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
-    shape, kind, source = _shape("randn", size), _float_dtype(dtype, "normal_kernel_cpu"), _source(generator)
+    shape, kind, source = _shape("randn", size), _float_dtype(dtype, "normal_kernel_cpu", out), _source(generator)
     check_device(device)
     return _made(_sample(lambda shape: source.normal(shape, kind), shape, kind), out, requires_grad)
 
@@ -184,7 +189,7 @@ def randint(
     low, high = _integer("randint", "low", 1, low), _integer("randint", "high", position, high)
     shape, kind, source = (
         _shape("randint", (size,)),
-        INT64 if dtype is None else dtypes.to_numpy(dtype),
+        dtype_or(dtype, INT64, out=out),
         _source(generator),
     )
     check_device(device)
@@ -210,7 +215,7 @@ def randperm(
     *,
     generator: Generator | None = None,
     out: Tensor | None = None,
-    dtype: Any = dtypes.int64,
+    dtype: Any = None,
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
@@ -218,7 +223,7 @@ def randperm(
 ) -> Tensor:
     """A random permutation of the integers 0 to n - 1, of shape (n,). As `torch.randperm`."""
     n = _integer("randperm", "n", 1, n)
-    shape, kind, source = _shape("randperm", (n,)), dtypes.to_numpy(dtype), _source(generator)
+    shape, kind, source = _shape("randperm", (n,)), dtype_or(dtype, INT64, out=out), _source(generator)
     check_device(device)
 
     def permuted(shape: tuple[int, ...]) -> np.ndarray:
@@ -235,6 +240,8 @@ def bernoulli(
 
     Raises RuntimeError for a probability outside [0, 1], NotImplementedError for an integer `input`.
     """
+    if out is not None:
+        return written(out, "bernoulli", bernoulli, input, p, generator=generator)
     if p is not None:
         drawn = _bernoulli(input, p, generator)
     else:
@@ -243,7 +250,7 @@ def bernoulli(
     if input._n is not None and grad_enabled():  # a gradient of zeros flows to the probabilities
         everywhere = E.full(shape=tuple(input._d.shape), value=True, dtype=BOOL)
         drawn = named(E.where(everywhere, drawn, input), "BernoulliBackward0")
-    return _made(drawn, out, False)
+    return drawn
 
 
 def _check_probability(p: float) -> None:
@@ -284,8 +291,10 @@ def normal(
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     check_device(device)
     source = _source(generator)
+    if tensors and out is not None:
+        return written(out, "normal", normal, mean, std, generator=generator)
     if not tensors:
-        shape, kind = _shape("normal", (() if size is None else size,)), _float_dtype(dtype, "normal_kernel_cpu")
+        shape, kind = _shape("normal", (() if size is None else size,)), _float_dtype(dtype, "normal_kernel_cpu", out)
         _check_std(std)
         return _made(_sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind), out, requires_grad)
     shape = np.broadcast_shapes(*(t._d.shape for t in tensors))
@@ -297,7 +306,7 @@ def normal(
         if current_interpreter() is None and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
         result = E.add(E.mul(_sample(lambda shape: source.normal(shape, kind), shape, kind), std), mean)
-    return _made(result.detach(), out, requires_grad)
+    return result.detach()
 
 
 def _check_std(std: float) -> None:
@@ -321,8 +330,10 @@ def multinomial(
     """
     from eager.weighted_draws import draw
 
+    if out is not None:
+        return written(out, "multinomial", multinomial, input, num_samples, replacement, generator=generator)
     num_samples = _integer("multinomial", "num_samples", 2, num_samples)
-    return _made(draw(input, num_samples, replacement, _source(generator)), out, False)
+    return draw(input, num_samples, replacement, _source(generator))
 
 
 def _like(

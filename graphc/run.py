@@ -184,6 +184,7 @@ class Runner:
         if len(live) == 1:
             live[0]._n = owner
             return
+        owner[tape.SAVED] = list(saved)  # not freed by a walk from one result: others may follow from the rest
         for k, t in enumerate(live):
             t._n = [-next(sequence), None, _select, (k, len(live)), owner]
 
@@ -235,6 +236,8 @@ def _overwrite(tensor: Tensor, value: Deferred) -> None:
 
 
 def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    if node[tape.SAVED] is None:
+        raise RuntimeError(tape.FREED)
     runner, residuals, arrays, count = node[tape.SAVED]
     cotangents = [g] if count == 1 else g
     shares = runner.gradients(residuals, arrays, [np.asarray(c) for c in cotangents])
@@ -244,6 +247,8 @@ def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
 
 def _select(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     """One of several results: put its gradient in its place in the owner's list."""
+    if node[tape.SAVED] is None:
+        raise RuntimeError(tape.FREED)
     k, _ = node[tape.SAVED]
     owner = node[tape.PARENTS]
     slot = owner[tape.SLOT]

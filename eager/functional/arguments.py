@@ -12,8 +12,8 @@ from eager import dtypes
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
-from graphc.ops.dtypes import is_inexact
-from graphc.ops.rules import normalize_axis
+from graphc.ops.dtypes import SHORT_NAMES, is_inexact
+from graphc.ops.rules import c_name, normalize_axis
 
 Axes = tuple[int, ...]
 
@@ -127,6 +127,36 @@ def converted(x: Tensor, wanted: np.dtype) -> Tensor:
     if x._dtype() == wanted:
         return x
     return E.cast(x if x._n is None or is_inexact(wanted) else E.stop_gradient(x), dtype=wanted)
+
+
+_C_TYPES = {"u8": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int", "i64": "int64_t", "f64": "double"}
+
+
+def fitting(value: Any, wanted: np.dtype) -> np.ndarray:
+    """The number `value` as a 0-d array of `wanted`; negative ones wrap if it has no sign.
+
+    RuntimeError if it does not fit.
+    """
+    if wanted.kind in "cb":
+        lost = False
+    else:
+        lost = isinstance(value, (complex, np.complexfloating)) and value.imag != 0
+        value = value.real
+    if not lost and wanted.kind in "iu":
+        limits = np.iinfo(wanted)
+        lost = not (limits.min if wanted.kind == "i" else -limits.max) <= value <= limits.max
+        value = value if lost else int(value) % 2 ** (8 * wanted.itemsize) if wanted.kind == "u" else int(value)
+    if not lost:
+        array = np.array(value).astype(wanted)
+        if wanted.kind in "iub" or np.isfinite(array) == np.isfinite(value):
+            return array
+    name = _C_TYPES.get(SHORT_NAMES[wanted]) or c_name(wanted)
+    raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def lifted(x: Tensor) -> Tensor:
+    """`x`, as a vector if it has no dims: what PyTorch takes it for beside a dim."""
+    return x if x._d.shape else E.reshape(x, shape=(1,))
 
 
 def written(out: Any, name: str, function: Any, *args: Any, **kwargs: Any) -> Any:

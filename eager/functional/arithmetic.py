@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from eager.dispatch import apply_operator
-from eager.functional.arguments import constant, shape_of, written
-from eager.language import E
+from eager.functional.arguments import constant, no_overload, shape_of, written
+from eager.functional.scalars import at_once, checked_alpha, common_dtype, fitting, kind_of, number_of
+from eager.language import E, single
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import COMPLEX128, FLOAT64, kind
+from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64, default_float, is_inexact, kind
+from graphc.ops.rules import c_name, torch_name
 from graphc.ops.spec import OPS
 
-ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
+CLAMP = (
+    "Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None",
+    "Tensor input, Number min = None, Number max = None, *, Tensor out = None",
+)
+INTEGER_ADDCDIV = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+    "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+    "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for "
+    "float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), "
+    "for all dtypes."
+)
 NO_POWER = (
     "float_power() received an invalid combination of arguments - got ({}, {}), but expected one of:\n"
     " * (Tensor input, Tensor exponent, *, Tensor out = None)\n * (Number self, Tensor exponent, *, Tensor out = "
@@ -25,32 +40,28 @@ NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 ROUNDING = "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'"
 
 
-def kind_of(x: Any) -> str:
-    """The kind of a tensor's or number's dtype: "b", "i" (and "u"), "f" or "c"."""
-    if isinstance(x, Tensor):
-        return kind(x._dtype())
-    return "b" if isinstance(x, bool) else "i" if isinstance(x, int) else "c" if isinstance(x, complex) else "f"
-
-
-def scaled(x: Any, alpha: Any, target: Any) -> Any:
-    """`alpha * x`, for an operand that is added to `target`."""
-    if kind_of(alpha) in "fc" and kind_of(target) in "iub" and kind_of(x) in "iub":
-        raise RuntimeError(ALPHA)
-    return E.mul(x, alpha) if isinstance(x, Tensor) else x * alpha
+def _scaled_sum(op: Callable[..., Tensor], input: Any, other: Any, alpha: Any) -> Tensor:
+    """op(input, alpha * other), where op is a sum or a difference."""
+    factor = checked_alpha(alpha, common_dtype(input, other))
+    if not isinstance(other, Tensor):
+        return op(input, other * factor)
+    since = next(sequence)
+    result = at_once(lambda x, y: op(x, E.mul(y, factor)), input, other)
+    return enclosed(result, f"{op.__name__.capitalize()}Backward0", since)
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input + alpha * other. As `torch.add`."""
     if out is not None:
         return written(out, "add", add, input, other, alpha=alpha)
-    return E.add(input, other) if alpha.__class__ is int and alpha == 1 else E.add(input, scaled(other, alpha, input))
+    return E.add(input, other) if alpha.__class__ is int and alpha == 1 else _scaled_sum(E.add, input, other, alpha)
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input - alpha * other. As `torch.sub`."""
     if out is not None:
         return written(out, "sub", sub, input, other, alpha=alpha)
-    return E.sub(input, other) if alpha.__class__ is int and alpha == 1 else E.sub(input, scaled(other, alpha, input))
+    return E.sub(input, other) if alpha.__class__ is int and alpha == 1 else _scaled_sum(E.sub, input, other, alpha)
 
 
 def positive(input: Tensor) -> Tensor:
@@ -74,6 +85,16 @@ def reflected_div(self: Tensor, other: Any) -> Any:
     return apply_operator(OPS["div"], (other, self), {})
 
 
+def old_reflected_div(self: Tensor, other: Any) -> Tensor:
+    """other / self as the reciprocal times `other`. As `torch.Tensor.__rdiv__`, the operator of Python 2."""
+    return E.mul(E.reciprocal(self), other)
+
+
+def reflected_matmul(self: Tensor, other: Any) -> Any:
+    """other @ self."""
+    return E.matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input. As `torch.rsub`."""
     return sub(other, input, alpha=alpha)
@@ -90,7 +111,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         return enclosed(E.floor_divide(input, other), "DivBackward2", since)
     if rounding_mode != "trunc":
         raise RuntimeError(ROUNDING.format(rounding_mode))
-    if kind_of(input) in "fc" or kind_of(other) in "fc":
+    dtype = common_dtype(input, other)
+    if dtype.kind in "bc":
+        raise NotImplementedError(f"\"div_trunc_cpu\" not implemented for '{torch_name(dtype)}'")
+    if is_inexact(dtype):
         return enclosed(E.trunc(E.div(input, other)), "DivBackward2", since)
     quotient = E.floor_divide(input, other)
     inexact = E.ne(E.mul(quotient, other), input)
@@ -98,7 +122,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 
 def power(input: Any, exponent: Any) -> Tensor:
-    """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer exponent."""
+    """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer exponent that is a number."""
     number = exponent.__class__ is int or exponent.__class__ is float
     if number and isinstance(input, Tensor):
         base = kind(input._dtype())
@@ -106,11 +130,23 @@ def power(input: Any, exponent: Any) -> Tensor:
             return E.square(input)
         if base in "fc":
             return E.pow_scalar(input, exponent=exponent)
-        if exponent.__class__ is int and exponent < 0 and base in "iub":
-            raise RuntimeError(NEGATIVE_POWER)
+        if exponent.__class__ is int and base in "iu":
+            if exponent < 0:
+                raise RuntimeError(NEGATIVE_POWER)
+            fitting(exponent, input._dtype())
+    elif isinstance(exponent, Tensor) and kind(exponent._dtype()) in "iub" and kind_of(input) in "iub":
+        return E.integer_pow(input, exponent)
     return E.pow(input, exponent)
 
 
+def reflected_power(self: Tensor, other: Any) -> Any:
+    """other ** self."""
+    if other.__class__ is float or kind(self._dtype()) not in "iub" or kind_of(other) not in "iub":
+        return _reflected_float_power(self, other)
+    return E.integer_pow(other, self)
+
+
+_reflected_float_power = single.operator(OPS["pow"], reflected=True)
 power.__name__ = "pow"
 
 
@@ -125,64 +161,145 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`input` limited to [min, max], numbers or tensors; nan stays nan. As `torch.clamp`: gradient 1 at a bound."""
-    shape_of(input, "clamp")
+    """`input` limited to [min, max], numbers or tensors; nan anywhere gives nan. As `torch.clamp`: gradient 1 at a bound.
+
+    RuntimeError without bounds, and for a number that the dtype does not hold; NotImplementedError for complex numbers.
+    """
+    if not isinstance(input, Tensor):
+        raise no_overload("clamp", [x for x in (input, min, max) if x is not None], CLAMP)
     if min is None and max is None:
         raise RuntimeError(NO_BOUND)
+    if input._dtype().kind not in "f":
+        _check_bounds(input, min, max)
     result, since = input, next(sequence)
-    if min is not None:
-        result = E.where(E.lt(result, min), constant(min, result), result)
-    if max is not None:
-        result = E.where(E.gt(result, max), constant(max, result), result)
+    for bound, beyond in ((min, E.lt), (max, E.gt)):
+        if bound is not None:
+            passed = beyond(result, bound)
+            if isinstance(bound, Tensor):
+                passed = E.logical_or(passed, E.isnan(bound)) if is_inexact(bound._dtype()) else passed
+            elif bound != bound:
+                passed = E.ne(result, bound)
+            result = E.where(passed, constant(bound, result), result)
     if result._n is None:
         return result
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     return enclosed(result, "ClampBackward0" if tensors else "ClampBackward1", since)
 
 
+def _check_bounds(input: Tensor, *bounds: Any) -> None:
+    """Raise PyTorch's error for complex numbers, and for bounds that the dtype of integers does not hold."""
+    dtype = common_dtype(input, *(x for x in bounds if x is not None))
+    if dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    for bound in bounds:
+        if bound is not None and not isinstance(bound, Tensor):
+            fitting(bound, dtype)
+
+
+def _check_first(name: str, bound: str, input: Any, other: Any) -> None:
+    if not isinstance(input, Tensor):
+        forms = [f"Tensor input, {kind} {bound}, *, Tensor out = None" for kind in ("Tensor", "Number")]
+        raise no_overload(name, (input, other), forms)
+
+
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """`input`, at least `min`. As `torch.clamp_min`."""
+    _check_first("clamp_min", "min", input, min)
     return named(clamp(input, min), "ClampMinBackward1" if isinstance(min, Tensor) else "ClampMinBackward0")
 
 
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """`input`, at most `max`. As `torch.clamp_max`."""
+    _check_first("clamp_max", "max", input, max)
     return named(clamp(input, None, max), "ClampMaxBackward1" if isinstance(max, Tensor) else "ClampMaxBackward0")
 
 
 @whole("AddcmulBackward0")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2. As `torch.addcmul`."""
-    return E.add(input, E.mul(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
+    dtype = _three("addcmul", input, tensor1, tensor2)
+    if dtype == BOOL:
+        raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
+    factor = number_of(value, dtype)
+    return at_once(
+        lambda x, y, z: E.add(x, E.mul(y if factor == 1 else E.mul(y, factor), z)), input, tensor1, tensor2
+    )
 
 
 @whole("AddcdivBackward0")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 / tensor2. As `torch.addcdiv`."""
-    return E.add(input, E.div(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
+    """input + value * tensor1 / tensor2. As `torch.addcdiv`. RuntimeError for a quotient of integers."""
+    dtype = _three("addcdiv", input, tensor1, tensor2)
+    if kind(tensor1._dtype()) in "iub" and kind(tensor2._dtype()) in "iub":
+        raise RuntimeError(INTEGER_ADDCDIV)
+    factor = number_of(value, dtype)
+    return at_once(
+        lambda x, y, z: E.add(x, E.div(y if factor == 1 else E.mul(y, factor), z)), input, tensor1, tensor2
+    )
+
+
+def _three(name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor) -> np.dtype:
+    """The common dtype of three tensors. TypeError if one is none."""
+    for position, (argument, x) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2)), 1):
+        shape_of(x, name, argument, position)
+    return common_dtype(input, tensor1, tensor2)
 
 
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """input + weight * (end - input), counted from the nearer end, as `torch.lerp` does."""
-    since = next(sequence)
+    """input + weight * (end - input), counted from the nearer end, as `torch.lerp` does.
+
+    RuntimeError unless the tensors have one dtype, NotImplementedError for integers.
+    """
+    if not isinstance(input, Tensor) or not isinstance(end, Tensor):
+        forms = [f"Tensor input, Tensor end, {kind} weight, *, Tensor out = None" for kind in ("Tensor", "Number")]
+        raise no_overload("lerp", (input, end, weight), forms)
+    since, dtype, by_number = next(sequence), input._dtype(), not isinstance(weight, Tensor)
+    for name, x in (("end", end), ("weight", weight)):
+        if isinstance(x, Tensor) and x._dtype() != dtype and (x is end or x._d.shape):
+            raise RuntimeError(f"expected dtype {c_name(dtype)} for `{name}` but got dtype {c_name(x._dtype())}")
+    if not is_inexact(dtype):
+        kernel = f"lerp_kernel_{'scalar' if by_number else 'tensor'}"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
+    if by_number:
+        return enclosed(at_once(_lerp_by(number_of(weight, dtype)), input, end), "LerpBackward0", since)
+    return enclosed(at_once(_lerp_by_tensor, input, end, weight), "LerpBackward1", since)
+
+
+def _lerp_by(weight: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    if abs(weight) < 0.5:
+        return lambda input, end: E.add(input, E.mul(E.sub(end, input), weight))
+    return lambda input, end: E.sub(end, E.mul(E.sub(end, input), 1 - weight))
+
+
+def _lerp_by_tensor(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     way = E.sub(end, input)
-    if not isinstance(weight, Tensor):
-        near = abs(weight) < 0.5
-        result = E.add(input, E.mul(way, weight)) if near else E.sub(end, E.mul(way, 1 - weight))
-        return enclosed(result, "LerpBackward0", since)
-    from_start = E.add(input, E.mul(weight, way))
-    result = E.where(E.lt(E.abs(weight), 0.5), from_start, E.sub(end, E.mul(way, E.sub(1, weight))))
-    return enclosed(result, "LerpBackward1", since)
+    from_end = E.sub(end, E.mul(way, E.sub(1, weight)))
+    return E.where(E.lt(E.abs(weight), 0.5), E.add(input, E.mul(weight, way)), from_end)
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """|input - other| <= atol + rtol * |other|, elementwise, or equal. As `torch.isclose`."""
-    bound = E.add(E.mul(E.abs(other), rtol), atol)
-    distance = E.abs(E.sub(input, other))
-    close = E.logical_or(E.eq(input, other), E.logical_and(E.le(distance, bound), E.isfinite(distance)))
-    if equal_nan:
+    """|input - other| <= atol + |rtol * other|, elementwise, or equal. As `torch.isclose`.
+
+    RuntimeError for different dtypes and for negative tolerances.
+    """
+    shape_of(input, "isclose")
+    shape_of(other, "isclose", "other", 2)
+    dtype = input._dtype()
+    if dtype != other._dtype():
+        raise RuntimeError(f"{torch_name(dtype)} did not match {torch_name(other._dtype())}")
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if bound < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound:g}")
+    close = E.eq(input, other)
+    if equal_nan and is_inexact(dtype):
         close = E.logical_or(close, E.logical_and(E.isnan(input), E.isnan(other)))
-    return close
+    if rtol == 0 and atol == 0:
+        return close
+    size = other if is_inexact(dtype) else E.cast(other, dtype=default_float())
+    bound = E.add(E.abs(E.mul(size, float(rtol))), float(atol))
+    # integers are compared with what is rounded to a float, but subtracted as they are, except from bools
+    distance = E.abs(E.sub(E.cast(input, dtype=default_float()) if dtype == BOOL else input, size))
+    return E.logical_or(close, E.logical_and(E.isfinite(distance), E.le(distance, bound)))
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:

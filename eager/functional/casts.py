@@ -8,6 +8,7 @@ import numpy as np
 
 from eager import dtypes
 from eager.functional.arguments import cast_to, converted, shape_of
+from eager.functional.scalars import common_dtype
 from eager.language import E
 from eager.state import current_interpreter
 from eager.tensor import Sealed, Tensor
@@ -164,11 +165,7 @@ def promote_types(type1: Any, type2: Any) -> dtypes.dtype:
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype of an arithmetic result of two tensors or Python scalars. As `torch.result_type`."""
-    kinds = [
-        (x._dtype(), 2 if x._d.shape else 1) if isinstance(x, Tensor) else (d.of_scalar(x), 0)
-        for x in (tensor1, tensor2)
-    ]
-    return dtypes.BY_NUMPY[d.result_type(kinds)]
+    return dtypes.BY_NUMPY[common_dtype(tensor1, tensor2)]
 
 
 def can_cast(from_: Any, to: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from eager import dtypes
 from eager.functional.arguments import no_overload, shape_of, sizes_of
 from eager.functional.data import as_tensor, finished, from_numpy, new_tensor, tensor
+from eager.functional.scalars import fitting
 from eager.inplace import assign
 from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT64, INT64, complex_of, default_float, of_scalar
@@ -135,7 +136,7 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = 
     shape = _shape("full", (size,))
     value = _number(fill_value, "full")
     default = INT64 if out is not None else of_scalar(value)
-    array = np.full(shape, _fitting(value, dtype_or(dtype, default, "full", out)))
+    array = np.full(shape, fitting(value, dtype_or(dtype, default, "full", out)))
     return delivered(array, "full", out, layout, device, requires_grad, pin_memory)
 
 
@@ -147,29 +148,10 @@ def _number(value: Any, name: str) -> Any:
     raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
 
 
-_C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
-            "float32": "float", "float64": "double", "float16": "c10::Half"}  # fmt: skip
-
-
-def _fitting(value: Any, wanted: np.dtype) -> np.ndarray:
-    """The number `value` in `wanted`. RuntimeError if it does not fit; negative ones wrap if it has no sign."""
-    lost = isinstance(value, (complex, np.complexfloating)) and wanted.kind not in "cb" and value.imag != 0
-    if wanted.kind in "iu" and not lost:
-        limits = np.iinfo(wanted)
-        lost = not (limits.min if wanted.kind == "i" else -limits.max) <= value.real <= limits.max
-        value = value if lost else int(value.real)
-    if lost:
-        name = _C_NAMES.get(wanted.name, wanted.name)
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    if wanted.kind == "u":
-        value = int(value.real) % 2 ** (8 * wanted.itemsize)
-    return np.array(value).astype(wanted)
-
-
 def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A 0-d tensor, of the default dtype if None is given. As `torch.scalar_tensor`."""
-    array = _fitting(s, dtype_or(dtype, default_float(), "scalar_tensor"))
+    array = fitting(s, dtype_or(dtype, default_float(), "scalar_tensor"))
     return delivered(array, "scalar_tensor", None, layout, device, requires_grad, pin_memory)
 
 
@@ -211,7 +193,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
               pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """`fill_value` in the shape and dtype of `input`. As `torch.full_like`."""
     array = _laid_like(input, "full_like", np.empty, dtype, memory_format)
-    array[...] = _fitting(_number(fill_value, "full_like"), array.dtype)
+    array[...] = fitting(_number(fill_value, "full_like"), array.dtype)
     return _beside(input, delivered(array, "full_like", None, layout, device, requires_grad, pin_memory))
 
 
@@ -234,7 +216,7 @@ new_empty = _new("new_empty", np.empty)
 def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` in shape `size`, in the dtype of `self`. As `torch.Tensor.new_full`."""
-    value = _fitting(_number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full"))
+    value = fitting(_number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full"))
     made = np.full(_shape("new_full", (size,)), value)
     return _beside(self, delivered(made, "new_full", None, layout, device, requires_grad, pin_memory))
 

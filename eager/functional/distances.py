@@ -11,7 +11,8 @@ from eager.functional.arithmetic import clamp, clamp_min
 from eager.functional.complexes import complex, conj, imag, real
 from eager.functional.joining import roll
 from eager.functional.linear import dot
-from eager.functional.reductions import norm, root
+from eager.functional.norms import norm
+from eager.functional.reductions import root
 from eager.functional.shapes import diag, matrix_transpose, reshape, squeeze, t, unsqueeze
 from eager.functional.updates import in_place_of
 from eager.language import E
@@ -132,6 +133,11 @@ def cross_along(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     axis = axis_of(dim, len(a))
     if a[axis] != 3 or b[axis] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[axis]} and {b[axis]}")
+    if input._dtype() != other._dtype():
+        names = torch_name(input._dtype()), torch_name(other._dtype())
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    if input._dtype() == BOOL:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     left = E.mul(roll(input, -1, axis), roll(other, -2, axis))
     return E.sub(left, E.mul(roll(input, -2, axis), roll(other, -1, axis)))
 

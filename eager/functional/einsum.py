@@ -6,10 +6,15 @@ import functools
 import string
 from typing import Any
 
+import numpy as np
+
+from eager.functional.arguments import converted
 from eager.functional.shapes import diagonal
 from eager.language import E
 from eager.naming import named
 from eager.tensor import Tensor
+from graphc.ops.dtypes import BOOL, promote_types
+from graphc.ops.rules import accumulation_dtype, torch_name
 
 COUNT = "einsum(): {more} operands were provided than specified in the equation"
 MISSING = "einsum(): output subscript {letter} does not appear in the equation for any input operand"
@@ -48,8 +53,35 @@ def einsum(*args: Any) -> Tensor:
     for letter in output:
         if letter not in sizes:
             raise RuntimeError(MISSING.format(letter=letter))
-    result = E.einsum(*(x for x, _ in kept), equation=",".join(term for _, term in kept) + "->" + output)
+    dtype = _dtype(prepared, output)
+    result = E.einsum(*(converted(x, dtype) for x, _ in kept), equation=",".join(term for _, term in kept) + "->" + output)
     return named(result, _last_step([term for _, term in prepared], output))
+
+
+def _dtype(prepared: list[tuple[Tensor, str]], output: str) -> np.dtype:
+    """The dtype of the result: operands are taken in pairs, from the left, as PyTorch does.
+
+    Sums over one operand alone turn integers into int64; a product promotes; contractions take one dtype, not bool.
+    """
+    dtype = prepared[0][0]._dtype()
+    sizes = [dict(zip(term, x._d.shape, strict=True)) for x, term in prepared]
+    if any(0 in size.values() for size in sizes):
+        return dtype
+    last = {letter: i for i, size in enumerate(sizes) for letter, n in size.items() if n != 1}
+    summed = [letter for letter in last if letter not in output]
+    alone = len(prepared) == 1 and not sizes[0].keys() <= set(output)
+    if alone or any(last[letter] == 0 for letter in summed):
+        dtype = accumulation_dtype(dtype)
+    for i, (x, _) in enumerate(prepared[1:], 1):
+        here = [letter for letter in summed if last[letter] == i]
+        contracted = [letter for letter in here if any(size.get(letter, 1) != 1 for size in sizes[:i])]
+        other = x._dtype() if len(contracted) == len(here) else accumulation_dtype(x._dtype())
+        if contracted and dtype != other:
+            raise RuntimeError(f"expected scalar type {torch_name(dtype)} but found {torch_name(other)}")
+        if contracted and dtype == BOOL:
+            raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
+        dtype = promote_types(dtype, other)
+    return dtype
 
 
 def _last_step(terms: list[str], output: str) -> str:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.functional.arguments import cast_to, shape_of
+from eager.functional.arguments import cast_to, converted, shape_of
 from eager.functional.creation import delivered, dtype_or, empty, ones_like, zeros
-from eager.functional.gathering import index_select
 from eager.functional.joining import cat, flip, stack
 from eager.functional.shapes import expand, reshape
+from eager.functional.slices import index_select
 from eager.naming import whole
 from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64, promote_types
+from graphc.ops.rules import accumulation_dtype
 
 GRID_SHAPE = "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}"
 INDEXING = (
@@ -91,6 +92,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if len(shape) != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = shape[0] if N is None else N
+    x = converted(x, accumulation_dtype(x._dtype()))
     if count < 0:
         raise RuntimeError("N must be non-negative.")
     powers = list(itertools.accumulate([ones_like(x)] + [x] * (count - 1), lambda a, b: a * b))[:count]

@@ -20,6 +20,7 @@ from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import Tensor
 from eager.views import LEAF_VIEW, note_view
 from graphc.ops.dtypes import BOOL, INT64
+from graphc.ops.index import indexed_shape
 from graphc.ops.rules import broadcast_shapes, torch_name
 
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"
@@ -320,7 +321,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         value = E.broadcast_to(E.reshape(value, shape=value._d.shape[extra:]), shape=region._d.shape)
         assign(region, value, name)
     else:
-        put = E.index_put(before(region), value, *found.arrays, spec=found.spec, accumulate=False)
+        put = put_at(before(region), value, found)
         assign(self if region._d.shape == self._d.shape else region, put, "index_put")
 
 
@@ -392,18 +393,31 @@ def check_index_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> No
         )
 
 
-def replaced(x: Tensor, index: Any, value: Tensor) -> Tensor:
-    """A new tensor: `x` with `value` at `index`, in the op language."""
-    if _is_mask_fill(index, value):
+def put_at(x: Tensor, value: Tensor, found: Index, accumulate: bool = False) -> Tensor:
+    """The advanced step of an assignment: `x` with `value` written (or added) at the index arrays."""
+    arrays = found.arrays
+    check_together(arrays)
+    check_index_broadcast(value._d.shape, indexed_shape(x._d.shape, found.spec, [a._d.shape for a in arrays]))
+    try:
+        return E.index_put(x, value, *arrays, spec=found.spec, accumulate=accumulate)
+    except IndexError:
+        raise bounds_error(x, found) or IndexError(INDEX_DTYPE) from None
+
+
+def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False) -> Tensor:
+    """A new tensor: `x` with `value` written (or added) at `index`, in the op language."""
+    if not accumulate and _is_mask_fill(index, value):
         extra = len(x._d.shape) - len(index._d.shape)
         mask = E.reshape(index, shape=(*index._d.shape, *(1,) * extra)) if extra else index
         return E.where(mask, value, x)
     shape = tuple(x._d.shape)
     found = normalized(shape, index)
     region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(found.start, found.stop, found.step, strict=True))
-    if found.arrays:
+    part = x
+    if (found.arrays or accumulate) and (found.shape != shape or found.slices(shape)):
         part = E.reshape(E.slice(x, start=found.start, stop=found.stop, step=found.step), shape=found.shape)
-        value = E.index_put(part, value, *found.arrays, spec=found.spec, accumulate=False)
+    if found.arrays:
+        value = put_at(part, value, found, accumulate)
     else:
         check_broadcast(value._d.shape, found.shape)
         extra = len(value._d.shape) - len(found.shape)
@@ -411,6 +425,8 @@ def replaced(x: Tensor, index: Any, value: Tensor) -> Tensor:
             value = E.reshape(value, shape=value._d.shape[extra:])
         if value._d.shape != found.shape:
             value = E.broadcast_to(value, shape=found.shape)
+        if accumulate:
+            value = E.add(part, value)
     if value._d.shape != region:
         value = E.reshape(value, shape=region)
     return pasted(x, value, found.start, found.step)

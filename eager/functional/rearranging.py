@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, converted, shape_of
 from eager.functional.gathering import nonzero, numel
 from eager.functional.joining import cat, flip, tensor_split
-from eager.functional.linear import bmm, weighted_sum
-from eager.functional.shapes import diag, expand, permute, reshape, transpose, unsqueeze
+from eager.functional.linear import bmm, check_same_dtype, weighted_sum
+from eager.functional.shapes import diag, permute, reshape, transpose, unsqueeze
 from eager.functional.updates import in_place_of
 from eager.language import E
 from eager.naming import named, whole
 from eager.tensor import Tensor
 from eager.views import not_a_view
-from graphc.ops.rules import torch_name
+from graphc.ops.dtypes import BOOL
 
 
 def _at_least(least: int) -> Any:
@@ -154,11 +154,14 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {x[0]} and {y[0]}")
     if x[2] != y[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({x[1]}x{x[2]} and {y[1]}x{y[2]})")
-    if input._dtype() != batch1._dtype():
-        names = torch_name(input._dtype()), torch_name(batch1._dtype())
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {names[0]} and {names[1]}")
-    input = expand(input, x[1], y[2])
-    return weighted_sum(input, E.sum(bmm(batch1, batch2), axis=(0,), keepdims=False), beta, alpha)
+    check_same_dtype(input, batch1, batch2)
+    if input._dtype() == BOOL:
+        raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+
+    def products(a: Tensor, b: Tensor) -> Tensor:
+        return converted(E.sum(bmm(a, b), axis=(0,), keepdims=False), a._dtype())
+
+    return weighted_sum(input, products, (batch1, batch2), (x[1], y[2]), beta, alpha)
 
 
 METHODS = {"addbmm_": in_place_of("addbmm", addbmm)}

@@ -244,45 +244,6 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
     return root(spread), _mean_of(center, input, dim, keepdim)
 
 
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`.
-
-    "nuc" is the sum of the singular values of the matrices in the two dims `dim`.
-    """
-    if isinstance(p, str) and p != "fro":
-        from eager.linalg.norms import matrix_norm
-
-        shape_of(input, "norm")
-        return matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    return _vector_norm(input, p, dim, keepdim, dtype)
-
-
-@whole("LinalgVectorNormBackward0")
-def _vector_norm(input: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
-    axes = axes_of(dim, len(shape_of(input, "norm")))
-    input = cast_to(input, dtype)
-    if not is_inexact(input._dtype()):
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{torch_name(input._dtype())}"
-        )
-    order = 2.0 if p is None or p == "fro" else float(p)
-    if order == 2.0:
-        return root(E.sum(E.square(input), axis=axes, keepdims=keepdim))
-    size = E.abs(input)
-    if order == float("inf"):
-        return E.amax(size, axis=axes, keepdims=keepdim)
-    if order == float("-inf"):
-        return E.amin(size, axis=axes, keepdims=keepdim)
-    if order == 0.0:
-        return E.sum(E.cast(E.ne(input, 0), dtype=input._dtype()), axis=axes, keepdims=keepdim)
-    if order == 1.0:
-        return E.sum(size, axis=axes, keepdims=keepdim)
-    total = E.sum(E.pow(size, order), axis=axes, keepdims=keepdim)
-    zero = E.eq(total, 0)
-    return E.where(zero, constant(0, total), E.pow(E.where(zero, constant(1, total), total), 1 / order))
-
-
 # --- exponentials, and along one dim
 
 

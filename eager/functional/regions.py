@@ -10,10 +10,10 @@ import numpy as np
 
 from eager import dtypes
 from eager.functional.arguments import axis_of, shape_of, sizes_of
-from eager.functional.gathering import index_copy
 from eager.functional.joining import narrow, select, split
 from eager.functional.reductions import sum as sum_over
 from eager.functional.shapes import diagonal, permute, unsqueeze, view
+from eager.functional.slices import index_copy
 from eager.language import E
 from eager.naming import whole
 from eager.tensor import Tensor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel
 from eager.functional.joining import narrow
@@ -23,11 +23,6 @@ from graphc.ops.rules import torch_name
 
 NOT_SORTED = "{name} does not support {kind} dtypes on CPU"
 NO_SIZE = "{name}(): Expected reduction dim {axis} to have non-zero size."
-
-
-def lifted(input: Tensor) -> Tensor:
-    """`input`, as a vector if it has no dims."""
-    return input if input._d.shape else E.reshape(input, shape=(1,))
 
 
 def refuse_complex(input: Tensor, name: str, *, also_bool: bool = False) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional import arithmetic, gathering, linear, reductions, shapes, strides
+from eager.functional import arithmetic, gathering, linear, reductions, shapes, slices, strides
 from eager.functional.arguments import shape_of
-from eager.functional.gathering import check_mask, fill_value, index_add, masked_fill, scatter, scatter_add
-from eager.functional.indexing import check_broadcast
+from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter, scatter_add
+from eager.functional.scalars import fitting
 from eager.inplace import assign, before
 from eager.language import E
 from eager.naming import whole
@@ -129,7 +129,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 def _filled(self: Tensor, value: Any, name: str) -> Tensor:
     if current_interpreter() is None and not (grad_enabled() and self._n is not None):
         array = self._writable()
-        array.fill(value)
+        array.fill(fitting(value, array.dtype) if array.dtype.kind in "iu" else value)
         note_write(array)
         return self
     check_in_place(self)
@@ -145,9 +145,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str =
     """Write `src`, broadcast and cast, into `self`. As `torch.Tensor.copy_`. RuntimeError if it does not broadcast."""
     source, target = shape_of(src, "copy_", "other"), self._d.shape
     check_in_place(self)
-    common = broadcast_shapes([tuple(target), tuple(source)])
-    if common != target:
-        raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(common)}")
+    _check_expands(source, target)
     recorded = grad_enabled() and (self._n is not None or src._n is not None)
     if current_interpreter() is None and not recorded:
         array = self._writable()
@@ -155,6 +153,12 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str =
         note_write(array)
         return self
     return assign(self, _copied(src, tuple(target), self._dtype()), _name)
+
+
+def _check_expands(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    common = broadcast_shapes([tuple(target), tuple(shape)])
+    if common != target:
+        raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(common)}")
 
 
 @whole("CopyBackwards")
@@ -169,7 +173,8 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Set the elements where `mask` is true to `value`. As `torch.Tensor.masked_fill_`."""
     check_mask(mask, "masked_fill_")
     if not isinstance(value, Tensor) and unrecorded(self):
-        check_broadcast(mask._d.shape, self._d.shape)
+        if mask._d.shape != self._d.shape:
+            _check_expands(mask._d.shape, self._d.shape)
         array = self._writable()
         np.copyto(array, fill_value(value, self)._array(), where=mask._array())
         note_write(array)
@@ -193,11 +198,6 @@ def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` to (or add them to) self[indices]. As `torch.Tensor.index_put_`."""
     check_in_place(self)
-    if values._dtype() != self._dtype():
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {torch_name(self._dtype())} for the "
-            f"destination and {torch_name(values._dtype())} for the source."
-        )
     return assign(self, gathering.index_put(before(self), indices, values, accumulate), "index_put")
 
 
@@ -228,7 +228,8 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 # functions whose in-place form has no more to it
 _FORMS: dict[str, Callable[..., Tensor]] = {
-    **{name: getattr(gathering, name) for name in ("index_copy", "index_fill", "masked_scatter")},
+    **{name: getattr(slices, name) for name in ("index_add", "index_copy", "index_fill")},
+    "masked_scatter": gathering.masked_scatter,
     **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
     "cumsum": reductions.cumsum,
     "cumprod": reductions.cumprod,
@@ -245,7 +246,7 @@ METHODS: dict[str, Callable[..., Tensor]] = {
     "masked_fill_": masked_fill_, "div_": in_place_of("div", arithmetic.div),
     "pow_": in_place_of("pow", arithmetic.power),
     "scatter_": in_place_of("scatter", scatter), "scatter_add_": in_place_of("scatter_add", scatter_add),
-    "index_add_": in_place_of("index_add", index_add), "fill_diagonal_": fill_diagonal_, "index_put_": index_put_,
+    "fill_diagonal_": fill_diagonal_, "index_put_": index_put_,
     "float_power_": float_power_,
     **{f"{name}_": in_place_of(name, function) for name, function in _FORMS.items()},
 }  # fmt: skip

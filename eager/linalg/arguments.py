@@ -86,10 +86,20 @@ def hermitian(x: Tensor, upper: bool = False) -> Tensor:
     """
     if unrecorded_arrays((x,)):
         return Tensor._wrap(_mirrored(x._array(), upper))
-    half = E.triu(x, diagonal=0) if upper else E.tril(x, diagonal=0)
-    strict = E.triu(x, diagonal=1) if upper else E.tril(x, diagonal=-1)
-    rest = E.stop_gradient(E.sub(E.add(half, adjoint(E, strict)), x))
-    return E.add(x, rest)
+    still = E.stop_gradient(x)
+    strict = E.triu(still, diagonal=1) if upper else E.tril(still, diagonal=-1)
+    return passed_through(E.add(triangle(still, upper), adjoint(E, strict)), x)
+
+
+def triangle(x: Tensor, upper: bool) -> Tensor:
+    """The upper or lower triangle with the diagonal, beside zeros."""
+    return E.triu(x, diagonal=0) if upper else E.tril(x, diagonal=0)
+
+
+def passed_through(value: Tensor, x: Tensor) -> Tensor:
+    """`value`, with its gradient passed on to `x` as it is."""
+    moved = E.sub(x, E.stop_gradient(x))
+    return E.add(value, E.where(E.eq(moved, 0), moved, 0))  # also where x is not finite
 
 
 def _mirrored(x: np.ndarray, upper: bool) -> np.ndarray:
@@ -100,6 +110,16 @@ def _mirrored(x: np.ndarray, upper: bool) -> np.ndarray:
 def result(x: Tensor, node: str, since: int) -> Tensor:
     """One of the results of a function whose ops were recorded after number `since`."""
     return not_a_view(enclosed(x, node, since))
+
+
+def independent(value: Tensor, *inputs: Tensor) -> Tensor:
+    """`value` as a function of `inputs` on which it does not depend: their gradients are 0."""
+    for x in inputs:
+        line = E.reshape(x, shape=(-1,) if x._d.shape else (1,))
+        nothing = E.sum(E.slice(line, start=(0,), stop=(0,), step=(1,)), axis=(0,), keepdims=False)
+        nothing = nothing if value._dtype().kind == "c" else real_of(nothing)
+        value = E.add(value, nothing)
+    return value
 
 
 def row(x: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from eager.linalg.arguments import (
     check_same_dtype,
     check_square,
     hermitian,
+    independent,
     not_implemented,
     result,
     row,
@@ -272,6 +273,8 @@ def reflected(A: Tensor, tau: Tensor, width: int) -> Tensor:
     m = A._d.shape[-2]
     batch = tuple(A._d.shape[:-2])
     q = E.broadcast_to(Tensor._wrap(np.eye(m, width, dtype=A._dtype())), shape=(*batch, m, width))
+    if not tau._d.shape[-1]:
+        return independent(q, A, tau)
     below = tril(A, -1)
     for k in reversed(range(tau._d.shape[-1])):
         unit = Tensor._wrap(np.eye(m, dtype=A._dtype())[:, k : k + 1])
@@ -340,6 +343,6 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     swaps = np.broadcast_to(swaps, values.shape[:-1])
     solve = _lapack("trs", values, hermitian)
     found = np.empty_like(right._array())
-    for at in np.ndindex(values.shape[:-2]):
+    for at in np.ndindex(values.shape[:-2] if found.size else (0,)):
         found[at], _ = solve(values[at], swaps[at], right._array()[at], lower=1)
     return Tensor._wrap(found)

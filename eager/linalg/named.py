@@ -11,11 +11,19 @@ import numpy as np
 from eager import return_types
 from eager.language import E
 from eager.linalg import factors, norms, products, solving, spectra
-from eager.linalg.arguments import aligned, check_floating, check_square, result
+from eager.linalg.arguments import (
+    aligned,
+    check_floating,
+    check_same_dtype,
+    check_square,
+    passed_through,
+    result,
+    triangle,
+)
 from eager.linalg.factors import cholesky_factor
 from eager.linalg.solving import triangular
 from eager.naming import enclosed
-from eager.outputs import with_out
+from eager.outputs import store, with_out
 from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.linalg import swap_last
@@ -55,9 +63,13 @@ def _check_right(A: Tensor, B: Tensor, name: str) -> None:
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with AX = B from the Cholesky factor of A. As `torch.cholesky_solve`."""
     _check_right(L, B, "cholesky_solve")
+    check_same_dtype(B, L, "cholesky_solve")
+    L, B = aligned(L, B)
     since = next(sequence)
+    # as PyTorch's, the gradient is that of a factor that need not be triangular
+    L = passed_through(triangle(E.stop_gradient(L), upper), L)
     first, second = (adjoint(E, L), L) if upper else (L, adjoint(E, L))
-    found = triangular(second, triangular(first, B, False, True, False), True, True, False)
+    found = E.solve(second, E.solve(first, B, checked=False), checked=False)
     return result(found, "CholeskySolveBackward0", since)
 
 
@@ -73,6 +85,15 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """(LU, pivots), and with `get_infos` the number of the first zero pivot. As `torch.lu`."""
     factor, pivots, info = factors.lu_factor_ex(A, pivot=pivot)
+    if out is not None:
+        results = (factor, pivots, info) if get_infos else (factor, pivots)
+        if not isinstance(out, (tuple, list)):
+            raise TypeError(f"argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+        if len(out) != len(results):
+            raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
+        for value, target in zip(results, out, strict=True):
+            store(value, target)
+        return out
     return return_types._lu_with_info(factor, pivots, info) if get_infos else (factor, pivots)
 
 

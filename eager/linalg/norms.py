@@ -5,51 +5,34 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from eager.functional import reductions
-from eager.functional.arguments import axes_of, axis_of, cast_to, shape_of
+from eager.functional import norms, reductions
+from eager.functional.arguments import axis_of, no_overload, shape_of
 from eager.functional.gathering import numel
 from eager.functional.shapes import movedim
 from eager.language import E
-from eager.linalg.arguments import check_floating, check_matrix
+from eager.linalg.arguments import check_matrix
 from eager.linalg.solving import inv_ex
 from eager.linalg.spectra import singular_values
 from eager.naming import named
 from eager.outputs import with_out
 from eager.tensor import Tensor
-from graphc.ops.dtypes import is_inexact
-from graphc.ops.rules import torch_name
 
 INF = float("inf")
+MATRIX_NORM = (
+    "Tensor input, {ord}, tuple of ints dim = {{-2,-1}}, bool keepdim = False, *, torch.dtype dtype = None, "
+    "Tensor out = None"
+)
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, INF, -INF)
 
 
 @functools.partial(with_out, "linalg_vector_norm")
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of order `ord` over `dim`, over all elements if None. As `torch.linalg.vector_norm`."""
-    shape = shape_of(x, "linalg_vector_norm", "x")
-    x = cast_to(x, dtype)
-    if not is_inexact(x._dtype()):
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {torch_name(x._dtype())}"
-        )
-    axes = axes_of(dim, len(shape))
-    if abs(ord) == INF or ord < 0:
-        for axis in axes:
-            if not shape[axis]:
-                raise RuntimeError(
-                    f"linalg.vector_norm cannot compute the {_spelled(ord)} norm on an empty "
-                    "tensor because the operation does not have an identity"
-                )
-    size = E.abs(x) if x._dtype().kind == "c" else x
-    return reductions.norm(size, ord, axes if dim is not None else None, keepdim)
-
-
-def _spelled(ord: float) -> str:
-    return "inf" if ord == INF else "-inf" if ord == -INF else f"{ord:g}"
+    return norms.vector_norm(x, ord, dim, keepdim, dtype)
 
 
 def _two_dims(A: Tensor, dim: Any) -> tuple[int, int]:
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(dim)
     if len(dims) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
     first, second = (axis_of(d, len(A._d.shape)) for d in dims)
@@ -63,29 +46,40 @@ def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
     """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf. As `torch.linalg.matrix_norm`."""
+    shape_of(A, "linalg_matrix_norm")
+    if not isinstance(ord, (str, int, float, complex, Tensor)) or isinstance(dim, int):
+        forms = (MATRIX_NORM.format(ord="Number ord"), MATRIX_NORM.format(ord="str ord = 'fro'"))
+        raise no_overload("linalg_matrix_norm", (A, ord, dim, keepdim), forms)
+    ord = ord if isinstance(ord, str) else norms.order_of("matrix_norm", ord)
+    if ord not in ORDERS:
+        shown = ord if isinstance(ord, str) else norms.spelled(ord)
+        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
     check_matrix(A, "linalg.matrix_norm")
     first, second = _two_dims(A, dim)
-    if ord not in ORDERS:
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord if isinstance(ord, str) else f'{ord:g}'} not supported.")
-    A = cast_to(A, dtype)
-    if not is_inexact(A._dtype()):
-        check_floating(A, "linalg.matrix_norm")
+    A = norms.in_dtype("matrix_norm", A, dtype, low_precision=ord not in ("nuc", 2, -2))
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim)
-    extreme = E.amin if ord in (-1, -2, -INF) else E.amax
+    extreme = reductions.amin if ord in (-1, -2, -INF) else _largest
     if ord in ("nuc", 2, -2):
         values = singular_values(movedim(A, (first, second), (-2, -1)))
         axis = (len(A._d.shape) - 2,)
         if ord == "nuc":
             found = named(E.sum(values, axis=axis, keepdims=False), "SumBackward1")
         else:
-            found = extreme(values, axis=axis, keepdims=False)
+            found = extreme(values, (-1,), False)
         if not keepdim:
             return found
         return E.reshape(found, shape=tuple(1 if i in (first, second) else n for i, n in enumerate(A._d.shape)))
     summed, other = (first, second) if ord in (1, -1) else (second, first)
     total = vector_norm(A, 1, summed, keepdim)
-    return extreme(total, axis=(other - (not keepdim and other > summed),), keepdims=keepdim)
+    return extreme(total, (other - (not keepdim and other > summed),), keepdim)
+
+
+def _largest(x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The largest of norms, 0 if there are none."""
+    if all(x._d.shape[d] for d in dims):
+        return reductions.amax(x, dims, keepdim)
+    return E.sum(x, axis=dims, keepdims=keepdim)
 
 
 @functools.partial(with_out, "linalg_norm")
@@ -94,7 +88,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 
     As `torch.linalg.norm`.
     """
-    shape = shape_of(A, "linalg_norm", "A")
+    shape = shape_of(A, "linalg_norm")
     if dim is not None:
         dims = (dim,) if isinstance(dim, int) else tuple(dim)
         if len(dims) not in (1, 2):

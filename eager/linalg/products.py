@@ -13,12 +13,12 @@ from eager.functional import linear, shapes
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.distances import cross_along
 from eager.language import E
-from eager.linalg.arguments import check_floating, check_square
+from eager.linalg.arguments import check_floating, check_square, independent
 from eager.linalg.solving import inverse_of
 from eager.naming import named
 from eager.outputs import with_out
 from eager.tensor import Tensor
-from graphc.ops.dtypes import INT64, is_half
+from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
 
 
 @functools.partial(with_out, "linalg_matmul")
@@ -49,7 +49,8 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     shape = check_square(A, "linalg.matrix_power")
     n = operator.index(n)
     if n == 0:
-        return E.broadcast_to(Tensor._wrap(np.eye(shape[-1], dtype=A._dtype())), shape=shape)
+        one = E.broadcast_to(Tensor._wrap(np.eye(shape[-1], dtype=A._dtype())), shape=shape)
+        return named(independent(one, A) if is_inexact(A._dtype()) else E.clone(one), "CopyBackwards")
     if n < 0:
         A, n = inverse_of(A), -n
         if n == 1:
@@ -138,13 +139,17 @@ cross = with_out("linalg_cross", cross_along)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element along a new last dim. As `torch.linalg.vander`."""
     shape = tuple(shape_of(x, "linalg_vander", "x"))
-    if not shape or (N is not None and N <= 1):
-        raise RuntimeError("N must be greater than 1.")
+    if not shape:
+        x, shape = E.reshape(x, shape=(1,)), (1,)
+    if N is not None and type(N) is not int:
+        raise TypeError(f"linalg_vander(): argument 'N' must be int, not {type_name(N)}")
     count = shape[-1] if N is None else N
-    dtype = INT64 if x._dtype().kind in "bui" else x._dtype()
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    if x._dtype() == BOOL:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    dtype = INT64 if x._dtype().kind in "ui" else x._dtype()
     x = x if x._dtype() == dtype else E.cast(x, dtype=dtype)
     ones = E.full(shape=(*shape, 1), value=1, dtype=dtype)
-    if count < 2:
-        return ones
     repeated = E.broadcast_to(E.reshape(x, shape=(*shape, 1)), shape=(*shape, count - 1))
     return E.cat(ones, E.cumprod(repeated, axis=len(shape)), axis=len(shape))

@@ -18,10 +18,10 @@ from eager.linalg.arguments import (
     check_matrix,
     check_same_dtype,
     check_square,
+    independent,
     result,
     row,
 )
-from eager.linalg.arguments import hermitian as mirrored
 from eager.naming import named
 from eager.outputs import with_out
 from eager.state import sequence
@@ -241,10 +241,9 @@ def pinv(
         hermitian = args[1] if len(args) > 1 else hermitian
     if hermitian:
         check_square(A, "linalg.pinv")
-        A = mirrored(A)
     if 0 in shape:
         return E.reshape(A, shape=(*shape[:-2], shape[-1], shape[-2]))
-    return E.pinv(A, *tolerances("pinv", A, atol, rtol))
+    return E.pinv(A, *tolerances("pinv", A, atol, rtol), hermitian=hermitian)
 
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -254,6 +253,7 @@ DEFICIENT = (
 )
 
 
+@functools.partial(with_out, "linalg_lstsq")
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """(solution, residuals, rank, singular_values) of min ||AX - B||. As `torch.linalg.lstsq`.
 
@@ -287,16 +287,18 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         first = int(np.flatnonzero(~full)[0])
         raise LinAlgError(DEFICIENT.format(code=int(rank._array().ravel()[first]) + 1))
     since = next(sequence)
-    x = E.matmul(E.pinv(A, atol, rtol), b)
-    residuals = nothing
+    x = E.matmul(E.pinv(A, atol, rtol, hermitian=False), b)
     if m > n and driver != "gelsy" and full.all():
-        error = E.abs(E.sub(E.matmul(still, E.stop_gradient(x)), E.stop_gradient(b)))
-        residuals = E.sum(E.mul(error, error), axis=(len(x._d.shape) - 2,), keepdims=False)
+        # their derivative by x is 0 at the minimum
+        error = E.abs(E.sub(E.matmul(A, E.stop_gradient(x)), b))
+        residuals = E.sum(E.mul(error, error), axis=(axis,), keepdims=False)
+    else:
+        residuals = independent(nothing, A, b)
     if vector:
         x = E.reshape(x, shape=tuple(x._d.shape[:-1]))
     return return_types.linalg_lstsq(
-        result(x, "LinalgLstsqBackward0", since), residuals, counts if driver == "gels" else rank,
-        values if driver in ("gelsd", "gelss") else nothing,
+        result(x, "LinalgLstsqBackward0", since), result(residuals, "LinalgLstsqBackward0", since),
+        counts if driver == "gels" else rank, values if driver in ("gelsd", "gelss") else nothing,
     )  # fmt: skip
 
 

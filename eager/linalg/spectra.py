@@ -14,6 +14,7 @@ from eager.linalg.arguments import (
     check_matrix,
     check_square,
     hermitian,
+    independent,
     not_implemented,
     real_of,
     result,
@@ -40,7 +41,7 @@ def _eigh(A: Tensor, UPLO: str) -> tuple[Tensor, Tensor]:
     if not is_inexact(A._dtype()) or is_half(A._dtype()):
         raise not_implemented("linalg_eigh_cpu", A)
     since = next(sequence)
-    packed = E.eigh(hermitian(A, upper))
+    packed = E.eigh(hermitian(A, upper), upper=upper)
     parts = row(real_of(rows(E, packed, 0, 1))), rows(E, packed, 1, shape[-1] + 1)
     values, vectors = (result(x, "LinalgEighBackward0", since) for x in parts)
     return values, vectors
@@ -104,7 +105,7 @@ def completed(q: Tensor) -> Tensor:
         return q
     if not k:
         batch = tuple(q._d.shape[:-2])
-        return E.broadcast_to(Tensor._wrap(np.eye(m, dtype=q._dtype())), shape=(*batch, m, m))
+        return independent(E.broadcast_to(Tensor._wrap(np.eye(m, dtype=q._dtype())), shape=(*batch, m, m)), q)
     others = columns(E, E.qr(E.stop_gradient(q), complete=True), k, m)
     return E.cat(q, others, axis=len(q._d.shape) - 1)
 

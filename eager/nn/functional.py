@@ -5,6 +5,7 @@ from __future__ import annotations
 from eager.functional.gathering import one_hot
 from eager.nn.functions import (
     activation,
+    adaptive_pooling,
     attention,
     class_losses,
     convolution,
@@ -17,10 +18,12 @@ from eager.nn.functions import (
     margin_losses,
     normalization,
     padding,
+    patches,
     pooling,
     unpooling,
 )
 from eager.nn.functions.activation import *  # noqa: F403
+from eager.nn.functions.adaptive_pooling import *  # noqa: F403
 from eager.nn.functions.attention import *  # noqa: F403
 from eager.nn.functions.class_losses import *  # noqa: F403
 from eager.nn.functions.convolution import *  # noqa: F403
@@ -33,11 +36,14 @@ from eager.nn.functions.loss import *  # noqa: F403
 from eager.nn.functions.margin_losses import *  # noqa: F403
 from eager.nn.functions.normalization import *  # noqa: F403
 from eager.nn.functions.padding import *  # noqa: F403
+from eager.nn.functions.patches import *  # noqa: F403
 from eager.nn.functions.pooling import *  # noqa: F403
 from eager.nn.functions.unpooling import *  # noqa: F403
+from eager.outputs import with_out
 
 __all__ = ["one_hot"]
 __all__ += activation.__all__
+__all__ += adaptive_pooling.__all__
 __all__ += attention.__all__
 __all__ += class_losses.__all__
 __all__ += convolution.__all__
@@ -50,5 +56,10 @@ __all__ += loss.__all__
 __all__ += margin_losses.__all__
 __all__ += normalization.__all__
 __all__ += padding.__all__
+__all__ += patches.__all__
 __all__ += pooling.__all__
 __all__ += unpooling.__all__
+
+# those that PyTorch declares with an `out`; `linear` has one of its own
+_OUT = ("avg_pool2d", "avg_pool3d", "gelu", "hardshrink", "logsigmoid", "softplus", "softshrink")
+globals().update({name: with_out(name, globals()[name]) for name in _OUT})

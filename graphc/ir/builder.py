@@ -11,7 +11,7 @@ from graphc import errors
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ops import OPS, Literal, Op
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.dtypes import of_scalar
+from graphc.ops.dtypes import of_scalar, scalar_array
 from graphc.ops.interpret import operand_dtype, with_defaults
 from graphc.ops.operators import OperatorMixin
 
@@ -162,7 +162,7 @@ class Builder:
 
     def _convert(self, x: Any, dtype: np.dtype) -> Symbol:
         if not isinstance(x, Symbol):
-            return self.constant(x, dtype)
+            return self.constant(scalar_array(x, dtype))
         return x if x.aval.dtype == dtype else self.emit(_CAST, (x,), {"dtype": dtype})
 
     def _lift(self, x: Any) -> Symbol:

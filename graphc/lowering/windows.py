@@ -78,12 +78,13 @@ def max_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: S
 
 
 def _winner(x: Any, kernel: Sizes) -> Any:
-    """One-hot over the taps of tiling windows, (N, C, OH, kh, OW, kw): the first maximum of each window."""
+    """One-hot over the taps of tiling windows, (N, C, OH, kh, OW, kw): the first maximum of each window, but the last nan."""
     taps = _tiled(x, kernel)
     top = taps.max(axis=_taps(kernel), keepdims=True)
     number = jnp.arange(math.prod(kernel)).reshape(tuple(part for k in kernel for part in (1, k)))
-    hit = jnp.where((taps == top) | (taps != taps), number, math.prod(kernel))
-    return number == hit.min(axis=_taps(kernel), keepdims=True)
+    first = jnp.where(taps == top, number, math.prod(kernel)).min(axis=_taps(kernel), keepdims=True)
+    last = jnp.where(taps != taps, number, -1).max(axis=_taps(kernel), keepdims=True)
+    return number == jnp.where(last < 0, first, last)
 
 
 def max_pool_spread(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
@@ -103,7 +104,7 @@ def max_pool_pick(t: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Borders
 
 
 def max_pool_index(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
-    """The position of each window's maximum in the flattened image: the first of equals, nan above all."""
+    """The position of each window's maximum in the flattened image: the first of equals, the last nan above all."""
     spatial = x.shape[2:]
     place = jnp.arange(math.prod(spatial)).reshape(spatial)
     padded = jnp.pad(place, padding, constant_values=-1)
@@ -114,7 +115,7 @@ def max_pool_index(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilat
         if best is None or at is None:
             best, at = value, jnp.broadcast_to(position, value.shape)
             continue
-        better = (value > best) | ((value != value) & (best == best)) | ((at < 0) & (position >= 0))
+        better = (value > best) | (value != value) | ((at < 0) & (position >= 0))
         best, at = jnp.where(better, value, best), jnp.where(better, position, at)
     return at
 

@@ -10,6 +10,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     linalg,
     movement,
     nn,
+    norms,
     pointwise,
     reduce,
     solving,

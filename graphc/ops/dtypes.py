@@ -115,8 +115,8 @@ def real_of(dtype: np.dtype) -> np.dtype:
 
 
 def complex_of(dtype: np.dtype) -> np.dtype:
-    """The complex dtype whose parts have floating dtype `dtype`."""
-    return COMPLEX128 if dtype == FLOAT64 else COMPLEX64
+    """The complex dtype whose parts have floating dtype `dtype`; of a complex dtype itself."""
+    return COMPLEX128 if dtype in (FLOAT64, COMPLEX128) else COMPLEX64
 
 
 def of_scalar(value: object) -> np.dtype:
@@ -130,6 +130,19 @@ def of_scalar(value: object) -> np.dtype:
     if isinstance(value, (complex, np.complexfloating)):
         return complex_of(_DEFAULT_FLOAT)
     raise TypeError(f"expected a Python scalar, got {type(value).__name__}")
+
+
+def scalar_array(value: object, dtype: np.dtype) -> np.ndarray:
+    """The Python scalar `value` as a 0-d array of `dtype`; an integer that is out of range wraps, as in PyTorch.
+
+    OverflowError for an integer of more than 64 bits.
+    """
+    try:
+        return np.array(value, dtype)
+    except OverflowError:
+        if not isinstance(value, int) or not -(2**63) <= value < 2**64:
+            raise OverflowError("int too big to convert") from None
+        return np.array(value % 2**64, np.uint64).astype(dtype)
 
 
 def _is_wide_unsigned(dtype: np.dtype) -> bool:

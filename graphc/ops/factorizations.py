@@ -24,7 +24,6 @@ from graphc.ops.matrices import (
     eye,
     half_sum,
     halved,
-    hermitian_part,
     matrix_sizes,
     rows,
     square,
@@ -63,12 +62,13 @@ def _definite(xp, x):
     return True if xp is np else ~xp.any(xp.isnan(xp.linalg.cholesky(half_sum(xp, x))) & ~xp.any(xp.isnan(x)))
 
 
-def _cholesky_vjp(F, g, r, input_dtype):
-    # x^-H phi(r^H g) x^-1, phi the lower triangle with half of the diagonal
-    inner = halved(F, F.tril(adjoint(F, r) @ g, diagonal=0), input_dtype)
+def _cholesky_vjp(F, g, r):
+    # r^-H phi(r^H g) r^-1, phi half of the lower triangle and of its mirror image
+    half = 0.5 * F.tril(adjoint(F, r) @ g, diagonal=0)
+    inner = half + adjoint(F, F.tril(half, diagonal=-1))
     upper = adjoint(F, r)
     left = F.solve_triangular(upper, inner, upper=True, unit=False)
-    return hermitian_part(F, adjoint(F, F.solve_triangular(upper, adjoint(F, left), upper=True, unit=False)))
+    return adjoint(F, F.solve_triangular(upper, adjoint(F, left), upper=True, unit=False))
 
 
 def _ref_cholesky(x):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
-from graphc.ops.rules import broadcast_shapes, normalize_axis, torch_name
+from graphc.ops.dtypes import INT32, INT64
+from graphc.ops.rules import broadcast_shapes, normalize_axis, same, torch_name
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Check, Op, Rule, op
 
@@ -154,35 +155,37 @@ index_put = op(
 # --- along one axis: gather and scatter_add
 
 
-def _gather(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    x, index, axis = avals[0], avals[-1] if op.name == "gather" else avals[1], params["axis"]
-    if index.dtype.kind not in "iu":
-        raise RuntimeError(f"{op.name}(): Expected dtype int32/int64 for index")
+def check_index(name: str, x: Aval, index: Aval, axis: int, src: Aval | None = None) -> None:
+    """Raise PyTorch's RuntimeError unless `index` picks elements of `x` along `axis`, for those of `src` if given."""
+    if index.dtype not in (INT64, INT32):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if src is not None and x.dtype != src.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     normalize_axis(axis, x.ndim)
-    if index.ndim != x.ndim:
-        raise RuntimeError(
-            f"Index tensor must have the same number of dimensions as {op.args[0] if op.name == 'gather' else 'self'} "
-            "tensor"
-        )
-    for i, (n, limit) in enumerate(zip(index.shape, x.shape, strict=True)):
-        if i != axis and n > limit:
-            raise RuntimeError(
-                f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than "
-                f"self {list(x.shape)} apart from dimension {axis}"
-            )
+    gathers = name == "gather"
+    for operand, aval in (("input" if gathers else "self", x), ("src", src)):
+        if aval is not None and index.ndim != aval.ndim:
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {operand} tensor")
+    beyond = [i for i, (n, m) in enumerate(zip(index.shape, x.shape, strict=True)) if i != axis and n > m]
+    larger = f"xpected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {axis}"
+    if gathers and beyond:
+        raise RuntimeError(f"Size does not match at dimension {beyond[0]} e{larger}")
+    if src is not None and (beyond or any(n > m for n, m in zip(index.shape, src.shape, strict=True))):
+        raise RuntimeError(f"E{larger} and to be no larger size than src {list(src.shape)}")
+    if beyond:
+        raise RuntimeError(f"E{larger}")
+
+
+def _gather(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x, index = avals
+    check_index("gather", x, index, params["axis"])
     return Aval(index.shape, x.dtype)
 
 
-def _scatter_add(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def scatter_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    """Of ops (input, index, src) with a parameter `axis`."""
     x, index, src = avals
-    _gather(op, avals, params)
-    if x.dtype != src.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if any(a > b for a, b in zip(index.shape, src.shape, strict=True)):
-        raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} "
-            f"apart from dimension {params['axis']}"
-        )
+    check_index("scatter", x, index, params["axis"], src)
     return x
 
 
@@ -202,6 +205,19 @@ def _np_scatter_add(x, index, src, axis):
 def _jnp_scatter_add(xp, x, index, src, axis):
     src = src[tuple(map(slice, index.shape))]
     return x.at[along(xp, index, axis)].add(src)
+
+
+def _np_scatter(x, index, src, axis):
+    result = x.copy()
+    result[along(np, index, axis)] = src[tuple(map(slice, index.shape))]
+    return result
+
+
+def _ref_scatter(x, index, src, axis):
+    result = x.copy()
+    for at in np.ndindex(index.shape):
+        result[(*at[:axis], index[at], *at[axis + 1 :])] = src[at]
+    return result
 
 
 def _within(xp, x, index, axis):
@@ -241,8 +257,21 @@ gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref
                      Sample((5,), Ints((7,), 5), axis=0)),
             vjp=dict(input=_gather_vjp))  # fmt: skip
 scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=_np_scatter_add, impl=_jnp_scatter_add,
-                 rule=Rule(_scatter_add), ref=_ref_scatter_add,
+                 rule=Rule(scatter_rule), ref=_ref_scatter_add,
                  check=Check(lambda xp, x, index, src, axis: _within(xp, x, index, axis), RuntimeError,
                              "index out of bounds in scatter()"),
                  samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),
                  vjp=dict(input=lambda F, g: g, src=_scatter_src_vjp))  # fmt: skip
+scatter = op("scatter", "input index src", params={"axis": 0}, numpy=_np_scatter,
+             impl=lambda xp, x, index, src, axis: x.at[along(xp, index, axis)].set(src[tuple(map(slice, index.shape))]),
+             rule=Rule(scatter_rule), ref=_ref_scatter,
+             check=Check(lambda xp, x, index, src, axis: _within(xp, x, index, axis), RuntimeError,
+                         "index out of bounds in scatter()"),
+             samples=(Sample((3, 4), Ints((3, 1), 4), (3, 1), axis=1), Sample((3, 4), Ints((1, 3), 3), (2, 4), axis=0)),
+             vjp=dict(input=lambda F, g, index, src_shape, src_dtype, axis: F.scatter(
+                          g, index, F.full(shape=src_shape, value=0, dtype=src_dtype), axis=axis),
+                      src=_scatter_src_vjp))  # fmt: skip
+# `index` itself, which may not be negative: what index_select and its like ask of it beyond `index`
+in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: index, rule=same,
+              check=Check(lambda xp, index, size: xp.all((index >= 0) & (index < size)), IndexError, OUT_OF_RANGE),
+              ref=lambda index, size: index, samples=(Sample(Ints((4,), 5), size=5),))  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphc.ops import sliding
+from graphc.ops.dtypes import is_floating
 
 Sizes = tuple[int, ...]
 Borders = tuple[tuple[int, int], ...]
@@ -155,12 +156,12 @@ def _flat_windows(
     rank = len(kernel)
     order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
     view = view.transpose(order)
-    return view.reshape(*view.shape[: 2 + rank], -1)
+    return view.reshape(*view.shape[: 2 + rank], _size(kernel))
 
 
 def lowest(dtype: np.dtype) -> float:
     """The value that no maximum prefers: -inf, or the smallest integer."""
-    return -np.inf if dtype.kind == "f" else float(np.iinfo(dtype).min)
+    return -np.inf if is_floating(dtype) else float(np.iinfo(dtype).min)
 
 
 def max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
@@ -175,15 +176,20 @@ def max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dila
 
 
 def _winners(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
-    """(N, C, *out): the first tap of each window that holds its maximum (PyTorch's choice on ties)."""
+    """(N, C, *out): the first tap of each window that holds its maximum, but the last nan (PyTorch's choice on ties)."""
     low = lowest(x.dtype)
     taps = _flat_windows(x, kernel, stride, padding, dilation, low)
+    if not taps.size:
+        return np.zeros(taps.shape[:-1], np.int64)
     winners = taps.argmax(axis=-1)
     if low == -np.inf and any(map(any, padding)) and np.isneginf(x).any():
         # an element -inf ties with the border, which must not win
         real = _flat_windows(np.ones_like(x), kernel, stride, padding, dilation, 0.0) > 0
         lost = ~np.take_along_axis(real, winners[..., None], axis=-1)[..., 0]
         winners = np.where(lost, real.argmax(axis=-1), winners)
+    if low == -np.inf and np.isnan(x).any():
+        nan = np.isnan(taps)
+        winners = np.where(nan.any(axis=-1), nan.shape[-1] - 1 - nan[..., ::-1].argmax(axis=-1), winners)
     return winners
 
 

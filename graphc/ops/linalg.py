@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, size_of
-from graphc.ops.dtypes import SHORT_NAMES
+from graphc.ops.dtypes import BOOL, SHORT_NAMES
+from graphc.ops.movement import expanded
 from graphc.ops.rules import C_NAMES, broadcast_shapes
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
@@ -27,11 +28,20 @@ def _matmul(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     if not x.ndim or not y.ndim:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D")
     _same_dtype(avals)
+    if x.dtype == BOOL:
+        raise NotImplementedError(f"\"{_product_kernel(x.ndim, y.ndim)}\" not implemented for 'Bool'")
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
         raise RuntimeError(_matmul_mismatch(x.shape, y.shape))
     batch = broadcast_shapes([x.shape[:-2], y.shape[:-2]])
     return Aval(batch + x.shape[-2:-1] + (y.shape[-1:] if y.ndim > 1 else ()), x.dtype)
+
+
+def _product_kernel(m: int, n: int) -> str:
+    """PyTorch's name for the kernel that multiplies operands of these ranks."""
+    if m == n == 1:
+        return "dot"
+    return "addmv_impl_cpu" if n == 1 else "addmm_impl_cpu_" if n == 2 or m < 3 else "bmm"
 
 
 def _matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
@@ -54,19 +64,9 @@ def _matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
     return f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x[-1]} and {inner}x{columns})"
 
 
-def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
-
-
 def _addmm(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     product = _matmul(op, avals[1:], params)
-    if not _expands(avals[0].shape, product.shape):
-        raise RuntimeError(
-            f"The expanded size of the tensor ({product.shape[-1]}) must match the existing size "
-            f"({avals[0].shape[-1] if avals[0].shape else 1}) at non-singleton dimension {product.ndim - 1}.  "
-            f"Target sizes: {list(product.shape)}.  Tensor sizes: {list(avals[0].shape)}"
-        )
-    return product
+    return expanded(op, avals[:1], {"shape": product.shape})
 
 
 def _flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:

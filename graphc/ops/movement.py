@@ -41,7 +41,8 @@ def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(dims)), key=dims.__getitem__))
 
 
-def _broadcast_to(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def expanded(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    """The rule of an operand that is repeated along dims of size 1, and new ones in front, to a shape."""
     (x,) = avals
     shape = params["shape"]
     if len(shape) < x.ndim:
@@ -93,7 +94,7 @@ permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims:
              samples=(Sample((2, 3), dims=(1, 0)), Sample((2, 3, 4), dims=(2, 0, 1)), Sample((), dims=())),
              vjp=dict(input=lambda F, g, dims: F.permute(g, dims=inverse_permutation(dims))))  # fmt: skip
 broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
-                  rule=Rule(_broadcast_to), traits=LINEAR, label="Expand",
+                  rule=Rule(expanded), traits=LINEAR, label="Expand",
                   ref=lambda x, shape: x + np.zeros(shape),
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
@@ -119,7 +120,7 @@ expand = op(
     impl="broadcast_to",
     numpy=_expand,
     definition=lambda F, x, shape: F.broadcast_to(x, shape=shape),
-    rule=Rule(_broadcast_to),
+    rule=Rule(expanded),
     traits=VIEW,
     ref=lambda x, shape: x + np.zeros(shape),
     samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,))),

@@ -18,7 +18,20 @@ from graphc.ops.rules import C_NAMES
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
-LINEAR, BILINEAR = Trait.LINEAR, Trait.BILINEAR
+LINEAR, BILINEAR = Trait.LINEAR, Trait.BILINEAR | Trait.HOLOMORPHIC
+
+
+def check_groups(groups: int, shape: tuple[int, ...]) -> None:
+    """Raise PyTorch's errors for a number of groups that a convolution's weight of `shape` cannot have."""
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    given = f"Given groups={groups}, expected weight to be"
+    if shape[0] < groups:
+        raise RuntimeError(f"{given} at least {groups} at dimension 0, but got weight of size {list(shape)} instead")
+    if shape[0] % groups:
+        raise RuntimeError(
+            f"{given} divisible by {groups} at dimension 0, but got weight of size [{list(shape)}] instead"
+        )
 
 
 def _conv(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -29,20 +42,18 @@ def _conv(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
             f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {op.name}, but got input of size: "
             f"{list(x.shape)}"
         )
+    if w.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     if w.ndim != rank + 2:
         raise RuntimeError(
-            f"expected {rank + 2}D weight for {op.name}, but got {w.ndim}-dimensional weight of size {list(w.shape)} "
-            "instead"
+            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight{list(w.shape)}, but got "
+            f"{x.ndim}-dimensional input of size {list(x.shape)} instead"
         )
     if x.dtype != w.dtype:
         names = C_NAMES[SHORT_NAMES[x.dtype]], C_NAMES[SHORT_NAMES[w.dtype]]
         raise RuntimeError(f"Input type ({names[0]}) and weight type ({names[1]}) should be the same")
     groups = params["groups"]
-    if w.shape[0] % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
-            f"size {list(w.shape)} instead"
-        )
+    check_groups(groups, w.shape)
     if x.shape[1] != w.shape[1] * groups:
         raise RuntimeError(
             f"Given groups={groups}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "

@@ -10,6 +10,7 @@ import numpy as np
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import (
     cast_rule,
+    integral,
     modulus,
     pointwise,
     pointwise_float,
@@ -111,7 +112,7 @@ remainder = op(
     "remainder",
     "input other",
     impl=_remainder,
-    rule=pointwise_no_bool,
+    rule=pointwise_no_bool._replace(scalars="one"),
     label="RemainderBackward1",
     overloads={"fs": "RemainderBackward0"},
     check=ZERO_DIVISION,
@@ -137,7 +138,7 @@ pow = op(
     "pow",
     "input other",
     impl="power",
-    rule=pointwise_no_bool,
+    rule=pointwise_no_bool._replace(scalars="one"),
     label="PowBackward1",
     overloads={"fs": "PowBackward0", "sf": "PowBackward2"},
     domain=((0.5, 2.0), (-2.0, 2.0)),
@@ -145,6 +146,17 @@ pow = op(
     kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
     vjp=dict(input=_pow_base, other=_pow_exponent),
 )
+
+
+def _integer_pow(xp, x, y):
+    # to a negative power only 1 and -1 have integers; NumPy raises an error
+    negative = y < 0
+    reciprocal = xp.where(x == 1, 1, xp.where(x == -1, 1 - 2 * (y & 1), 0))
+    return xp.where(negative, reciprocal, xp.power(x, xp.where(negative, 0, y))).astype(x.dtype)
+
+
+integer_pow = op("integer_pow", "input exponent", impl=_integer_pow, label="PowBackward1", domain=((-3, 4), (0, 4)),
+                 rule=integral._replace(accepts=pointwise_no_bool.accepts), ref="numpy.power")  # fmt: skip
 
 
 def _pow_scalar_vjp(F, g, input, exponent):
@@ -212,7 +224,7 @@ def _atan2_vjp(sign):
     return lambda F, g, input, other: g * scale(F, input, input, other)
 
 
-atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=False),
+atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=""),
            domain=((-2.0, 2.0), (0.3, 2.0)), ref="math.atan2", kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
 sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
@@ -265,7 +277,7 @@ def _choice(name: str, better, ufunc, ref):
         return F.where(mine == theirs, g * 0.5, F.where(better(mine, theirs), g, 0))
 
     return op(
-        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=pointwise, ref=ref,
+        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=pointwise._replace(scalars=""), ref=ref,
         domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
         vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
                  other=lambda F, g, input, other: share(F, g, other, input)),

@@ -175,16 +175,18 @@ cumsum = op(
 
 
 def _softmax(xp, x, axis):
-    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
 def _log_softmax(xp, x, axis):
-    shifted = x - xp.max(x, axis=axis, keepdims=True)
+    shifted = x - xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 
 def _np_exp_of_shifted(x, axis):
+    if not x.shape[axis]:
+        return x.copy(), x.copy()
     shifted = x - _largest(x, axis, None, None, True)
     return shifted, np.exp(shifted)
 

@@ -99,7 +99,7 @@ def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 # what PyTorch calls the kernels that refuse a dtype, where that is not <function>_cpu
 _KERNELS = {
-    "amax": "max_values_cpu", "amin": "min_values_cpu", "floor_divide": "div_floor_cpu",
+    "pow": "pow", "integer_pow": "pow", "amax": "max_values_cpu", "amin": "min_values_cpu", "floor_divide": "div_floor_cpu",
     "bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu", "digamma": "digamma",
     **{name: f"{name}_vml_cpu" for name in ("erf", "erfc", "erfinv", "i0", "lgamma")},
 }  # fmt: skip
@@ -227,19 +227,19 @@ def accumulation_dtype(dtype: np.dtype) -> np.dtype:
 pointwise = Rule(_pointwise, "common", pointwise=True, accepts=refuse_unordered, holomorphic=True)
 pointwise_number = Rule(_pointwise, "number", pointwise=True, holomorphic=True)
 pointwise_float = Rule(_pointwise, "float", pointwise=True, accepts=refuse_unordered, holomorphic=True)
-pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True, accepts=refuse_unordered)
-logical = pointwise_bool._replace(scalars=False)
+pointwise_bool = Rule(_pointwise_bool, "common", pointwise=True, accepts=refuse_unordered, scalars="last")
+logical = pointwise_bool._replace(scalars="")
 predicate = Rule(_pointwise_bool, pointwise=True)
 pointwise_no_bool = refusing_bool()
 pointwise_floats_only = Rule(_pointwise, "float", pointwise=True, accepts=_floats_only, holomorphic=True)
 # for kernels of float32 and float64 only
-pointwise_wide = Rule(_pointwise, "float", pointwise=True, accepts=_refuse_half, holomorphic=True)
+pointwise_wide = Rule(_pointwise, "float", pointwise=True, accepts=_refuse_half, holomorphic=True, scalars="one")
 # of two tensors, of which one at least is floating
-pointwise_floating = Rule(_pointwise, "common", pointwise=True, accepts=_some_floating, holomorphic=True, scalars=False)
+pointwise_floating = Rule(_pointwise, "common", pointwise=True, accepts=_some_floating, holomorphic=True, scalars="")
 modulus = Rule(_real_part, "common", pointwise=True, accepts=pointwise_no_bool.accepts)
-integral = Rule(_integral, "common", pointwise=True)
-shift = Rule(_integral, "common", pointwise=True, accepts=pointwise_no_bool.accepts)
-counting = shift._replace(scalars=False)
+integral = Rule(_integral, "common", pointwise=True, scalars="one")
+shift = integral._replace(accepts=pointwise_no_bool.accepts)
+counting = shift._replace(scalars="")
 where_rule = Rule(_where, "common", first=1, pointwise=True)
 reduce_sum = _reduce(accumulation_dtype)
 reduce_float = _reduce(_floating_mean)

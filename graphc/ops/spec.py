@@ -42,7 +42,7 @@ class Rule(NamedTuple):
     accepts(op, dtypes) raises for operand dtypes, as given, that PyTorch refuses.
     first: the index of the first operand that takes part in promotion (`where` leaves its condition alone).
     holomorphic: the trait HOLOMORPHIC, for every op with this rule.
-    scalars: whether a Python scalar may take the place of an operand that is promoted.
+    scalars: which of the promoted operands may be Python scalars: "any" of them, "one" of the two, the "last", or none.
     """
 
     infer: Callable[[Op, list[Aval], Mapping[str, Any]], Aval]
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
     pointwise: bool = False
     accepts: Callable[[Op, list[np.dtype]], None] | None = None
     holomorphic: bool = False
-    scalars: bool = True
+    scalars: str = "any"
 
 
 class Vjp(NamedTuple):

@@ -61,7 +61,7 @@ def _is_negative(xp: Any, x: Any) -> Any:
     return xp.signbit(x) if x.dtype.kind in "fV" else x < 0 if x.dtype != bool else xp.zeros_like(x)
 
 
-copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float, traits=ORDERS,
+copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float._replace(scalars="last"), traits=ORDERS,
               overloads={"fs": "CopysignBackward1"}, domain=((0.3, 2.0), (0.3, 2.0)), ref="math.copysign",
               kinks=(Kink((0.0, 1.0), (0.0, 0.0)),),
               vjp=dict(input=_copysign_vjp, other=lambda F, g: g * 0))  # fmt: skip
@@ -71,7 +71,7 @@ nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floa
                ref="math.nextafter", domain=((0.3, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
-fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool, traits=ORDERS, check=ZERO_DIVISION,
+fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS, check=ZERO_DIVISION,
           label="FmodBackward1", overloads={"fs": "FmodBackward0"}, domain=((0.1, 0.9), (1.1, 1.9)), ref="math.fmod",
           vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.trunc(input / other)))  # fmt: skip
 
@@ -131,7 +131,8 @@ def _x_times(name: str, log: str, label: str, shift: float) -> Any:
         return g * F.where((input == 0) & (other <= -shift), 0, getattr(F, log)(other))
 
     return op(
-        name, "input other", impl=f"special.{name.removeprefix('special_')}", rule=pointwise_float, traits=ORDERS,
+        name, "input other", impl=f"special.{name.removeprefix('special_')}", rule=pointwise_float._replace(scalars="one"),
+        traits=ORDERS,
         label=label, overloads=overloads, domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
         vjp=dict(input=vanishing, other=lambda F, g, input, other: g * (input / (other + shift))),
     )  # fmt: skip

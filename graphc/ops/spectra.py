@@ -22,7 +22,6 @@ from graphc.ops.matrices import (
     differences,
     eye,
     half_sum,
-    hermitian_part,
     matrix_sizes,
     quotient,
     real_values,
@@ -39,8 +38,9 @@ def _eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval((*x.shape[:-2], n + 1, n), complex_of(x.dtype) if op.name == "eig" else x.dtype)
 
 
-def _eigh(xp, x):
-    values, vectors = xp.linalg.eigh(half_sum(xp, x))
+def _eigh(xp, x, upper):
+    # LAPACK's vectors have other signs or phases where it reads the other triangle
+    values, vectors = xp.linalg.eigh(half_sum(xp, x), UPLO="U" if upper else "L")
     return xp.concatenate([values[..., None, :].astype(x.dtype), vectors], axis=-2)
 
 
@@ -53,12 +53,12 @@ def _eigh_vjp(F, g, r, input_shape, input_dtype):
     turn = turn * (1 - one)
     inner = quotient(F, turn - adjoint(F, turn), 2 * differences(F, values))
     inner = inner + one * real_values(F, rows(F, g, 0, 1), input_dtype)
-    return hermitian_part(F, vectors @ inner @ adjoint(F, vectors))
+    return vectors @ inner @ adjoint(F, vectors)
 
 
-def _ref_eigh(x):
+def _ref_eigh(x, upper):
     """By Jacobi's rotations, with the signs of the kernel's vectors."""
-    packed = _eigh(np, x)
+    packed = _eigh(np, x, upper)
     result = np.empty_like(packed)
     for at in np.ndindex(x.shape[:-2]):
         a, v = x[at].copy(), np.eye(x.shape[-1])
@@ -76,8 +76,9 @@ def _ref_eigh(x):
 
 
 eigh = op(
-    "eigh", "input", impl=_eigh, rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh, vjp=dict(input=_eigh_vjp),
-    samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
+    "eigh", "input", params={"upper": False}, impl=_eigh, rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh,
+    samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 2, 2)), upper=True)),
+    vjp=dict(input=_eigh_vjp),
 )  # fmt: skip
 
 
@@ -163,7 +164,7 @@ def _ref_svd(x):
     k = min(m, n)
     result = np.empty_like(packed)
     for at in np.ndindex(x.shape[:-2]):
-        v = _ref_eigh(x[at].T @ x[at])[1:, ::-1][:, :k]
+        v = _ref_eigh(x[at].T @ x[at], False)[1:, ::-1][:, :k]
         v = v * np.sign(np.sum(v * packed[at][1 + m :], axis=0))
         image = x[at] @ v
         s = np.linalg.norm(image, axis=0)
@@ -180,11 +181,15 @@ svd = op(
 # --- the pseudoinverse
 
 
-def _pinv(xp, x, atol, rtol):
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    top = xp.max(s, axis=-1, initial=0)
-    cutoff = xp.maximum(atol, rtol * top)[..., None]
-    kept = s > cutoff
+def _pinv(xp, x, atol, rtol, hermitian):
+    if hermitian:
+        s, u = xp.linalg.eigh(x, **({} if xp is np else {"symmetrize_input": False}))
+        vh = xp.conj(xp.swapaxes(u, -1, -2))
+    else:
+        u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    size = xp.abs(s)
+    cutoff = xp.maximum(atol, rtol * xp.max(size, axis=-1, initial=0))[..., None]
+    kept = size > cutoff
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
     return xp.conj(xp.swapaxes((u * inverse[..., None, :]) @ vh, -1, -2))
 
@@ -208,8 +213,8 @@ def _pinv_vjp(F, g, r, input, input_shape):
 
 
 pinv = op(
-    "pinv", "input atol rtol", impl=_pinv, rule=Rule(_pinv_shape), label="LinalgPinv",
-    ref=lambda x, atol, rtol: np.linalg.solve(x.T @ x, x.T),
-    samples=(Sample((4, 2), (), ()), Sample(Regular((3, 3)), (), ())),
+    "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv, rule=Rule(_pinv_shape), label="LinalgPinv",
+    ref=lambda x, atol, rtol, hermitian: np.linalg.solve(x.T @ x, x.T),
+    samples=(Sample((4, 2), (), (), hermitian=False), Sample(Regular((3, 3)), (), (), hermitian=False)),
     domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),
 )  # fmt: skip

@@ -354,3 +354,14 @@ def test_cross_entropy_and_convolution_agree():
     fast(x, y).backward()
     for p, g in zip(model.parameters(), expected, strict=True):
         close(p.grad, g, rtol=1e-4)
+
+
+def test_results_of_one_call_may_be_walked_one_after_the_other() -> None:
+    fast = graphc.compile(lambda a, b: (a.sin(), b.cos()))
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    y, z = fast(a, b)
+    y.sum().backward()
+    z.sum().backward()
+    assert torch.allclose(a.grad, a.cos()) and torch.allclose(b.grad, -b.sin())
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        z.sum().backward()

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from eager.functional.arguments import constant, shape_of
-from eager.functional.gathering import repeat_interleave
 from eager.functional.joining import cat, chunk
+from eager.functional.slices import repeat_interleave
 from eager.language import E
 from eager.naming import named
 from eager.nn.functions.distance import linear

@@ -13,6 +13,7 @@ from eager.naming import enclosed, named
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import torch_name
 
 __all__ = ["cross_entropy", "nll_loss"]
@@ -32,7 +33,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     axis = 0 if len(shape) == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if target._d.shape == shape and target._dtype().kind == "f":
+    if target._d.shape == shape and is_floating(target._dtype()):
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         logs = E.log_softmax(input, axis=axis)

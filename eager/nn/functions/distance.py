@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import axis_of, constant, shape_of
-from eager.functional.reductions import norm, root
+from eager.functional.arguments import axis_of, constant, shape_of, written
+from eager.functional.norms import norm
+from eager.functional.reductions import root
 from eager.language import E
 from eager.naming import named, whole
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_floating, is_half, is_inexact, result_type
 from graphc.ops.rules import broadcast_shapes, torch_name
 
 __all__ = ["bilinear", "cosine_similarity", "linear", "pairwise_distance", "pdist"]
@@ -20,8 +23,10 @@ __all__ = ["bilinear", "cosine_similarity", "linear", "pairwise_distance", "pdis
 PRODUCTS = ("SqueezeBackward4", "UnsafeViewBackward0")
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """input @ weight.T + bias, for input (*, in), weight (out, in), bias (out,). As `torch.nn.functional.linear`."""
+    if out is not None:
+        return written(out, "linear", linear, input, weight, bias)
     shape = shape_of(weight, "linear", "weight", 2)
     if len(shape) == 2:
         transposed = E.permute(weight, dims=(1, 0))
@@ -30,6 +35,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     else:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(shape)}D")
     ndim = len(shape_of(input, "linear"))
+    if not ndim or not shape:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {ndim}D and {len(shape)}D")
     if bias is None:
         result = E.matmul(input, transposed)
         return result if ndim == 2 or len(shape) != 2 else named(result, PRODUCTS[ndim > 2])
@@ -41,6 +48,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
                 f"non-singleton dimension 1.  Target sizes: {target}.  Tensor sizes: {list(bias._d.shape)}"
             )
         return E.addmm(bias, input, transposed)
+    if bias._dtype() != weight._dtype():
+        names = torch_name(bias._dtype()), torch_name(weight._dtype())
+        raise RuntimeError("self and mat2 must have the same dtype, but got {} and {}".format(*names))
     result = E.add(E.matmul(input, transposed), bias)
     return named(result, "ViewBackward0") if len(shape) == 2 else result
 
@@ -56,6 +66,10 @@ def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x^T W y + bias for inputs (*, n) and (*, m) and weight (out, n, m). As `torch.nn.functional.bilinear`."""
     a, b, w = tuple(input1._d.shape), tuple(input2._d.shape), tuple(weight._d.shape)
+    for axis in (1, 2):
+        axis_of(axis, len(w))
+    if not a or not b:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     if len(a) != len(b):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
     for i, (m, n) in enumerate(zip(a[:-1], b[:-1], strict=True)):
@@ -66,6 +80,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             raise RuntimeError(
                 f"bilinear(): input{which} size does not match weight size: got {size} but expected {expected}"
             )
+    if bias is not None and bias._d.shape[:1] != w[:1]:
+        given = bias._d.shape[0] if bias._d.shape else 0
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {given} but expected {w[0]}")
     result = _bilinear(input1, input2, weight)
     return result if bias is None else E.add(result, bias)
 
@@ -74,19 +91,23 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """The cosine of the angle between x1 and x2 along `dim`, norms at least `eps`. As in PyTorch."""
     for position, x in enumerate((x1, x2), 1):
         shape_of(x, "cosine_similarity", f"x{position}", position)
-        if x._dtype().kind not in "fc":
-            raise RuntimeError(
-                f"expected common dtype to be floating point, yet common dtype is {torch_name(x._dtype())}"
-            )
+    dtype = result_type([(x._dtype(), 2 if x._d.shape else 1) for x in (x1, x2)])
+    if not is_floating(dtype):
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {torch_name(dtype)}")
     common = broadcast_shapes([tuple(x1._d.shape), tuple(x2._d.shape)])
+    axis = axis_of(dim, len(common))
     unit = []
     for x in (x1, x2):
+        if not is_inexact(x._dtype()):
+            x = E.cast(x, dtype=dtype)
         if tuple(x._d.shape) != common:
             x = E.broadcast_to(x, shape=common)
         length = norm(x, 2, dim, keepdim=True)
-        unit.append(E.div(x, E.where(E.lt(length, eps), constant(eps, length), length)))
+        # the bound holds for the value; the gradient is that of the length itself
+        least = E.add(E.sub(length, E.stop_gradient(length)), eps)
+        unit.append(E.div(x, E.where(E.lt(length, eps), least, length)))
     product = E.mul(*unit)
-    return named(E.sum(product, axis=(axis_of(dim, len(product._d.shape)),), keepdims=False), "SumBackward1")
+    return named(E.sum(product, axis=(axis,), keepdims=False), "SumBackward1") if common else product
 
 
 @whole("NormBackward1")
@@ -102,10 +123,18 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     shape = shape_of(input, "pdist")
     if len(shape) != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {len(shape)}D")
+    dtype = input._dtype()
+    if not is_floating(dtype):
+        raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    if is_half(dtype):
+        raise NotImplementedError(f"\"pdist\" not implemented for '{torch_name(dtype)}'")
     first, second = (Tensor._wrap(i) for i in np.triu_indices(shape[0], 1))
     difference = E.sub(E.index(input, first, spec=(0,)), E.index(input, second, spec=(0,)))
     if p == 2:
         return root(E.sum(E.square(difference), axis=(1,), keepdims=False))
+    if p == 0:  # the gradient of a count is zero, not missing
+        total = E.sum(difference, axis=(1,), keepdims=False)
+        return E.where(Tensor._wrap(np.ones(total._d.shape, bool)), norm(difference, p, 1), total)
     return norm(difference, p, 1)

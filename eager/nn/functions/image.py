@@ -12,7 +12,7 @@ import numpy as np
 from eager.functional.arguments import shape_of
 from eager.language import E
 from eager.naming import enclosed, whole
-from eager.nn.functions.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from eager.nn.functions.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from eager.state import sequence
 from eager.tensor import Tensor
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from eager.functional.arguments import constant, shape_of
 from eager.functional.precision import rounds_once
-from eager.functional.reductions import norm
+from eager.functional.norms import norm
 from eager.inplace import assign
 from eager.language import E
 from eager.naming import whole

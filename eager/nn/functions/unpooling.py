@@ -10,7 +10,7 @@ import numpy as np
 from eager.functional.arguments import shape_of
 from eager.language import E
 from eager.naming import whole
-from eager.nn.functions.pooling import Sizes, window_tuple
+from eager.nn.functions.windows import Sizes, window_tuple
 from eager.tensor import Tensor
 from graphc.ops.rules import torch_name
 

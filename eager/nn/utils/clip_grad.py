@@ -9,7 +9,7 @@ from typing import Any
 from eager.functional.arithmetic import clamp
 from eager.functional.creation import tensor
 from eager.functional.joining import stack
-from eager.functional.reductions import norm
+from eager.functional.norms import norm
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E

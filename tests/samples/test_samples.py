@@ -1,0 +1,79 @@
+"""Every public function on systematic samples: eager and compiled, against what PyTorch gave (`recorder.py`)."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from typing import Any
+
+import pytest
+
+import eager
+import graphc
+from tests.samples import digest, recorder
+from tests.samples.operands import make
+from tests.samples.recorder import Sample
+
+# where eager parts from PyTorch by decision: (start of the call, part of the operands, reason)
+DEVIATIONS: tuple[tuple[str, str, str], ...] = ()
+
+
+@cache
+def groups() -> dict[str, list[Sample]]:
+    """The recorded samples by call."""
+    found: dict[str, list[Sample]] = {}
+    for family in recorder.FAMILIES:
+        for (name, call), samples in itertools.groupby(recorder.recorded(family), lambda s: (s.name, s.call)):
+            found.setdefault(f"{family}: {name}: {call}", []).extend(samples)
+    return found
+
+
+def deviates(sample: Sample) -> bool:
+    text = " ".join(o.notation for o in sample.operands)
+    return any(sample.call.startswith(call) and part in text for call, part, _ in DEVIATIONS)
+
+
+def told(sample: Sample) -> str:
+    return " ".join(f"{o.name}:{o.notation}" for o in sample.operands)
+
+
+def differences(sample: Sample, found: list[Any]) -> str:
+    """What of `found` is not what was recorded."""
+    if len(found) == len(sample.recorded) and all(map(digest.agree, sample.recorded, found)):
+        return ""
+    return f"{sample.call} with {told(sample)}:\n  PyTorch {'; '.join(sample.recorded)}\n  here    {'; '.join(map(str, found))}"
+
+
+@pytest.mark.parametrize("group", groups())
+def test_eager(group: str) -> None:
+    samples = [s for s in groups()[group] if not deviates(s)]
+    assert not "\n".join(filter(None, (differences(s, digest.run(eager, s.call, s.operands)) for s in samples)))
+
+
+def same_text(sample: Sample, found: list[Any]) -> str:
+    """`differences`, where a gradient that is None may also be zeros: one program has them all."""
+    zeros = [i for i, (a, b) in enumerate(zip(sample.recorded, found, strict=False)) if a == "None" and not b.scale]
+    return differences(sample, [x if i not in zeros else "None" for i, x in enumerate(found)])
+
+
+@pytest.mark.parametrize("group", groups())
+def test_compiled(group: str) -> None:
+    """All samples of a call in one program, and their gradients in another."""
+    samples = [s for s in groups()[group] if not deviates(s) and not any("! " in text for text in s.recorded)]
+    if not samples:
+        pytest.skip("PyTorch refuses every sample")
+    function = digest.expression(samples[0].call)
+    program = graphc.compile(lambda given: [function(eager, **tensors) for tensors in given])
+    given = [{o.name: make(eager, o) for o in s.operands} for s in samples]
+    eager.manual_seed(0)
+    described = [digest.describe(result, tensors) for result, tensors in zip(program(given), given, strict=True)]
+    chosen = [d for d in described if d[1] and d[2]]
+    outs, leaves = [x for _, outs, _ in chosen for x in outs], [x for _, _, leaves in chosen for x in leaves]
+    cotangents = [seed for _, outs, _ in chosen for seed in digest.seeds(eager, outs)]
+    grads = iter(eager.autograd.grad(outs, leaves, cotangents, allow_unused=True) if outs else ())
+    failures = []
+    for sample, (found, outs, leaves) in zip(samples, described, strict=True):
+        if outs and leaves:
+            found = [*found, *(digest.digest_of_gradient(next(grads)) for _ in leaves)]
+        failures.append(same_text(sample, found))
+    assert not "\n".join(filter(None, failures))
