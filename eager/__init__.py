@@ -68,4 +68,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> builtins.list[str]:
-    return sorted({*globals(), *install.functions, *methods.FUNCTIONS, *names.ALIASES, *names.IN_PLACE, *names.SUBMODULES})
+    return sorted(
+        {*globals(), *install.functions, *methods.FUNCTIONS, *names.ALIASES, *names.IN_PLACE, *names.SUBMODULES}
+    )

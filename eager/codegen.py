@@ -246,7 +246,7 @@ class Module:
         known = self.operators.get(name)
         real = self.reflected(op) if reflected else self.get(op)
         if known is None:
-            known = types.FunctionType(_as_operator(real), self.scope, name, real.__defaults__)
+            known = types.FunctionType(_as_operator(real, reflected), self.scope, name, real.__defaults__)
             self.operators[name] = known
         return known
 
@@ -261,7 +261,7 @@ class Module:
         for name, function in before.items():
             function.__code__ = self.scope[name].__code__
             if name in self.operators:
-                self.operators[name].__code__ = _as_operator(function)
+                self.operators[name].__code__ = _as_operator(function, name != op.name)
             self.scope[name] = function
         self.generated[op.name] = Generated(before[op.name], new.source)
 
@@ -295,10 +295,10 @@ class Module:
         return Generated(forward, source)
 
 
-def _as_operator(function: Any) -> types.CodeType:
-    """The code of a forward function, with `miss_operator` for `miss`."""
-    code = function.__code__
-    return code.replace(co_names=tuple("miss_operator" if name == "miss" else name for name in code.co_names))
+def _as_operator(function: Any, reflected: bool) -> types.CodeType:
+    """The code of a forward function, with `miss_operator` or `miss_reflected` for `miss`."""
+    code, miss = function.__code__, "miss_reflected" if reflected else "miss_operator"
+    return code.replace(co_names=tuple(miss if name == "miss" else name for name in code.co_names))
 
 
 def _needs(op: Op, arg: str) -> list[str]:

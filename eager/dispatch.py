@@ -22,6 +22,7 @@ from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar, scalar_array
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
+from graphc.ops.operators import BINARY, COMPARISON
 from graphc.ops.spec import OPS, Op
 
 cast = OPS["cast"]
@@ -45,7 +46,30 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
 
 
 def apply_operator(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-    """`apply` for Python's operators: an ndarray joins in as a tensor, what is no operand is left to Python."""
+    """`apply` for Python's operators: an ndarray joins in as a tensor, what is no operand is left to Python.
+
+    TypeError for `Tensor.__add__(2, t)`, as the operators of PyTorch are methods of tensors alone.
+    """
+    if not isinstance(operands[0], Tensor):
+        raise _not_a_tensors(op, operands[0])
+    return _apply_known(op, operands, params)
+
+
+def apply_reflected(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """`apply_operator` for the reflected operators, whose tensor is the last operand."""
+    if op.commutative and not isinstance(operands[-1], Tensor):
+        raise _not_a_tensors(op, operands[-1], "r")
+    return _apply_known(op, operands, params)
+
+
+def _not_a_tensors(op: Op, operand: Any, prefix: str = "") -> TypeError:
+    operators = {**BINARY, **COMPARISON, "invert": "bitwise_not"}
+    dunders = {name: f"__{prefix}{dunder}__" for dunder, name in operators.items()}
+    name, kind = dunders.get(op.name, op.name), type(operand).__name__
+    return TypeError(f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object")
+
+
+def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     operands = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
     known = (Tensor, *SCALARS) if op.rule.promote and op.rule.scalars else Tensor
     if not all(isinstance(x, known) for x in operands):

@@ -16,11 +16,11 @@ from eager.devices import CPU, check_device, device
 from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc.errors import CaptureError
-from graphc.ops.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, complex_of
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, complex_of
 
 DEFAULT_SEED = 67280421310721
 WORDS = 624  # of the state of MT19937
-MANTISSA = {FLOAT16: 11, FLOAT32: 24, FLOAT64: 53}  # bits of precision
+MANTISSA = {"e": 11, "E": 8, "f": 24, "d": 53}  # bits of precision, by the dtype's character
 # From here on PyTorch draws 64 bits, so that `% range` stays nearly uniform.
 WIDE_RANGE = 2**28
 BLOCK = 16  # normal numbers are made 16 at a time, if there are as many
@@ -46,6 +46,13 @@ class Generator:
         check_device(device)
         self._next_normal: float | None = None
         self._start(DEFAULT_SEED)
+
+    @classmethod
+    def unpredictable(cls) -> Generator:
+        """A generator with a seed that the operating system draws."""
+        made = cls()
+        made._start(_system_seed())
+        return made
 
     def _start(self, seed: int) -> None:
         self._seed = seed
@@ -80,7 +87,8 @@ class Generator:
 
     def seed(self) -> int:
         """Restart the stream from a seed that the operating system draws, and return it."""
-        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
+        _refuse_capture("seed()")
+        self._start(_system_seed())
         return self._seed
 
     def initial_seed(self) -> int:
@@ -190,7 +198,7 @@ class Generator:
 
     def integers(self, shape: tuple[int, ...], dtype: np.dtype, low: int, high: int) -> np.ndarray:
         """Integers in [low, high), in any dtype; bounds that a floating `dtype` rounds outward are drawn in first."""
-        if dtype in MANTISSA:
+        if dtype.char in MANTISSA:
             low, high = _held(low, high, dtype)
         words = self.bits(math.prod(shape), wide=high - low >= WIDE_RANGE)
         if high - low < 2**64:
@@ -199,8 +207,8 @@ class Generator:
 
     def any_integers(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Integers over the non-negative numbers that `dtype` holds exactly."""
-        if dtype.kind == "f":
-            end = 2 ** MANTISSA[dtype] + 1
+        if dtype.char in MANTISSA:
+            end = 2 ** MANTISSA[dtype.char] + 1
         else:
             end = 2 if dtype == BOOL else int(np.iinfo(dtype).max) + 1
         words = self.bits(math.prod(shape), wide=dtype in (INT64, FLOAT64))
@@ -249,12 +257,22 @@ def _box_muller(values: np.ndarray, mean: float, std: float) -> None:
 
 def _held(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
     """The bounds as PyTorch moves them so that no number in [low, high) rounds to one outside."""
-    digits = MANTISSA[dtype]
-    if int(dtype.type(low + 1)) < low:
-        low += 1 << (abs(low + 1).bit_length() - 1 - digits)
-    if int(dtype.type(high - 1)) >= high:
-        high -= 1 << (high.bit_length() - 1 - digits)
+    digits = MANTISSA[dtype.char]
+    if (rounded := int(dtype.type(low + 1))) < low:
+        low = rounded + _step_at(low + 1, digits)
+    if (rounded := int(dtype.type(high - 1))) >= high:
+        high = rounded - _step_at(high - 1, digits)
     return low, high
+
+
+def _step_at(n: int, digits: int) -> int:
+    """How far apart the numbers of `digits` bits are at `n`."""
+    return 1 << max(abs(n).bit_length() - digits, 0)
+
+
+def _system_seed() -> int:
+    """64 bits that the operating system draws."""
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def _refuse_capture(what: str) -> None:

@@ -8,7 +8,7 @@ differentiated like anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from eager.language import E
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor, check_in_place
 from eager.views import NO_GRAD, check_recorded_write, geometry
-from graphc.ops.dtypes import category, kind
-from graphc.ops.rules import c_name, modulus, torch_name
+from graphc.ops.dtypes import category, kind, of_scalar, result_type
+from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
 from graphc.ops.spec import OPS
 
 _STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
@@ -145,6 +145,7 @@ def copied(target: Tensor) -> Tensor:
     return result
 
 
+_TOO_MANY = "Tensor.{name}_() takes {takes} arguments ({given} given)"
 _C_WORDED = ("clamp", "clamp_min", "clamp_max")  # whose errors name dtypes as C++ does
 
 
@@ -158,6 +159,15 @@ def check_fits(target: Tensor, value: Tensor, name: str = "") -> None:
     if category(source) > category(goal):
         wanted = c_name(goal) if name in _C_WORDED else torch_name(goal)
         raise RuntimeError(f"result type {torch_name(source)} can't be cast to the desired output type {wanted}")
+
+
+def _check_promoted(target: Tensor, operands: Sequence[Any]) -> None:
+    """`check_fits` for the shape and dtype that a pointwise op would give `target` and `operands`."""
+    tensors = [x for x in (target, *operands) if isinstance(x, Tensor)]
+    kinds = [(t._dtype(), 2 if t._d.shape else 1) for t in tensors]
+    kinds += [(of_scalar(x), 0) for x in operands if not isinstance(x, Tensor)]
+    shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
+    check_fits(target, Tensor._wrap(np.broadcast_to(np.zeros((), result_type(kinds)), shape)))
 
 
 def in_place(name: str) -> Callable[..., Tensor]:
@@ -180,9 +190,16 @@ def in_place(name: str) -> Callable[..., Tensor]:
         check_in_place(self)
         if op.rule is modulus and kind(self._dtype()) == "c":
             raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
+        if len(operands) >= len(op.args) > 0:
+            raise TypeError(_TOO_MANY.format(name=name, takes=len(op.args) - 1 or "no", given=len(operands)))
         # what the gradient needs of the old value must survive the write
         source = copied(self) if grad_enabled() else self
-        return assign(self, getattr(E, name)(source, *operands), name)
+        try:
+            value = getattr(E, name)(source, *operands)
+        except NotImplementedError:  # of the kernel, which PyTorch asks last
+            _check_promoted(self, operands)
+            raise
+        return assign(self, value, name)
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."

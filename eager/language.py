@@ -17,6 +17,7 @@ from graphc.ops.spec import OPS, Op
 
 single = Module(FLOAT32, Tensor, Parameter, apply)
 single.scope["miss_operator"] = dispatch.apply_operator
+single.scope["miss_reflected"] = dispatch.apply_reflected
 double = dispatch.double_module = Module(FLOAT64, Tensor, Parameter, plain_or_trace)
 
 

@@ -42,8 +42,10 @@ BOTH = {
 }
 # torch.<name>(...) only
 FUNCTIONS = {
-    "functional.creation": "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like arange "
-    "linspace logspace eye range empty_strided empty_permuted",
+    "functional.creation": "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like eye "
+    "empty_strided empty_permuted",
+    "functional.lines": "arange linspace logspace range",
+    "functional.updates": "fill",
     "functional.data": "tensor as_tensor asarray from_numpy frombuffer",
     "functional.joining": "cat stack vstack hstack dstack concat=cat concatenate=cat row_stack=vstack",
     "functional.rearranging": "atleast_1d atleast_2d atleast_3d column_stack",
@@ -51,7 +53,7 @@ FUNCTIONS = {
     "functional.shapes": "broadcast_tensors broadcast_shapes=common_shape",
     "functional.linear": "tensordot",
     "functional.einsum": "einsum",
-    "functional.gathering": "where",
+    "functional.gathering": "fill where",
     "functional.casts": "is_tensor promote_types result_type can_cast set_default_dtype get_default_dtype",
     "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",
     "functional.complexes": "complex imag polar real view_as_complex view_as_real",
@@ -63,6 +65,7 @@ FUNCTIONS = {
     "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink pairwise_distance pdist "
     "pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ threshold_",
     "functional.regions": "unravel_index",
+    "linalg.lowrank": "pca_lowrank svd_lowrank",
     "linalg.named": "chain_matmul frobenius_norm lu_unpack matrix_rank nuclear_norm",
     "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson "
     "rand rand_like randint randint_like randn randn_like randperm seed set_rng_state",
@@ -87,20 +90,20 @@ FUNCTIONS = {
 }
 # methods that PyTorch also has as torch.<name>(input, ...)
 IN_PLACE = frozenset(
-    "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ "
-    "ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ "
-    "fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ "
-    "rad2deg_ reciprocal_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ "
-    "zero_".split()
+    "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ "
+    "atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ "
+    "expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ "
+    "negative_ rad2deg_ reciprocal_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
+    "trunc_ xlogy_ zero_".split()
 )
 # input.<name>(...) only
 METHODS = {
     "functional.casts": "bfloat16 bool byte cdouble cfloat char double float half int long short to type_as detach_ "
     "type=type_ nelement=numel",
     "functional.updates": "add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ baddbmm_ clamp_ clamp_max_ clamp_min_ clip_ "
-    "copy_ cumprod_ cumsum_ div_ divide_ __idiv__=div_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ index_fill_ "
-    "index_put_ lerp_ masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ true_divide_ "
-    "zero_",
+    "copy_ cumprod_ cumsum_ div_ divide_ __idiv__=div_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ "
+    "index_fill_ index_put_ lerp_ masked_fill_ masked_scatter_ pow_ scatter_ scatter_add_ sub_ subtract_ tril_ triu_ "
+    "true_divide_ zero_",
     "functional.elementwise": "polygamma=polygamma_method conj_physical_ deg2rad_ frac_ heaviside_ igamma_ igammac_ "
     "ldexp_ logit_ mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_ sgn_",
     "functional.distances": "renorm_",
@@ -114,7 +117,8 @@ METHODS = {
     "functional.data": "new_tensor",
     "functional.joining": "repeat __iter__=iterate",
     "functional.gathering": "where=where_method",
-    "functional.indexing": "__getitem__=getitem __setitem__=setitem",
+    "functional.assignment": "__setitem__=setitem",
+    "functional.indexing": "__getitem__=getitem",
     "functional.arithmetic": "__pow__=power __pos__=positive __invert__=invert __rtruediv__=reflected_div "
     "__rpow__=reflected_power __rmatmul__=reflected_matmul __rdiv__=old_reflected_div __div__=div",
     "functional.scattering": "index_reduce_ put_ scatter_reduce_",
@@ -135,13 +139,13 @@ PROPERTIES = {
 }
 # functions that get an `out` by being wrapped; those that are called most have one of their own
 OUT = (
-    "rsub float_power clamp clamp_min clamp_max clip addcmul addcdiv lerp pow prod amax amin max min argmax argmin any "
-    "all var std norm logsumexp softmax log_softmax cumsum cumprod diag tril triu gather scatter scatter_add "
+    "float_power clamp clamp_min clamp_max clip addcmul addcdiv lerp pow prod amax amin max min argmax argmin any all "
+    "var std norm logsumexp softmax log_softmax cumsum cumprod diag tril triu gather scatter scatter_add "
     "take_along_dim index_select index_add index_copy masked_select mv dot bmm addmm addmv addr baddbmm outer ger "
     "inner tensordot vstack hstack dstack row_stack where deg2rad fmax fmin frac frexp heaviside igamma igammac isin "
     "isneginf isposinf ldexp logit mvlgamma nan_to_num polygamma rad2deg round diff cross renorm vdot narrow_copy "
-    "diagonal_scatter select_scatter slice_scatter aminmax nanmean nansum addbmm angle column_stack complex conj_physical "
-    "kron nonzero nonzero_static polar sgn take"
+    "diagonal_scatter select_scatter slice_scatter aminmax nanmean nansum addbmm angle column_stack complex "
+    "conj_physical kron nonzero nonzero_static polar sgn take"
 )
 # pointwise ops of the registry under a second name
 ALIASES = {

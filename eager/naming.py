@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from eager import tape
-from eager.state import sequence
+from eager.state import grad_enabled, sequence
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
@@ -37,6 +37,13 @@ def enclosed(result: Any, name: str, since: int) -> Any:
         whole_node = Composite(tape.rename(node, name))
         whole_node.since = since
         result._n = whole_node
+    return result
+
+
+def undifferentiated(result: Any, name: str, *inputs: Any) -> Any:
+    """`result`, which counts as made of `inputs` by a function `name`, but passes no gradient on, not even zeros."""
+    if grad_enabled() and any(x._n is not None for x in inputs):
+        result._n = tape.rename(tape.dead_end(None), name)
     return result
 
 

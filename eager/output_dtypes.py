@@ -65,6 +65,10 @@ def _inexact(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
     return is_inexact(goal)
 
 
+def _floating_if_inexact(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
+    return is_floating(goal) or not is_inexact(given)
+
+
 def _any(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
     return True
 
@@ -89,6 +93,7 @@ JOINED = Rule(_castable, "torch.cat(): input types can't be cast to the desired 
 PRODUCT = Rule(_same, "result dtype {goal} does not match input dtype {source}")
 SAME_SCALAR_TYPE = Rule(_same, "{name}(): self and result must have the same scalar type")
 QUANTILE = Rule(_same, "quantile() out tensor must be same dtype as the input tensor")
+NAN_SUM = Rule(_floating_if_inexact, "\"nansum_cpu\" not implemented for '{goal}'", NotImplementedError)
 COMPLEX_OUT = Rule(_complex, "{transform} expects a complex output tensor, but got {goal}")
 FLOAT_OUT = Rule(_floating, "{transform} expects a floating point output tensor, but got {goal}")
 NORM = Rule(_same, "{public} expected out tensor dtype {source} but got: {goal}")
@@ -97,6 +102,10 @@ DEVIATION = Rule(_real_like_given, "\"std_cpu\" not implemented for '{goal}'", N
 SEARCH = (
     "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
     "whether out_int32 flag is True, but we got output tensor's dtype {{goal}} and out_int32 flag is {flag}"
+)
+CAN_CAST = (
+    "Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be true, but got "
+    "false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
 )
 ANY = Rule(_any, "")
 
@@ -118,7 +127,7 @@ _CLASSES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
         "linalg_inv linalg_inv_ex linalg_ldl_solve linalg_lu_solve linalg_solve linalg_solve_ex linalg_svdvals "
         "linalg_vector_norm linear log_softmax lu_solve matmul mm msort "
         "narrow_copy norm prod.dtype renorm scatter scatter_add scatter_reduce select_scatter slice_scatter softmax "
-        "sum.dtype cumsum.dtype cumprod.dtype nansum.dtype nanmean.dtype take_along_dim tril triu",
+        "sum.dtype cumsum.dtype cumprod.dtype mean.dtype nansum.dtype nanmean.dtype take_along_dim tril triu",
         (EXACT,),
     ),
     ("bitwise_not ceil conj_physical floor frac gelu hardshrink neg negative round sgn sign softplus softshrink "
@@ -129,12 +138,16 @@ _CLASSES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("amax amin", (AS_INPUT,)),
     ("cat stack hstack vstack dstack row_stack column_stack concat concatenate", (JOINED,)),
     ("dot vdot", (PRODUCT,)),
+    ("matmul.scalar linalg_matmul.scalar", (PRODUCT,)),
     ("index_select masked_select", (SAME_SCALAR_TYPE,)),
     ("quantile nanquantile", (QUANTILE,)),
     ("cummax cummin logcumsumexp", (SCALAR_TYPE,)),
     ("linalg_solve_triangular logsigmoid", (UNQUOTED,)),
     ("complex polar", (PARTS,)),
-    ("sum prod nansum nanmean cumsum cumprod", (ANY,)),
+    ("sum prod cumsum cumprod", (ANY,)),
+    ("nansum nanmean", (NAN_SUM,)),
+    ("max.numbers min.numbers", (Rule(_castable, CAN_CAST),)),
+    ("clamp.numbers clip.numbers clamp_min.numbers clamp_max.numbers", (FOUND,)),
     ("bernoulli", (Rule(_real, "\"bernoulli_tensor_cpu_self_\" not implemented for '{goal}'", NotImplementedError),)),
     ("logsumexp special_logsumexp",
      (Rule(_inexact, "logsumexp(): Expected floating point type for result tensor, but got: {goal}"), CAST)),
@@ -203,6 +216,7 @@ _CLASSES: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("cholesky_solve", (_safely("cholesky_solve"),)),
 )  # fmt: skip
 RULES: dict[str, tuple[Rule, ...]] = {name: rules for names, rules in _CLASSES for name in names.split()}
+VARIED = frozenset(name.partition(".")[0] for name in RULES if "." in name)
 # reductions that take their terms, and compute, in the dtype of the output, unless they are told another
 IN_DTYPE_OF_OUT = frozenset(("sum", "prod", "nansum", "nanmean", "cumsum", "cumprod"))
 
@@ -213,10 +227,12 @@ def check_dtype(name: str, source: np.dtype, goal: np.dtype, given: np.dtype, ou
 
     `source` is the dtype of the result, `given` that of the function's first tensor, `output` the place of the result
     where there are several. The `variants` are "dtype" where the caller asked for the dtype, "lone" of a result of one
-    element, "0d" of an argument without dims: a row of the table for one of them goes before that of the function.
+    element, "scalar" of one without dims, "0d" of an argument without dims, "numbers" of one tensor beside numbers. A
+    row of the table for one of them goes before that of the function.
     """
     default = (CAST,) if output is None else (EXACT,)
-    special = (RULES[f"{name}.{variant}"] for variant in variants if f"{name}.{variant}" in RULES)
+    found = variants if output is None else ()
+    special = (RULES[f"{name}.{variant}"] for variant in found if f"{name}.{variant}" in RULES)
     for rule in next(special, RULES.get(name, default)):
         if not rule.accepts(source, goal, given):
             message = rule.message if isinstance(rule.message, str) else rule.message[output or 0]

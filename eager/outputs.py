@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eager import inplace, reshaping
 from eager.dtypes import type_name
 from eager.grad_mode import no_grad
 from eager.language import E
-from eager.output_dtypes import IN_DTYPE_OF_OUT, check_dtype
+from eager.output_dtypes import IN_DTYPE_OF_OUT, VARIED, check_dtype
+from eager.overlaps import check_overlap
 from eager.state import grad_enabled
 from eager.tensor import Tensor
 from graphc.ops.dtypes import category
@@ -27,6 +28,8 @@ RESIZED = (
     "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
     "elements with t.resize_(0)."
 )
+NO_OVERLOAD = "{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+_OVERLOADED = ("histogram", "max", "min", "sort")  # functions that several signatures of PyTorch's give tuples
 NOT_TENSOR = "{name}(): argument 'out' must be Tensor, not {kind}"
 
 
@@ -38,32 +41,53 @@ def into(out: Any, name: str, function: Callable[..., Any], *args: Any, **kwargs
     shape is resized, with a warning if it has elements. Nothing is written before everything has been checked.
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
-    for o in outs:
-        if not isinstance(o, Tensor):
-            raise TypeError(NOT_TENSOR.format(name=name, kind=type_name(o)))
     given = (*tensors_in(args), *tensors_in(kwargs.values()))
-    if grad_enabled() and any(t._n is not None for t in (*given, *outs)):
+    if grad_enabled() and any(t._n is not None for t in (*given, *tensors_in(outs))):
         raise RuntimeError(NOT_DIFFERENTIABLE.format(name=name))
     asked = kwargs.get("dtype") is not None
-    if name in IN_DTYPE_OF_OUT and not asked:
-        kwargs["dtype"] = outs[0].dtype
+    if name in IN_DTYPE_OF_OUT and not asked and isinstance(out, Tensor):
+        kwargs["dtype"] = out.dtype
     with no_grad():
         result = function(*args, **kwargs)
         several = isinstance(result, tuple)
         results = result if several else (result,)
-        if several and len(outs) != len(results):
-            raise TypeError(f"expected tuple of {len(results)} elements but got {len(outs)}")
-        if not several and out is not outs[0]:
-            raise TypeError(NOT_TENSOR.format(name=name, kind=type_name(out)))
+        _check_kind(name, out, len(results) if several else 0, args, kwargs)
         for i, (value, target) in enumerate(zip(results, outs, strict=True)):
-            source = value._dtype()
             first = given[0] if given else value
-            holds = {"dtype": asked, "lone": math.prod(value._d.shape) == 1, "0d": not first._d.shape}
-            variants = tuple(name for name, held in holds.items() if held)
-            check_dtype(name, source, target._dtype(), first._dtype(), i if several else None, variants)
+            variants = _variants(given, value, asked) if name in VARIED else ()
+            check_dtype(name, value._dtype(), target._dtype(), first._dtype(), i if several else None, variants)
+            check_overlap(name, given, target)
         for value, target in zip(results, outs, strict=True):
             store(value, target)
     return _renamed(type(result), f"{name}_out")(*outs) if several else out
+
+
+def _variants(given: Sequence[Tensor], value: Tensor, asked: bool) -> tuple[str, ...]:
+    """Which rows of the table of `eager.output_dtypes` besides that of the function fit a call."""
+    holds = {
+        "dtype": asked, "lone": math.prod(value._d.shape) == 1, "scalar": not value._d.shape,
+        "0d": any(not t._d.shape for t in given), "numbers": len(given) == 1,
+    }  # fmt: skip
+    return tuple(name for name, held in holds.items() if held)
+
+
+def _check_kind(name: str, out: Any, several: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise PyTorch's TypeError unless `out` is a Tensor, or a tuple of `several` Tensors if that is not 0."""
+    if not several:
+        if not isinstance(out, Tensor):
+            raise TypeError(NOT_TENSOR.format(name=name, kind=type_name(out)))
+    elif not isinstance(out, (tuple, list)):
+        if name not in _OVERLOADED:
+            raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type_name(out)}")
+        named = {**kwargs, "out": out}.items()
+        kinds = ", ".join([*map(type_name, args), *(f"{key}={type_name(value)}" for key, value in named)])
+        raise TypeError(NO_OVERLOAD.format(name=name, kinds=kinds))
+    elif len(out) != several:
+        raise TypeError(f"expected tuple of {several} elements but got {len(out)}")
+    else:
+        for i, x in enumerate(out):
+            if not isinstance(x, Tensor):
+                raise TypeError(f"expected Tensor as element {i} in argument {len(args)}, but got {type_name(x)}")
 
 
 def tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
@@ -75,11 +99,11 @@ def tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
             yield from tensors_in(value)
 
 
-def store(value: Tensor, out: Tensor) -> None:
+def store(value: Tensor, out: Tensor, warn: bool = True) -> None:
     """Write `value` into `out`, resized if it has another shape, in whatever dtype `out` has."""
     old, new = tuple(out._d.shape), tuple(value._d.shape)
     if old != new:
-        if 0 not in old:
+        if warn and 0 not in old:
             warnings.warn(RESIZED.format(old=list(old), new=list(new)), UserWarning, stacklevel=5)
         reshaping.resize_(out, new)
     if category(value._dtype()) > category(out._dtype()):

@@ -15,26 +15,33 @@ import numpy as np
 
 from eager import draws, dtypes
 from eager.devices import check_device
-from eager.functional.arguments import written
+from eager.functional.arguments import converted, fitting, no_overload, shape_of, written
 from eager.functional.creation import dtype_or
 from eager.generator import Generator
 from eager.inplace import assign
 from eager.language import E
-from eager.naming import named
-from eager.state import current_interpreter, grad_enabled
+from eager.limits import finfo
+from eager.naming import enclosed
+from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor, check_in_place
-from graphc.ops.dtypes import BOOL, INT64, default_float, is_inexact
-from graphc.ops.rules import torch_name
+from graphc.ops.dtypes import BOOL, INT64, default_float, is_floating, is_inexact, real_of
+from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
 C_NAMES = {"Byte": "unsigned char", "Char": "signed char"}
 NEEDS_FLOAT = "Only Tensors of floating point and complex dtype can require gradients"
+NORMAL = (
+    "Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None",
+    "Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None",
+    "float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None",
+    "float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out = None",
+)
+PERMUTED = {"Half": 2**11 + 1, "Float": 2**24 + 1, "Double": 2**53 + 1}
 BAD_PROBABILITY = (
     "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
     "report an enhancement request to PyTorch.)"
 )
 
-default_generator = Generator()
-default_generator.seed()
+default_generator = Generator.unpredictable()
 
 
 def manual_seed(seed: Any) -> Generator:
@@ -79,7 +86,7 @@ def _sample(draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...
     """The Tensor that `draw(shape)` makes: now, or under a trace at each call of the program."""
     interpreter = current_interpreter()
     if interpreter is None:
-        return Tensor._wrap(draw(shape))
+        return Tensor._wrap(np.asarray(draw(shape)))
     return interpreter.random(draw, shape, dtype)
 
 
@@ -87,7 +94,7 @@ def _made(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
     if out is not None:
         from eager.outputs import store
 
-        store(result, out)
+        store(result, out, warn=False)
         result = out
     return result.requires_grad_(_message=NEEDS_FLOAT) if requires_grad else result
 
@@ -184,7 +191,9 @@ def randint(
     if given:
         low = given.pop()
     if given or size is None or high is None:
-        raise TypeError("randint() expects (high, size) or (low, high, size)")
+        raise no_overload(
+            "randint", bounds_and_size, ("int high, tuple of ints size, *", "int low, int high, tuple of ints size, *")
+        )
     position = max(len(bounds_and_size) - 1, 1)
     low, high = _integer("randint", "low", 1, low), _integer("randint", "high", position, high)
     shape, kind, source = (
@@ -200,10 +209,14 @@ def randint(
 def _check_range(low: int, high: int, dtype: np.dtype) -> None:
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    if dtype.kind in "fc":
-        return
-    first, last = (0, 1) if dtype == BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    name = C_NAMES.get(torch_name(dtype), torch_name(dtype).lower())
+    if dtype.kind == "c":
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    if is_floating(dtype):
+        limits = finfo(dtypes.BY_NUMPY[dtype])
+        first, last = limits.min, limits.max
+    else:
+        first, last = (0, 1) if dtype == BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    name = c_name(dtype) if is_floating(dtype) else C_NAMES.get(torch_name(dtype), torch_name(dtype).lower())
     if not first <= low <= last:
         raise RuntimeError(f"from is out of bounds for {name}")
     if not first <= high - 1 <= last:
@@ -225,6 +238,10 @@ def randperm(
     n = _integer("randperm", "n", 1, n)
     shape, kind, source = _shape("randperm", (n,)), dtype_or(dtype, INT64, out=out), _source(generator)
     check_device(device)
+    if (most := PERMUTED.get(torch_name(kind))) is not None and n > most:
+        raise RuntimeError(f"n cannot be greater than {most} for {torch_name(kind)} type.")
+    if kind.kind in "iu":
+        fitting(n, kind)
 
     def permuted(shape: tuple[int, ...]) -> np.ndarray:
         rows = [source.permutation(n, kind) for _ in range(math.prod(shape[:-1]))]
@@ -242,14 +259,22 @@ def bernoulli(
     """
     if out is not None:
         return written(out, "bernoulli", bernoulli, input, p, generator=generator)
+    shape_of(input, "bernoulli")
     if p is not None:
         drawn = _bernoulli(input, p, generator)
     else:
         _check_float(input._dtype(), "bernoulli_tensor_cpu_p_")
         drawn = _bernoulli_of(input, input._dtype(), generator)
-    if input._n is not None and grad_enabled():  # a gradient of zeros flows to the probabilities
-        everywhere = E.full(shape=tuple(input._d.shape), value=True, dtype=BOOL)
-        drawn = named(E.where(everywhere, drawn, input), "BernoulliBackward0")
+    since = next(sequence)
+    return enclosed(_underived(drawn, input), "BernoulliBackward0", since)
+
+
+def _underived(drawn: Tensor, *parameters: Tensor) -> Tensor:
+    """`drawn`, from which gradients of zeros flow to the parameters of its distribution."""
+    for x in parameters:
+        if x._n is not None and grad_enabled():
+            everywhere = E.full(shape=tuple(drawn._d.shape), value=True, dtype=BOOL)
+            drawn = E.where(everywhere, drawn, converted(x, drawn._dtype()))
     return drawn
 
 
@@ -294,19 +319,28 @@ def normal(
     if tensors and out is not None:
         return written(out, "normal", normal, mean, std, generator=generator)
     if not tensors:
-        shape, kind = _shape("normal", (() if size is None else size,)), _float_dtype(dtype, "normal_kernel_cpu", out)
+        if size is None:
+            raise no_overload("normal", (mean, std), NORMAL)
+        shape, kind = _shape("normal", (size,)), _float_dtype(dtype, "normal_kernel_cpu", out)
         _check_std(std)
         return _made(_sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind), out, requires_grad)
-    shape = np.broadcast_shapes(*(t._d.shape for t in tensors))
-    kind = _check_float(tensors[0]._dtype(), "normal_kernel_cpu")
+    since = next(sequence)
+    shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
+    kind = tensors[0]._dtype()
     if not isinstance(std, Tensor):
         _check_std(std)
+        _check_float(kind, "normal_kernel_cpu")
         result = E.add(_sample(lambda shape: source.normal(shape, kind, 0.0, std), shape, kind), mean)
     else:
+        if std._dtype().kind == "c":
+            raise RuntimeError("normal expects standard deviation to be non-complex")
         if current_interpreter() is None and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
+        _check_float(kind, "normal_kernel_cpu")
         result = E.add(E.mul(_sample(lambda shape: source.normal(shape, kind), shape, kind), std), mean)
-    return result.detach()
+    result = converted(result.detach(), kind)
+    node = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
+    return enclosed(_underived(result, *tensors), f"NormalBackward{node}", since)
 
 
 def _check_std(std: float) -> None:
@@ -370,7 +404,7 @@ def randint_like(input: Tensor, *bounds: int, dtype: Any = None, requires_grad: 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate. Eager only."""
     dtype = input._dtype()
-    if dtype.kind != "f":
+    if not is_floating(dtype):
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{torch_name(dtype)}'")
     rates = input._array()
     if not np.all(rates >= 0):
@@ -407,12 +441,26 @@ def _contiguous(t: Tensor) -> bool:
     return not isinstance(t._d, np.ndarray) or t._d.flags.c_contiguous
 
 
+def _check_uniform(dtype: np.dtype, low: float, high: float) -> None:
+    """Raise PyTorch's RuntimeError for bounds that `dtype` does not hold, or that lie too far apart in it."""
+    limits = finfo(dtypes.BY_NUMPY[real_of(dtype)])
+    for name, bound in (("from", low), ("to", high)):
+        if not limits.min <= bound <= limits.max:
+            raise RuntimeError(f"{name} is out of bounds for {c_name(real_of(dtype))}")
+    if high - low > limits.max:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{torch_name(dtype)}>::max(), but found to={high:g} and "
+            f"from={low:g} which result in to-from to exceed the limit"
+        )
+
+
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with uniform numbers in [from_, to)."""
     check_in_place(self)
     kind, source = _check_float(self._dtype(), "check_uniform_bounds"), _source(generator)
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
+    _check_uniform(kind, from_, to)
     return _fill(self, "uniform", lambda shape: source.uniform(shape, kind, from_, to))
 
 
@@ -453,7 +501,7 @@ def random_(
 
 def _check_continuous(self: Tensor, name: str) -> None:
     check_in_place(self)
-    if self._dtype().kind != "f":
+    if not is_floating(self._dtype()):
         shown = _long_name(self) if name == "Cauchy" else torch_name(self._dtype())
         raise RuntimeError(
             f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you "

@@ -79,6 +79,5 @@ METHODS: dict[str, Callable[..., Tensor]] = {
     "unsqueeze_": _reshaper("unsqueeze", shapes.unsqueeze), "squeeze_": _reshaper("squeeze", shapes.squeeze),
     "t_": _reshaper("t", shapes.t), "transpose_": _reshaper("transpose", shapes.transpose),
     "swapaxes_": _reshaper("swapaxes", shapes.transpose), "swapdims_": _reshaper("swapdims", shapes.transpose),
-    "as_strided_": _reshaper("as_strided", strides.as_strided),
-    "resize_": resize_, "resize_as_": resize_as_,
+    "as_strided_": _reshaper("as_strided", strides.as_strided), "resize_": resize_, "resize_as_": resize_as_,
 }  # fmt: skip

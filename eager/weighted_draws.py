@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.creation import arange
 from eager.functional.joining import stack
+from eager.functional.lines import arange
 from eager.functional.reductions import argmax, cumsum
 from eager.functional.reductions import sum as total
 from eager.generator import Generator
 from eager.language import E
 from eager.state import current_interpreter
 from eager.tensor import Tensor
-from graphc.ops.dtypes import FLOAT64, INT64
+from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64, is_floating, is_half
 from graphc.ops.rules import torch_name
 
 MOST_CATEGORIES = 2**24  # a float32 counts no further
@@ -32,6 +32,7 @@ def draw(p: Tensor, count: int, replacement: bool, source: Generator) -> Tensor:
         return Tensor._wrap(_searched(array, count, source))
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = array / source.exponential(array.shape, array.dtype, 1.0)
+    speed = speed.astype(FLOAT32) if is_half(speed.dtype) else speed
     if count == 1:
         return Tensor._wrap(np.argmax(speed, -1, keepdims=True))
     return Tensor._wrap(np.argsort(-speed, -1, kind="stable")[..., :count].astype(INT64))
@@ -40,7 +41,7 @@ def draw(p: Tensor, count: int, replacement: bool, source: Generator) -> Tensor:
 def _check(p: Tensor, count: int, replacement: bool) -> None:
     if p.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if p._dtype().kind != "f":
+    if not is_floating(p._dtype()):
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {torch_name(p._dtype())}")
     if count <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
@@ -54,7 +55,8 @@ def _check_values(p: np.ndarray, by_search: bool) -> None:
     if not np.all((p >= 0) & (p < np.inf)):
         if not by_search:
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        what = "probability entry < 0" if np.any(p < 0) else "infinite probability entry"
+        first = p[~((p >= 0) & (p < np.inf))].flat[0]
+        what = "probability entry = infinity or NaN" if first > 0 else "probability entry < 0"
         raise RuntimeError(f"invalid multinomial distribution (encountering {what})")
     if p.size and not np.all(p.sum(-1) > 0):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
@@ -66,7 +68,7 @@ def _searched(p: np.ndarray, count: int, source: Generator) -> np.ndarray:
     found = np.empty((len(rows), count), INT64)
     uniform = source.uniform(found.shape, FLOAT64)
     for i, row in enumerate(rows):
-        reached = np.cumsum(row, dtype=row.dtype)
+        reached = np.cumsum(row, dtype=FLOAT32 if is_half(row.dtype) else row.dtype)
         if abs(reached[-1] - 1) > NEAR_ONE:
             reached /= reached[-1]
         reached[-1] = 1

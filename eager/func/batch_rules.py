@@ -104,7 +104,7 @@ SHIFTS: dict[str, Callable[[Any, int], Any]] = {
 }
 # parameters that mean the same for a batch
 KEPT = frozenset((
-    "descending", "diagonal", "inverse", "keepdims", "largest", "n", "norm", "offset", "reduce", "twice",
+    "correction", "descending", "diagonal", "inverse", "keepdims", "largest", "n", "norm", "offset", "reduce", "twice",
 ))  # fmt: skip
 
 

@@ -135,8 +135,12 @@ _C_TYPES = {"u8": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int", "i6
 def fitting(value: Any, wanted: np.dtype) -> np.ndarray:
     """The number `value` as a 0-d array of `wanted`; negative ones wrap if it has no sign.
 
-    RuntimeError if it does not fit.
+    RuntimeError if it does not fit, OverflowError if no dtype holds it.
     """
+    if wanted.kind == "f" and (value.__class__ is float or value.__class__ is int) and -6e4 < value < 6e4:
+        return np.array(value, wanted)
+    if value.__class__ is int and not -(2**63) <= value < 2**64:
+        raise OverflowError("int too big to convert")
     if wanted.kind in "cb":
         lost = False
     else:

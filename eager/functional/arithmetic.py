@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from eager.dispatch import apply_operator
-from eager.functional.arguments import constant, no_overload, shape_of, written
-from eager.functional.scalars import at_once, checked_alpha, common_dtype, fitting, kind_of, number_of
+from eager.dispatch import apply_reflected
+from eager.functional.arguments import constant, fitting, no_overload, shape_of, written
+from eager.functional.scalars import at_once, checked_alpha, common_dtype, kind_of, number_of, same_float
 from eager.language import E, single
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
@@ -42,10 +42,12 @@ ROUNDING = "div expected rounding_mode to be one of None, 'trunc', or 'floor' bu
 
 def _scaled_sum(op: Callable[..., Tensor], input: Any, other: Any, alpha: Any) -> Tensor:
     """op(input, alpha * other), where op is a sum or a difference."""
+    since = next(sequence)
+    if (alpha.__class__ is float or alpha.__class__ is int) and same_float(input, other):
+        return enclosed(op(input, E.mul(other, alpha)), f"{op.__name__.capitalize()}Backward0", since)
     factor = checked_alpha(alpha, common_dtype(input, other))
     if not isinstance(other, Tensor):
         return op(input, other * factor)
-    since = next(sequence)
     result = at_once(lambda x, y: op(x, E.mul(y, factor)), input, other)
     return enclosed(result, f"{op.__name__.capitalize()}Backward0", since)
 
@@ -82,12 +84,12 @@ def reflected_div(self: Tensor, other: Any) -> Any:
     """other / self. Of a number as PyTorch has it, the reciprocal times that: what backward needs is the result."""
     if isinstance(other, (int, float, complex)) and kind(self._dtype()) in "fc":
         return E.mul(E.reciprocal(self), other)
-    return apply_operator(OPS["div"], (other, self), {})
+    return apply_reflected(OPS["div"], (other, self), {})
 
 
 def old_reflected_div(self: Tensor, other: Any) -> Tensor:
     """other / self as the reciprocal times `other`. As `torch.Tensor.__rdiv__`, the operator of Python 2."""
-    return E.mul(E.reciprocal(self), other)
+    return self.reciprocal() * other
 
 
 def reflected_matmul(self: Tensor, other: Any) -> Any:
@@ -122,7 +124,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 
 def power(input: Any, exponent: Any) -> Tensor:
-    """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer exponent that is a number."""
+    """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer number as exponent."""
     number = exponent.__class__ is int or exponent.__class__ is float
     if number and isinstance(input, Tensor):
         base = kind(input._dtype())
@@ -161,7 +163,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`input` limited to [min, max], numbers or tensors; nan anywhere gives nan. As `torch.clamp`: gradient 1 at a bound.
+    """`input` limited to [min, max], numbers or tensors; nan gives nan. As `torch.clamp`: gradient 1 at a bound.
 
     RuntimeError without bounds, and for a number that the dtype does not hold; NotImplementedError for complex numbers.
     """
@@ -217,25 +219,25 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 @whole("AddcmulBackward0")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2. As `torch.addcmul`."""
+    if (value.__class__ is int or value.__class__ is float) and same_float(input, tensor1, tensor2):
+        return E.add(input, E.mul(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
     dtype = _three("addcmul", input, tensor1, tensor2)
     if dtype == BOOL:
         raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
     factor = number_of(value, dtype)
-    return at_once(
-        lambda x, y, z: E.add(x, E.mul(y if factor == 1 else E.mul(y, factor), z)), input, tensor1, tensor2
-    )
+    return at_once(lambda x, y, z: E.add(x, E.mul(y if factor == 1 else E.mul(y, factor), z)), input, tensor1, tensor2)
 
 
 @whole("AddcdivBackward0")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2. As `torch.addcdiv`. RuntimeError for a quotient of integers."""
+    if (value.__class__ is int or value.__class__ is float) and same_float(input, tensor1, tensor2):
+        return E.add(input, E.div(tensor1 if value == 1 else E.mul(tensor1, value), tensor2))
     dtype = _three("addcdiv", input, tensor1, tensor2)
     if kind(tensor1._dtype()) in "iub" and kind(tensor2._dtype()) in "iub":
         raise RuntimeError(INTEGER_ADDCDIV)
     factor = number_of(value, dtype)
-    return at_once(
-        lambda x, y, z: E.add(x, E.div(y if factor == 1 else E.mul(y, factor), z)), input, tensor1, tensor2
-    )
+    return at_once(lambda x, y, z: E.add(x, E.div(y if factor == 1 else E.mul(y, factor), z)), input, tensor1, tensor2)
 
 
 def _three(name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor) -> np.dtype:
@@ -250,6 +252,9 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
     RuntimeError unless the tensors have one dtype, NotImplementedError for integers.
     """
+    if (weight.__class__ is float or weight.__class__ is int) and same_float(input, end):
+        since = next(sequence)
+        return enclosed(_lerp_by(weight)(input, end), "LerpBackward0", since)
     if not isinstance(input, Tensor) or not isinstance(end, Tensor):
         forms = [f"Tensor input, Tensor end, {kind} weight, *, Tensor out = None" for kind in ("Tensor", "Number")]
         raise no_overload("lerp", (input, end, weight), forms)

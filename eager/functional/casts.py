@@ -130,11 +130,13 @@ def detach_(self: Tensor) -> Tensor:
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating one. As `torch.is_floating_point`."""
+    shape_of(input, "is_floating_point")
     return is_floating(input._dtype())
 
 
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one. As `torch.is_complex`."""
+    shape_of(input, "is_complex")
     return input._dtype().kind == "c"
 
 

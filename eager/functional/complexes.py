@@ -10,7 +10,7 @@ from eager.language import E
 from eager.naming import whole
 from eager.tensor import Tensor
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import default_float, is_inexact
+from graphc.ops.dtypes import default_float, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 from graphc.ops.spec import OPS
 
@@ -93,7 +93,7 @@ def angle(input: Tensor) -> Tensor:
 def sgn(input: Tensor) -> Tensor:
     """z / |z|, 0 for 0; the sign of a real number. As `torch.sgn`."""
     shape_of(input, "sgn")
-    return E.sign(input)
+    return E.sgn(input)
 
 
 def view_as_real(input: Tensor) -> Tensor:
@@ -118,11 +118,17 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers from absolute value and angle. As `torch.polar`."""
     shape_of(abs, "polar", "abs")
     shape_of(angle, "polar", "angle", 2)
+    names = torch_name(abs._dtype()), torch_name(angle._dtype())
+    if not is_floating(abs._dtype()) or not is_floating(angle._dtype()):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
+        )
     if abs._dtype() != angle._dtype():
-        names = torch_name(abs._dtype()), torch_name(angle._dtype())
         raise RuntimeError(
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
         )
+    if is_half(abs._dtype()):
+        raise NotImplementedError(f"\"polar_cpu\" not implemented for '{names[0]}'")
     return E.complex(E.mul(abs, E.cos(angle)), E.mul(abs, E.sin(angle)))
 
 

@@ -12,11 +12,12 @@ from eager import return_types
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.arithmetic import clamp_max
 from eager.functional.gathering import numel
+from eager.functional.slices import outside
 from eager.language import E
 from eager.outputs import with_out
 from eager.tensor import Tensor
-from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32, INT64, of_scalar
-from graphc.ops.rules import torch_name
+from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32, INT64, is_floating, of_scalar
+from graphc.ops.rules import c_name, torch_name
 
 # --- unique elements: how many there are depends on the values
 
@@ -27,8 +28,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     there are of each, if asked for. As `torch.unique`. Eager only."""
     shape = shape_of(input, "unique")
     axis = None if dim is None else axis_of(dim, len(shape))
-    if axis is not None and 0 in (*shape[:axis], *shape[axis + 1 :]):
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    _check_unique(input, dim, axis)
     array = input._values("unique")
     if axis is not None and not shape[axis]:
         found, inverse, counts = array, np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -38,11 +38,22 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     return _asked_for(found, inverse, counts, return_inverse, return_counts)
 
 
+def _check_unique(input: Tensor, dim: int | None, axis: int | None) -> None:
+    shape = input._d.shape
+    if input._dtype().kind == "c":
+        raise NotImplementedError(f"\"unique\" not implemented for '{torch_name(input._dtype())}'")
+    if axis is not None and not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if axis is not None and 0 in (*shape[:axis], *shape[axis + 1 :]):
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+
+
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:  # fmt: skip
     """`input` without elements (or slices along `dim`) that equal the one before. As `torch.unique_consecutive`."""
     shape = shape_of(input, "unique_consecutive")
     axis = None if dim is None else axis_of(dim, len(shape))
+    _check_unique(input, dim, axis)
     array = input._values("unique_consecutive")
     rows: Any = array.reshape(-1) if axis is None else np.moveaxis(array, axis, 0)
     new = np.ones(len(rows), bool)
@@ -142,6 +153,8 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(shape)}and got sorter tensor {list(sorter._d.shape)}"
             )
+        if outside(sorter, shape[-1]) is not None:
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = E.gather(sorted_sequence, sorter, axis=len(shape) - 1)
     found = E.searchsorted(*(E.stop_gradient(t) for t in _alike(sorted_sequence, input)), right=right)
     return E.cast(found, dtype=INT32) if out_int32 else found
@@ -169,7 +182,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     array = input._values("bincount")
     if len(shape) != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
+    if weights is None or not array.size:
         return Tensor._wrap(np.bincount(array, minlength=minlength).astype(np.int64))
     if tuple(weights._d.shape) != tuple(shape):
         raise RuntimeError("weights should be 1-d and have the same length as input")
@@ -177,16 +190,36 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return Tensor._wrap(np.bincount(array, weights._array(), minlength).astype(dtype))
 
 
-def _range(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
-    """The range of a histogram: that of the values if none is given, and never empty."""
+def _extent(input: Tensor, name: str) -> tuple[float, float]:
+    """The least and the greatest value."""
+    values = input._values(name)
+    return float(values.min()), float(values.max())
+
+
+def _histc_range(input: Tensor, low: float, high: float) -> tuple[float, float]:
+    """The range of `histc`: that of the values if none is given, and never empty."""
     if low > high:
-        raise RuntimeError(f"torch.{name}: max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     if low == high and numel(tuple(input._d.shape)):
-        values = input._values(name)
-        low, high = float(values.min()), float(values.max())
+        low, high = _extent(input, "histc")
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.{name}: range of [{_c_float(low)}, {_c_float(high)}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{_c_float(low)}, {_c_float(high)}] is not finite")
     return (low - 1, high + 1) if low == high else (low, high)
+
+
+def _histogram_range(input: Tensor, given: Any) -> tuple[float, float]:
+    """The range of `histogram`: of the values if none is given, and never empty."""
+    if given is not None:
+        low, high = given
+    else:
+        low, high = _extent(input, "histogram") if numel(tuple(input._d.shape)) else (0.0, 1.0)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
+        )
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
 def _c_float(x: float) -> str:
@@ -208,16 +241,46 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     they are equal), in the dtype of `input`. As `torch.histc`."""
     shape_of(input, "histc")
     dtype = input._dtype()
-    if dtype.kind != "f":
+    if not is_floating(dtype):
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{torch_name(dtype)}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _range("histc", input, float(min), float(max))
+    low, high = _histc_range(input, float(min), float(max))
     x = E.stop_gradient(E.reshape(input, shape=(numel(tuple(input._d.shape)),)))
     inside = E.logical_and(E.ge(x, low), E.le(x, high))
-    place = E.floor(E.mul(E.div(E.sub(E.where(inside, x, low), low), high - low), float(bins)))
+    place = E.floor(E.div(E.mul(E.sub(E.where(inside, x, low), low), float(bins)), high - low))
     places = clamp_max(E.cast(place, dtype=INT64), bins - 1)
     return _counted(places, inside, None, bins, dtype)
+
+
+def _check_histogram(input: Tensor, bins: Any, weight: Tensor | None) -> None:
+    dtype, shape = input._dtype(), tuple(input._d.shape)
+    if isinstance(bins, Tensor):
+        if len(bins._d.shape) != 1:
+            raise RuntimeError(
+                f"torch.histogramdd: bins tensor should have one dimension, but got {len(bins._d.shape)} dimensions in "
+                "the bins tensor for dimension 0"
+            )
+        if bins._dtype() != dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{c_name(dtype)} and bins for dimension 0 with dtype {c_name(bins._dtype())}"
+            )
+    elif bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if weight is None:
+        return
+    if weight._dtype() != dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({c_name(dtype)}), and weight({c_name(weight._dtype())})"
+        )
+    if tuple(weight._d.shape) != shape:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {[numel(shape), 1]} and weight with shape "
+            f"{[numel(tuple(weight._d.shape))]}"
+        )
 
 
 @functools.partial(with_out, "histogram")
@@ -227,16 +290,17 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
 
     `bins`: a number, or the edges. `density`: divided by the total and by the widths of the bins. As `torch.histogram`.
     """
-    from eager.functional.creation import linspace
+    from eager.functional.lines import linspace
 
     shape_of(input, "histogram")
     dtype = input._dtype()
     if dtype not in (FLOAT32, FLOAT64):
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{torch_name(dtype)}'")
+    _check_histogram(input, bins, weight)
     if isinstance(bins, Tensor):
-        edges = bins
+        edges = E.clone(E.stop_gradient(bins))
     else:
-        low, high = _range("histogram", input, *(range or (0.0, 0.0)))
+        low, high = _histogram_range(input, range)
         edges = linspace(low, high, bins + 1, dtype=input.dtype)
     count = edges._d.shape[0] - 1
     x = E.stop_gradient(E.reshape(input, shape=(numel(tuple(input._d.shape)),)))

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from eager import dtypes
-from eager.functional.arguments import no_overload, shape_of, sizes_of
+from eager.functional.arguments import fitting, shape_of, sizes_of
 from eager.functional.data import as_tensor, finished, from_numpy, new_tensor, tensor
-from eager.functional.scalars import fitting
 from eager.inplace import assign
 from eager.tensor import Tensor
-from graphc.ops.dtypes import FLOAT64, INT64, complex_of, default_float, of_scalar
+from graphc.ops.dtypes import INT64, default_float, of_scalar
 from graphc.ops.rules import torch_name
 
 __all__ = [
-    "arange", "as_tensor", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "finished", "from_numpy",
-    "full", "full_like", "linspace", "logspace", "new_empty", "new_empty_strided", "new_full", "new_ones",
-    "new_tensor", "new_zeros", "ones", "ones_like", "range", "scalar_tensor", "tensor", "zeros", "zeros_like",
+    "as_tensor", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "finished", "from_numpy",
+    "full", "full_like", "new_empty", "new_empty_strided", "new_full", "new_ones",
+    "new_tensor", "new_zeros", "ones", "ones_like", "scalar_tensor", "tensor", "zeros", "zeros_like",
 ]  # fmt: skip
-
-_range = range
 
 
 def dtype_or(dtype: Any, default: np.dtype, name: str = "", out: Tensor | None = None) -> np.dtype:
@@ -251,106 +246,13 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
                    requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Memory that is not set to anything, dims in memory in the order `physical_layout`. As `torch.empty_permuted`."""
     shape, order = _shape("empty_permuted", (size,)), sizes_of((physical_layout,))
-    if sorted(order) != list(_range(len(shape))):
+    if sorted(order) != list(range(len(shape))):
         if len(order) == len(shape) and all(0 <= i < len(shape) for i in order):
             raise RuntimeError("Duplicate dim not allowed")
         raise RuntimeError(f"physical_layout must be a permutation of the dims of size, but got {list(order)}")
     wanted = dtype_or(dtype, default_float(), "empty_permuted")
     array = np.empty([shape[i] for i in order], wanted).transpose(np.argsort(order)) if order else np.empty((), wanted)
     return delivered(array, "empty_permuted", None, layout, device, requires_grad, pin_memory)
-
-
-# --- number lines
-
-
-def _bounds(*values: Any) -> list[Any]:
-    return [x.item() if isinstance(x, (Tensor, np.generic)) else x for x in values]
-
-
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None,
-           layout: Any = None, device: Any = None, pin_memory: bool = False,
-           requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """start, start + step, ... below `end`; int64 for integers. As `torch.arange`; RuntimeError for a bad step."""
-    if start is None and end is None:
-        raise no_overload("arange", (), ("Number end, *", "Number start, Number end, Number step = 1, *"))
-    if end is None:
-        start, end = 0, start
-    start, end, step = _bounds(0 if start is None else start, end, step)
-    for value in (end, start, step):
-        if not isinstance(value, (int, float)):
-            raise TypeError(f"arange(): argument 'end' (position 1) must be Number, not {type(value).__name__}")
-    integers = all(isinstance(x, int) for x in (start, end, step))
-    wanted = dtype_or(dtype, INT64 if integers else default_float(), "arange", out)
-    if wanted.kind in "iu" and not integers and all(map(math.isfinite, (start, end, step))):
-        start, end, step, integers = int(start), int(end), int(step), True
-    _check_line(start, end, step)
-    if integers:
-        array = np.arange(start, end, step).astype(wanted, copy=False)
-    else:
-        array = (start + step * np.arange(math.ceil((end - start) / step))).astype(wanted)
-    return delivered(array, "arange", out, layout, device, requires_grad, pin_memory)
-
-
-def _check_line(start: Any, end: Any, step: Any) -> None:
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-
-
-def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None,
-          layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """start, start + step, ... up to and including `end`; deprecated: use `arange`. As `torch.range`."""
-    import warnings
-
-    warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=2,
-    )
-    start, end, step = _bounds(*((0, start, step) if end is None else (start, end, step)))
-    _check_line(start, end, step)
-    array = start + step * np.arange(math.floor((end - start) / step) + 1)
-    array = array.astype(dtype_or(dtype, default_float(), "range", out))
-    return delivered(array, "range", out, layout, device, requires_grad)
-
-
-def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
-             device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """`steps` values evenly spaced from `start` to `end`, both included. As `torch.linspace`."""
-    array = _even(start, end, steps, dtype, "linspace", out)
-    return delivered(array, "linspace", out, layout, device, requires_grad, pin_memory)
-
-
-def _even(start: Any, end: Any, steps: int, dtype: Any, name: str, out: Tensor | None = None) -> np.ndarray:
-    steps = operator.index(steps)
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    start, end = _bounds(start, end)
-    is_complex = any(isinstance(x, complex) for x in (start, end))
-    wanted = dtype_or(dtype, complex_of(default_float()) if is_complex else default_float(), name, out)
-    kind = wanted if wanted.kind in "fc" else FLOAT64
-    first, last = kind.type(start), kind.type(end)
-    if steps < 2:
-        return np.full(steps, first).astype(wanted)
-    step = (last - first) / kind.type(steps - 1)
-    # From the nearer end: both ends are exact. PyTorch fuses products and sums: here they are not rounded to float32.
-    index = np.arange(steps, dtype=np.result_type(kind, FLOAT64))
-    return np.where(index.real < steps // 2, first + step * index, last - step * (steps - 1 - index)).astype(wanted)
-
-
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Any = None,
-             layout: Any = None, device: Any = None, pin_memory: bool = False,
-             requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """`base` to the powers `linspace(start, end, steps)`. As `torch.logspace`."""
-    wanted = dtype_or(dtype, default_float(), "logspace", out)
-    exponents = _even(start, end, steps, dtypes.complex128 if wanted.kind == "c" else dtypes.float64, "logspace")
-    return delivered(
-        np.power(base, exponents).astype(wanted), "logspace", out, layout, device, requires_grad, pin_memory
-    )
 
 
 def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,

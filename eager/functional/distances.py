@@ -19,7 +19,7 @@ from eager.language import E
 from eager.naming import enclosed, whole
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, is_floating, is_inexact
+from graphc.ops.dtypes import BOOL, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
 
@@ -79,6 +79,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = MOD
     for i, x in enumerate((x1, x2), 1):
         if not is_floating(x._dtype()):
             raise RuntimeError(f"cdist only supports floating-point dtypes, X{i} got: {torch_name(x._dtype())}")
+    if x1._dtype() != x2._dtype():
+        names = torch_name(x1._dtype()), torch_name(x2._dtype())
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    if is_half(x1._dtype()):
+        raise NotImplementedError(f"\"cdist\" not implemented for '{torch_name(x1._dtype())}'")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     many = max(shapes[0][-2], shapes[1][-2]) > 25

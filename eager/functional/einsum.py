@@ -54,7 +54,9 @@ def einsum(*args: Any) -> Tensor:
         if letter not in sizes:
             raise RuntimeError(MISSING.format(letter=letter))
     dtype = _dtype(prepared, output)
-    result = E.einsum(*(converted(x, dtype) for x, _ in kept), equation=",".join(term for _, term in kept) + "->" + output)
+    result = E.einsum(
+        *(converted(x, dtype) for x, _ in kept), equation=",".join(term for _, term in kept) + "->" + output
+    )
     return named(result, _last_step([term for _, term in prepared], output))
 
 

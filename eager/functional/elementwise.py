@@ -10,17 +10,17 @@ import numpy as np
 
 from eager import return_types
 from eager.autograd.function import Function
-from eager.functional.arguments import constant, shape_of
+from eager.functional.arguments import constant, converted, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.complexes import conj_physical, sgn
+from eager.functional.scalars import at_once, common_dtype
 from eager.functional.updates import in_place_of
 from eager.language import E
 from eager.naming import enclosed, named, whole
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, default_float, is_floating, is_inexact
-from graphc.ops.rules import refused
-from graphc.ops.spec import OPS
+from graphc.ops.dtypes import BOOL, FLOAT32, INT64, default_float, is_floating, is_half, is_inexact, kind, real_of
+from graphc.ops.rules import torch_name
 
 # --- derivatives that PyTorch refuses
 
@@ -123,7 +123,7 @@ def frac(input: Tensor) -> Tensor:
     """What is behind the point, with the sign of the number. As `torch.frac`. NotImplementedError for integers."""
     shape_of(input, "frac")
     if not is_floating(input._dtype()):
-        raise NotImplementedError(str(refused(OPS["trunc"], input._dtype())).replace("trunc", "frac"))
+        raise NotImplementedError(f"\"frac_cpu\" not implemented for '{torch_name(input._dtype())}'")
     return E.sub(input, E.trunc(input))
 
 
@@ -137,9 +137,19 @@ def frexp(input: Tensor) -> Any:
 
 @whole("LdexpBackward0")
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """input * 2 ** other. As `torch.ldexp`."""
+    """input * 2 ** other. As `torch.ldexp`: without overflow on the way for a whole `other`."""
     _tensors("ldexp", input, other)
-    return E.mul(input, E.pow(2.0, other))
+    if is_inexact(other._dtype()):
+        return E.mul(input, E.pow(2.0, other))
+    if other._dtype() == BOOL:
+        raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
+    dtype = common_dtype(input, other)
+    dtype = dtype if is_inexact(dtype) else default_float()
+    wide = FLOAT32 if is_half(dtype) else dtype
+    half = E.bitwise_right_shift(converted(other, INT64), 1)
+    rest = E.sub(converted(other, INT64), half)
+    two = [E.pow(2.0, E.cast(part, dtype=real_of(wide))) for part in (half, rest)]  # 2 ** other alone may overflow
+    return converted(E.mul(E.mul(converted(input, wide), two[0]), two[1]), dtype)
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
@@ -148,7 +158,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     if not decimals:
         return E.round(input)
     if not is_floating(input._dtype()):
-        raise refused(OPS["round"], input._dtype())
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{torch_name(input._dtype())}'")
     since, power = next(sequence), float(10 ** abs(decimals))
     up, down = (E.mul, E.div) if decimals > 0 else (E.div, E.mul)
     return enclosed(down(E.round(up(input, power)), power), "RoundBackward1", since)
@@ -228,6 +238,9 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     """Whether each of `elements` is among `test_elements`; one of the two may be a number. As `torch.isin`."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         shape_of(elements, "isin", "elements")
+    for x in (elements, test_elements):
+        if isinstance(x, Tensor) and kind(x._dtype()) in "bc":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {torch_name(x._dtype())}")
     elements, tests = (x if isinstance(x, Tensor) else Tensor._wrap(np.array(x)) for x in (elements, test_elements))
     if current_interpreter() is None:
         return Tensor._wrap(np.asarray(np.isin(elements._array(), tests._array(), assume_unique, invert)))
@@ -248,7 +261,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     since = next(sequence)
     if not is_inexact(input._dtype()):
         input = E.cast(input, dtype=default_float())
-    return enclosed(E.logit(clamp(input, eps, 1 - eps)), "LogitBackward0", since)
+    within = E.where(E.lt(input, eps), constant(eps, input), clamp(input, None, 1 - eps))
+    return enclosed(E.logit(within), "LogitBackward0", since)
 
 
 @whole("PolygammaBackward0")
@@ -259,7 +273,14 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
         return E.digamma(input)
-    return E.mul(E.special_zeta(n + 1.0, input), float((-1) ** (n + 1) * math.factorial(n)))
+    if n == 1:
+        return E.trigamma(input)
+    if input._dtype().kind == "c":
+        raise NotImplementedError(f"\"polygamma\" not implemented for '{torch_name(input._dtype())}'")
+    if not is_inexact(input._dtype()):
+        input = E.cast(input, dtype=default_float())
+    factor = float((-1) ** (n + 1) * math.factorial(n))
+    return at_once(lambda x: E.mul(E.special_zeta(n + 1.0, x), factor), input)
 
 
 @whole("MvlgammaBackward0")

@@ -9,8 +9,9 @@ import numpy as np
 
 from eager.dtypes import type_name
 from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
-from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY, replaced
-from eager.functional.slices import number_of, outside, reshaped
+from eager.functional.assignment import NOT_ALIKE, replaced
+from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY
+from eager.functional.slices import cast_number, outside, reshaped
 from eager.language import E
 from eager.naming import enclosed, whole
 from eager.state import current_interpreter, sequence
@@ -134,6 +135,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     common = broadcast_shapes([(*shape[:axis], 1, *shape[axis + 1 :]), (*picked[:axis], 1, *picked[axis + 1 :])])
     wide = (*common[:axis], shape[axis], *common[axis + 1 :])
     tall = (*common[:axis], picked[axis], *common[axis + 1 :])
+    if 0 not in picked:
+        indices = E.remainder(indices, shape[axis])  # counted round, from the end if negative
     if shape != wide:
         input = E.broadcast_to(input, shape=wide)
     return gather(input, axis, indices if picked == tall else E.broadcast_to(indices, shape=tall))
@@ -159,10 +162,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     if len(indices) > ndim:
         raise IndexError(f"{TOO_MANY.format(ndim=ndim)} (got {len(indices)})")
     if values._dtype() != input._dtype():
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {torch_name(input._dtype())} for the "
-            f"destination and {torch_name(values._dtype())} for the source."
-        )
+        raise RuntimeError(NOT_ALIKE.format(target=torch_name(input._dtype()), source=torch_name(values._dtype())))
     since = next(sequence)
     return enclosed(replaced(input, tuple(indices), values, accumulate), "IndexPutBackward0", since)
 
@@ -207,7 +207,7 @@ def fill_value(value: Any, target: Tensor) -> Tensor:
             )
     elif not isinstance(value, (bool, int, float, complex, np.generic)):
         raise no_overload("masked_fill", (target, value), ("Tensor mask, Tensor value", "Tensor mask, Number value"))
-    return number_of(value, target._dtype())
+    return cast_number(value, target._dtype())
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -215,8 +215,21 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     shape_of(input, "masked_fill")
     check_mask(mask, "masked_fill")
     since = next(sequence)
-    filled = E.where(mask, fill_value(value, input), input)
-    return enclosed(filled, f"MaskedFillBackward{int(isinstance(value, Tensor))}", since)
+    node = "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0"
+    return enclosed(E.where(mask, fill_value(value, input), input), node, since)
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like `input` that holds `value`, a number or a 0-d tensor, everywhere. As `torch.fill`."""
+    shape = tuple(shape_of(input, "fill"))
+    if isinstance(value, Tensor) and value._d.shape:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._d.shape)} dimensions."
+        )
+    since = next(sequence)
+    # the past of `input` gets zeros
+    result = E.where(E.full(shape=shape, value=True, dtype=BOOL), cast_number(value, input._dtype()), input)
+    return enclosed(result, f"FillBackward{int(isinstance(value, Tensor))}", since)
 
 
 def check_mask(mask: Tensor, name: str) -> None:
@@ -258,6 +271,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of nonzero elements: rows of an int64 matrix, or one vector a dim. As `torch.nonzero`. Eager only."""
+    shape_of(input, "nonzero")
     array = input._values("aten::nonzero")
     if as_tuple:
         return tuple(Tensor._wrap(place) for place in np.atleast_1d(array).nonzero())

@@ -1,4 +1,4 @@
-"""`x[index]` and `x[index] = value`.
+"""`x[index]`. What is written there is in `eager.functional.assignment`.
 
 An index is taken in two steps. The *basic* part (integers, slices, None, ...) is one `slice` and a `reshape`, which
 share memory; the *advanced* part (integer tensors, lists, masks) is one `index` on the result. Integers belong to the
@@ -12,16 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eager import tape
-from eager.inplace import assign, before
 from eager.language import E
 from eager.naming import named
-from eager.state import current_interpreter, grad_enabled, note_write
+from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
-from eager.views import LEAF_VIEW, note_view
-from graphc.ops.dtypes import BOOL, INT64
-from graphc.ops.index import indexed_shape
-from graphc.ops.rules import broadcast_shapes, torch_name
+from eager.views import note_view
+from graphc.ops.dtypes import BOOL, INT32, INT64
+from graphc.ops.rules import broadcast_shapes
 
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"
 TOO_MANY = "too many indices for tensor of dimension {ndim}"
@@ -36,6 +33,10 @@ MASK_SHAPE = (
     "The shape of the mask {mask} at index {at} does not match the shape of the indexed tensor {shape} at index {axis}"
 )
 INDEX_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+MASKS = BOOL, np.dtype(np.uint8)
+INDICES = *MASKS, INT64, INT32
 
 
 class Index(NamedTuple):
@@ -161,6 +162,8 @@ def bounds_error(x: Tensor, found: Index) -> IndexError | None:
             # PyTorch has moved the dims with an index to the front by then
             values, size = found.arrays[position]._array(), x._d.shape[dim]
             outside = values[(values < -size) | (values >= size)]
+            if outside.size and not size:
+                return IndexError("index is out of bounds for dimension with size 0")
             if outside.size:
                 return IndexError(OUT_OF_BOUNDS.format(index=int(outside[0]), dim=position, size=size))
     return None
@@ -176,6 +179,10 @@ def normalized(shape: tuple[int, ...], index: Any) -> Index:
         rest, none = shape[1:], (0,) * (len(shape) - 1)
         kept = rest if index.__class__ is int else (-(-(stop - start) // step), *rest)
         return Index((start, *none), (stop, *rest), (step, *(1 for _ in rest)), kept, (), ())
+    if index.__class__ is list:
+        index = _as_tuple(index)
+    if not shape and isinstance(index, Tensor) and index._dtype() not in MASKS:
+        raise IndexError(TOO_MANY.format(ndim=0))
     starts, stops, steps, kept = list[int](), list[int](), list[int](), list[int]()
     spec, arrays = list[int | None](), list[Tensor]()
     axis = 0
@@ -216,10 +223,10 @@ def _part(i: Any) -> Any:
     if isinstance(i, BASIC):
         return i
     if isinstance(i, Tensor):
+        if i._dtype() not in INDICES:
+            raise IndexError(INDEX_DTYPE)
         if i._dtype() == np.uint8:
             return E.cast(i, dtype=BOOL)
-        if i._dtype().kind not in "iub":
-            raise IndexError(INDEX_DTYPE)
         if not i._d.shape and i._dtype() != BOOL and i._d.__class__ is np.ndarray and current_interpreter() is None:
             return int(i._d)
         return i
@@ -230,6 +237,12 @@ def _part(i: Any) -> Any:
     if isinstance(i, (Sequence, np.ndarray)):
         return _part(_array_part(i))
     raise IndexError(INVALID.format(kind=type(i).__name__))
+
+
+def _as_tuple(index: list[Any]) -> Any:
+    """A list that PyTorch, as NumPy did, takes for a tuple: one with anything but numbers in it."""
+    parts = Tensor, slice, Sequence, type(None), type(...)
+    return tuple(index) if len(index) < 32 and any(isinstance(i, parts) for i in index) else index
 
 
 def _array_part(i: Any) -> Tensor:
@@ -268,10 +281,10 @@ def _bounds(part: Any, size: int, axis: int) -> tuple[int, int, int]:
             raise IndexError(OUT_OF_BOUNDS.format(index=part, dim=axis, size=size))
         at = part % size
         return at, at + 1, 1
-    if part.step is not None and int(part.step) <= 0:
+    start, stop, step = (int(x) if isinstance(x, Tensor) else x for x in (part.start, part.stop, part.step))
+    first, last, stride = slice(start, stop, step).indices(size)
+    if stride < 0:
         raise ValueError("step must be greater than zero")
-    ends = (None if x is None else int(x) for x in (part.start, part.stop, part.step))
-    first, last, stride = slice(*ends).indices(size)
     return first, max(first, last), stride
 
 
@@ -284,166 +297,3 @@ def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]
     values = mask._values("mask")
     places = values.nonzero() if values.ndim else (np.zeros(int(values), np.int64),)
     return [Tensor._wrap(place) for place in places]
-
-
-# --- assignment
-
-
-def setitem(self: Tensor, index: Any, value: Any) -> None:
-    """Write `value`, broadcast and cast, to the elements at `index`. As `torch.Tensor.__setitem__`.
-
-    Raises RuntimeError for a leaf that requires grad or a value that does not broadcast, IndexError as `getitem` does.
-    """
-    recording = grad_enabled()
-    if recording and self._n is not None and self.is_leaf and not tape.is_dead_end(self._n):
-        raise RuntimeError(LEAF_VIEW)
-    if not isinstance(value, Tensor):
-        if not isinstance(value, (bool, int, float, complex, np.generic)):
-            kind = type(value)
-            name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-            raise TypeError(f"can't assign a {name} to a torch.{torch_name(self._dtype())}Tensor")
-        value = Tensor._wrap(np.asarray(value).astype(self._dtype()))
-    if current_interpreter() is None and not (recording and (self._n is not None or value._n is not None)):
-        _write(self, index, value._array())
-        return
-    if value._dtype() != self._dtype():
-        value = E.cast(value, dtype=self._dtype())
-    if current_interpreter() is not None:
-        assign(self, replaced(self, index, value), "copy")
-        return
-    found = normalized(tuple(self._d.shape), index)
-    everything = index is ... or (index.__class__ is slice and index == slice(None))
-    region = self if everything else basic_part(self, found)
-    if not found.arrays:
-        check_broadcast(value._d.shape, region._d.shape)
-        extra = max(len(value._d.shape) - len(region._d.shape), 0)
-        name = "copy" if value._d.shape or not everything else "fill_with"
-        value = E.broadcast_to(E.reshape(value, shape=value._d.shape[extra:]), shape=region._d.shape)
-        assign(region, value, name)
-    else:
-        put = put_at(before(region), value, found)
-        assign(self if region._d.shape == self._d.shape else region, put, "index_put")
-
-
-def _write(target: Tensor, index: Any, value: np.ndarray) -> None:
-    array = target._writable()
-    if is_basic(index):
-        try:
-            place = array[basic_form(index)]
-        except (IndexError, TypeError):
-            normalized(array.shape, index)
-            raise
-        check_broadcast(value.shape, place.shape)
-        np.copyto(
-            place, value[(0,) * (value.ndim - place.ndim)] if value.ndim > place.ndim else value, casting="unsafe"
-        )
-    else:
-        found = normalized(array.shape, index)
-        place = array[tuple(map(slice, found.start, found.stop, found.step))].reshape(found.shape)
-        if found.arrays:
-            check_together(found.arrays)
-            check_bounds(Tensor._wrap(place), found)
-            where = tuple(slice(None) if s is None else found.arrays[s]._array() for s in found.spec)
-            check_index_broadcast(value.shape, place[where].shape)
-            place[where] = value
-        else:
-            check_broadcast(value.shape, place.shape)
-            np.copyto(place, value, casting="unsafe")
-    note_write(array)
-
-
-def check_bounds(x: Tensor, found: Index) -> None:
-    """Raise PyTorch's IndexError if an index array leaves `x`."""
-    if error := bounds_error(x, found):
-        raise error
-
-
-def check_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
-    """Raise PyTorch's RuntimeError unless `shape` expands to `target`; extra dims of size 1 in front are dropped."""
-    extra = max(len(shape) - len(target), 0)
-    rest = shape[extra:]
-    fits = shape[:extra] == (1,) * extra and all(n in (1, m) for n, m in zip(rest[::-1], target[::-1], strict=False))
-    if not fits:
-        for k, (n, m) in enumerate(zip(rest[::-1], target[::-1], strict=False), 1):
-            if n not in (1, m):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({m}) must match the existing size ({n}) at non-singleton "
-                    f"dimension {len(target) - k}.  Target sizes: {list(target)}.  Tensor sizes: {list(rest)}"
-                )
-        raise RuntimeError(
-            f"expand({torch_shape(shape)}, size={list(target)}): the number of sizes provided ({len(target)}) must be "
-            f"greater or equal to the number of dimensions in the tensor ({len(shape)})"
-        )
-
-
-def torch_shape(shape: tuple[int, ...]) -> str:
-    return f"torch.FloatTensor{{{list(shape)}}}"
-
-
-def check_index_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
-    """Raise PyTorch's RuntimeError unless a value of `shape` fits the result of an advanced index."""
-    try:
-        fits = broadcast_shapes([shape, target]) == target
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape "
-            f"{list(target)}"
-        )
-
-
-def put_at(x: Tensor, value: Tensor, found: Index, accumulate: bool = False) -> Tensor:
-    """The advanced step of an assignment: `x` with `value` written (or added) at the index arrays."""
-    arrays = found.arrays
-    check_together(arrays)
-    check_index_broadcast(value._d.shape, indexed_shape(x._d.shape, found.spec, [a._d.shape for a in arrays]))
-    try:
-        return E.index_put(x, value, *arrays, spec=found.spec, accumulate=accumulate)
-    except IndexError:
-        raise bounds_error(x, found) or IndexError(INDEX_DTYPE) from None
-
-
-def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False) -> Tensor:
-    """A new tensor: `x` with `value` written (or added) at `index`, in the op language."""
-    if not accumulate and _is_mask_fill(index, value):
-        extra = len(x._d.shape) - len(index._d.shape)
-        mask = E.reshape(index, shape=(*index._d.shape, *(1,) * extra)) if extra else index
-        return E.where(mask, value, x)
-    shape = tuple(x._d.shape)
-    found = normalized(shape, index)
-    region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(found.start, found.stop, found.step, strict=True))
-    part = x
-    if (found.arrays or accumulate) and (found.shape != shape or found.slices(shape)):
-        part = E.reshape(E.slice(x, start=found.start, stop=found.stop, step=found.step), shape=found.shape)
-    if found.arrays:
-        value = put_at(part, value, found, accumulate)
-    else:
-        check_broadcast(value._d.shape, found.shape)
-        extra = len(value._d.shape) - len(found.shape)
-        if extra > 0:
-            value = E.reshape(value, shape=value._d.shape[extra:])
-        if value._d.shape != found.shape:
-            value = E.broadcast_to(value, shape=found.shape)
-        if accumulate:
-            value = E.add(part, value)
-    if value._d.shape != region:
-        value = E.reshape(value, shape=region)
-    return pasted(x, value, found.start, found.step)
-
-
-def _is_mask_fill(index: Any, value: Tensor) -> bool:
-    return isinstance(index, Tensor) and index._dtype() == BOOL and not value._d.shape and len(index._d.shape) > 0
-
-
-def pasted(x: Tensor, value: Tensor, start: tuple[int, ...], step: tuple[int, ...]) -> Tensor:
-    """`x` with `value` written to the strided region that begins at `start`."""
-    shape, region = x._d.shape, value._d.shape
-    if region == shape:
-        return value
-    if 0 in region:
-        return x
-    high = tuple(n - a - (m - 1) * s - 1 for n, a, m, s in zip(shape, start, region, step, strict=True))
-    gaps = tuple(s - 1 for s in step)
-    inside = E.pad_zeros(E.full(shape=region, value=True, dtype=BOOL), low=start, high=high, interior=gaps)
-    return E.where(inside, E.pad_zeros(value, low=start, high=high, interior=gaps), x)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eager.dtypes import type_name
-from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of, unrecorded_arrays, written
+from eager.functional.arguments import axes_of, axis_of, no_overload, shape_of, sizes_of, unrecorded_arrays, written
 from eager.functional.shapes import expand
 from eager.language import E
 from eager.naming import enclosed, whole
@@ -18,6 +18,8 @@ from eager.several import split_views, unbind_views
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
+from graphc.ops.dtypes import INT64
+from graphc.ops.rules import torch_name
 
 
 def cut(x: Tensor, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
@@ -38,28 +40,34 @@ def check_tensors(tensors: Sequence[Any]) -> None:
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type_name(x)}")
 
 
+def check_list(tensors: Any, name: str) -> None:
+    """Raise PyTorch's TypeError for what is no list or tuple."""
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type_name(tensors)}")
+
+
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
     """The tensors one after another along `dim`, in their promoted dtype. As `torch.cat`.
 
-    Raises RuntimeError unless their other sizes agree, ValueError for no tensors. Empty 1-d tensors are left out.
+    Raises RuntimeError unless their other sizes agree, ValueError for no tensors. Empty 1-d tensors fit anything.
     """
     if out is not None:
         return written(out, "cat", cat, tensors, dim, axis=axis)
-    if not isinstance(tensors, (tuple, list)):
-        raise TypeError(
-            f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
+    check_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     check_tensors(tensors)
     shapes = [x._d.shape for x in tensors]
-    if (0,) in shapes and any(len(s) > 1 for s in shapes):
-        tensors = [x for x in tensors if x._d.shape != (0,)]
     ndim = max(map(len, shapes))
     for position, shape in enumerate(shapes):
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
-    return joined(tensors, axis_of(dim if axis is None else axis, ndim))
+    along = axis_of(dim if axis is None else axis, ndim)
+    if ndim > 1 and (0,) in shapes:  # they have a dtype and a gradient, no more
+        other = next(s for s in shapes if s != (0,))
+        hollow = (*other[:along], 0, *other[along + 1 :])
+        tensors = [E.reshape(x, shape=hollow) if x._d.shape == (0,) else x for x in tensors]
+    return joined(tensors, along)
 
 
 def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
@@ -77,6 +85,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any
     """The tensors, of one shape, side by side along a new `dim`. As `torch.stack`. RuntimeError if shapes differ."""
     if out is not None:
         return written(out, "stack", stack, tensors, dim, axis=axis)
+    check_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     check_tensors(tensors)
@@ -95,6 +104,10 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any
 
 def _stacker(name: str, axis: int, least: int, what: str) -> Any:
     def function(tensors: Sequence[Tensor]) -> Tensor:
+        check_list(tensors, name)
+        if not tensors:
+            raise RuntimeError(f"{name} expects a non-empty TensorList")
+        check_tensors(tensors)
         raised = [_at_least(x, least) for x in tensors]
         along = 0 if name == "hstack" and len(raised[0]._d.shape) == 1 else axis
         return cat(raised, along)
@@ -128,11 +141,20 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     total = shape[axis]
     if isinstance(split_size, (tuple, list)):
         sizes = list(split_size)
-        if sum(sizes) != total or min(sizes, default=0) < 0:
+        if min(sizes, default=0) < 0:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}"
+            )
+        if sum(sizes) != total:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension "
                 f"{dim}), but got split_sizes={sizes}"
             )
+    elif not hasattr(split_size, "__index__"):
+        raise TypeError(
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
+            f"{type_name(split_size)}"
+        )
     elif split_size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     elif split_size == 0 and total:
@@ -168,18 +190,45 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     axis = axis_of(dim, len(shape))
     total = shape[axis]
     if isinstance(indices_or_sections, Tensor):
-        indices_or_sections = indices_or_sections.tolist()
+        indices_or_sections = _cuts(indices_or_sections)
     if isinstance(indices_or_sections, int):
         n = indices_or_sections
         if n <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         edges = [total // n * i + min(i, total % n) for i in range(n + 1)]
         return _pieces(input, axis, edges)
+    check_cuts(indices_or_sections, "tensor_split", input, _CUTS)
     bounds = [slice(None, i).indices(total)[1] for i in indices_or_sections]
     return tuple(
         cut(input, axis, min(start, stop) if stop < start else start, stop)
         for start, stop in itertools.pairwise([0, *bounds, total])
     )
+
+
+_CUTS = (
+    "Tensor input, tuple of ints indices, int dim = 0",
+    "Tensor input, Tensor tensor_indices_or_sections, int dim = 0",
+    "Tensor input, int sections, int dim = 0",
+)
+
+
+def check_cuts(cuts: Any, name: str, input: Tensor, forms: Sequence[str]) -> None:
+    """Raise PyTorch's TypeError for what is no list of places to cut at."""
+    if not isinstance(cuts, (tuple, list)):
+        raise no_overload(name, (input, cuts), forms)
+
+
+def _cuts(given: Tensor) -> Any:
+    """The number, or the places, that a tensor gives."""
+    if given._dtype() != INT64:
+        kind = torch_name(given._dtype())
+        raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {kind}")
+    if len(given._d.shape) > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
+            f"got a tensor with {len(given._d.shape)} dims"
+        )
+    return given._values("tensor_split").tolist()
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
@@ -215,9 +264,16 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, len(shape))
+    if isinstance(start, Tensor):
+        if start._d.shape or start._dtype().kind not in "iu":
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = int(start)
+    elif not hasattr(start, "__index__"):
+        forms = "Tensor input, int dim, Tensor start, int length", "Tensor input, int dim, int start, int length"
+        raise no_overload("narrow", (input, dim, start, length), forms)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
-    start, total = int(start), shape[axis]
+    total = shape[axis]
     if not -total <= start <= total:
         raise IndexError(f"start out of range (expected to be in range of [-{total}, {total}], but got {start})")
     start = start + total if start < 0 else start
@@ -237,12 +293,18 @@ def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved on by `shifts` along `dims`, round the end; flattened if None. As `torch.roll`."""
     shape = shape_of(input, "roll")
-    if dims is None or dims == ():
+    if shifts in ((), []):
+        raise RuntimeError("`shifts` required")
+    if dims is None or dims in ((), []):
+        if not isinstance(shifts, int) and len(shifts) != 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         flat = E.reshape(input, shape=(math.prod(shape),))
         return not_a_view(E.reshape(roll(flat, shifts, 0), shape=shape))
     steps, axes = ((x,) if isinstance(x, int) else tuple(x) for x in (shifts, dims))
     if len(steps) != len(axes):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
+    if not shape:
+        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     result = input
     for shift, d in zip(steps, axes, strict=True):
         axis = axis_of(d, len(shape))
@@ -259,6 +321,10 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     if len(times) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     shape = (1,) * (len(times) - len(shape)) + tuple(shape)
+    if min(times, default=0) < 0:
+        sizes = [a * b for a, b in zip(times, shape, strict=True)]
+        first = next(n for n, k in zip(sizes, times, strict=True) if k < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {first}: {sizes}")
     apart = E.reshape(self, shape=tuple(n for size in shape for n in (1, size)))
     spread = expand(apart, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
     return not_a_view(E.reshape(E.clone(spread), shape=tuple(a * b for a, b in zip(times, shape, strict=True))))

@@ -122,6 +122,7 @@ def check_same_dtype(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 @whole("AddmmBackward0")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2). As `torch.addmm`."""
+    shape_of(input, "addmm")
     if len(shape_of(mat1, "addmm", "mat1", 2)) != 2 or len(shape_of(mat2, "addmm", "mat2", 3)) != 2:
         which, x = ("mat1", mat1) if len(mat1._d.shape) != 2 else ("mat2", mat2)
         raise RuntimeError(f"{which} must be a matrix, got {len(x._d.shape)}-D tensor")
@@ -136,6 +137,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 @whole("AddmvBackward0")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec). As `torch.addmv`."""
+    shape_of(input, "addmv")
     _check_one_dtype(input, mat, vec)
     dims = len(shape_of(mat, "addmv", "mat", 2)), len(shape_of(vec, "addmv", "vec", 3))
     shape = tuple(mat._d.shape[:1]) if dims == (2, 1) else tuple(input._d.shape)  # else `mv` raises the error
@@ -145,6 +147,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 @whole("AddrBackward0")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2). As `torch.addr`, which promotes dtypes."""
+    shape_of(input, "addr")
     for i, x in enumerate((vec1, vec2), 1):
         if len(shape_of(x, "addr", f"vec{i}", i + 1)) != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {len(x._d.shape)}-D")
@@ -166,6 +169,7 @@ def _factor(name: str, value: Any, dtype: Any) -> Any:
 @whole("BaddbmmBackward0")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * bmm(batch1, batch2). As `torch.baddbmm`."""
+    shape_of(input, "baddbmm")
     x, y = shape_of(batch1, "baddbmm", "batch1", 2), shape_of(batch2, "baddbmm", "batch2", 3)
     kinds = [t._dtype() for t in (input, batch1, batch2)]
     if len(set(kinds)) > 1:
@@ -187,7 +191,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products summed over the last dims of both. As `torch.inner`."""
-    if not input._d.shape or not other._d.shape:
+    if not shape_of(input, "inner") or not shape_of(other, "inner", "other", 2):
         return E.mul(input, other)
     if input._dtype() != other._dtype():
         raise RuntimeError("both inputs should have same dtype")

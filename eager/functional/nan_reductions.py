@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from eager import return_types
-from eager.functional.arguments import axes_of, axis_of, cast_to, shape_of
+from eager.functional.arguments import axes_of, axis_of, cast_to, converted, shape_of
 from eager.language import E
 from eager.naming import named, whole
 from eager.tensor import Tensor
-from graphc.ops.dtypes import is_floating, is_inexact
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import torch_name
 
 
@@ -23,12 +23,10 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     """The sum over `dim`, nan counting as 0. As `torch.nansum`. RuntimeError for complex numbers."""
     axes = axes_of(dim, len(shape_of(input, "nansum")))
     _check_real(input)
-    was_inexact = is_inexact(input._dtype())
     input = cast_to(input, dtype)
-    if was_inexact and not is_floating(input._dtype()):
-        raise NotImplementedError(f"\"nansum_cpu\" not implemented for '{torch_name(input._dtype())}'")
     numbers = E.where(E.isnan(input), 0, input) if is_inexact(input._dtype()) else input
-    return E.sum(numbers, axis=axes, keepdims=keepdim)
+    total = E.sum(numbers, axis=axes, keepdims=keepdim)
+    return total if dtype is None else converted(total, input._dtype())
 
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:

@@ -13,7 +13,8 @@ from eager.functional.arguments import axes_of, converted, shape_of
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import root
 from eager.language import E
-from eager.naming import whole
+from eager.naming import undifferentiated, whole
+from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc.ops.dtypes import is_half, is_inexact, result_type
 from graphc.ops.rules import torch_name
@@ -113,4 +114,7 @@ def _of_order(x: Tensor, order: float, axes: tuple[int, ...], keepdim: bool) -> 
         return E.amin(E.abs(x), axis=axes, keepdims=keepdim)
     if order == 1.0:
         return E.sum(E.abs(x), axis=axes, keepdims=keepdim)
-    return E.power_norm(x, p=order, axis=axes, keepdims=keepdim)
+    if order == 0.0 and current_interpreter() is None:
+        found = E.power_norm(E.stop_gradient(x), order=order, axis=axes, keepdims=keepdim)
+        return undifferentiated(found, "LinalgVectorNormBackward0", x)
+    return E.power_norm(x, order=order, axis=axes, keepdims=keepdim)

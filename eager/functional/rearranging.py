@@ -7,7 +7,7 @@ from typing import Any
 
 from eager.functional.arguments import axis_of, converted, shape_of
 from eager.functional.gathering import nonzero, numel
-from eager.functional.joining import cat, flip, tensor_split
+from eager.functional.joining import cat, check_cuts, flip, tensor_split
 from eager.functional.linear import bmm, check_same_dtype, weighted_sum
 from eager.functional.shapes import diag, permute, reshape, transpose, unsqueeze
 from eager.functional.updates import in_place_of
@@ -16,6 +16,7 @@ from eager.naming import named, whole
 from eager.tensor import Tensor
 from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL
+from graphc.ops.rules import torch_name
 
 
 def _at_least(least: int) -> Any:
@@ -54,7 +55,9 @@ def _splitter(name: str, axis: int, least: int) -> Any:
             )
         along = 0 if len(shape) == 1 else axis
         (cuts,) = indices_or_sections if len(indices_or_sections) == 1 else (indices_or_sections,)
-        if isinstance(cuts, int) and (cuts <= 0 or shape[along] % cuts):
+        if not isinstance(cuts, int):
+            check_cuts(cuts, name, input, ("Tensor input, int sections", "Tensor input, tuple of ints indices"))
+        elif cuts <= 0 or shape[along] % cuts:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {along}, but the size of the dimension "
                 f"{shape[along]} is not divisible by the split_size {cuts}!"
@@ -111,6 +114,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at `index` of the flattened `input`. As `torch.take`. IndexError for one out of range."""
     size = numel(shape_of(input, "take"))
+    shape_of(index, "take", "index", 2)
     if index._dtype().kind not in "iu" or index._dtype().itemsize != 8:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {torch_name(index._dtype())}")
     if not size and 0 not in index._d.shape:
@@ -146,6 +150,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 @whole("AddbmmBackward0")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (the sum of the products of two batches of matrices). As `torch.addbmm`."""
+    shape_of(input, "addbmm")
     x, y = shape_of(batch1, "addbmm", "batch1", 2), shape_of(batch2, "addbmm", "batch2", 3)
     for i, shape in enumerate((x, y), 1):
         if len(shape) != 3:

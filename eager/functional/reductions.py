@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
+
+import numpy as np
 
 from eager import return_types
 from eager.dtypes import to_numpy
@@ -13,6 +14,8 @@ from eager.functional.arguments import (
     axis_of,
     cast_to,
     constant,
+    converted,
+    no_overload,
     shape_of,
     unrecorded_arrays,
     written,
@@ -22,7 +25,7 @@ from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
-from graphc.ops.dtypes import default_float, is_inexact
+from graphc.ops.dtypes import BOOL, FLOAT32, UINT8, default_float, is_floating, is_half, is_inexact
 from graphc.ops.reduce import count
 from graphc.ops.rules import torch_name
 
@@ -42,10 +45,12 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         dtype = dtype or getattr(out, "dtype", None)
         return written(out, "sum", sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
     shape = shape_of(input, "sum")
-    if dtype is not None:
-        input = cast_to(input, dtype)
     if axis is not None:
         dim = axis
+    if dtype is not None:
+        input = cast_to(input, dtype)
+        total = E.sum(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims)
+        return named(converted(total, input._dtype()), f"SumBackward{0 if dim is None else 1}")
     if dim is None:
         return E.sum(input, axis=ALL_AXES[len(shape)], keepdims=keepdim or keepdims)
     return named(E.sum(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims), "SumBackward1")
@@ -74,7 +79,16 @@ def prod(
     """The product over `dim`, over everything if None. As `torch.prod`."""
     shape = shape_of(input, "prod")
     dim = dim if axis is None else axis
-    result = E.prod(cast_to(input, dtype), axis=axes_of(dim, len(shape)), keepdims=keepdim)
+    if isinstance(dim, (tuple, list)):
+        forms = (
+            "Tensor input, *, torch.dtype dtype = None",
+            ("Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None"),
+        )
+        raise no_overload("prod", (input, dim), forms)
+    input = cast_to(input, dtype)
+    result = E.prod(input, axis=axes_of(dim, len(shape)), keepdims=keepdim)
+    if dtype is not None:
+        result = converted(result, input._dtype())
     return named(result, f"ProdBackward{0 if dim is None else 1}")
 
 
@@ -98,10 +112,19 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = Non
 # --- max, min, and where they are
 
 
+_EXTREME = (
+    "Tensor input, *, Tensor out = None",
+    "Tensor input, Tensor other, *, Tensor out = None",
+    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+)
+
+
 def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
     title = name.capitalize()
 
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None) -> Any:
+        if dim is not None and not isinstance(input, Tensor):
+            raise no_overload(name, (input, dim), _EXTREME)
         shape = shape_of(input, name)
         since = next(sequence)
         dim = other if other is not None else axis if axis is not None else dim
@@ -147,6 +170,8 @@ min = _extreme("min", "amin", "argmin", "minimum")
 def _arg_extreme(name: str) -> Any:
     def reduce(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
         shape = shape_of(input, name)
+        if input._dtype() == BOOL:
+            raise RuntimeError(f"{name}(): does not support bool input")
         dim = dim if axis is None else axis
         if dim is not None:
             return getattr(E, name)(input, axis=axis_of(dim, len(shape)), keepdims=keepdim)
@@ -169,14 +194,19 @@ argmin = _arg_extreme("argmin")
 # --- logic and counting
 
 
-def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
-    """Whether some element over `dim` is nonzero, as bool. As `torch.any`."""
-    return E.any(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "any"))), keepdims=keepdim)
+def _quantifier(name: str, what: str) -> Any:
+    def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+        axes = axes_of(dim if axis is None else axis, len(shape_of(input, name)))
+        found = getattr(E, name)(input, axis=axes, keepdims=keepdim)
+        return E.cast(found, dtype=UINT8) if input._dtype() == UINT8 else found
+
+    reduce.__name__ = name
+    reduce.__doc__ = f"Whether {what} over `dim` is nonzero, as bool, or as uint8 for uint8. As `torch.{name}`."
+    return reduce
 
 
-def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
-    """Whether every element over `dim` is nonzero, as bool. As `torch.all`."""
-    return E.all(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "all"))), keepdims=keepdim)
+any = _quantifier("any", "some element")
+all = _quantifier("all", "every element")
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
@@ -189,25 +219,28 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
 def _variance(
     input: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool, name: str
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, tuple[int, ...]]:
+    """The variance, and the axes it is over."""
     shape = shape_of(input, name)
     if isinstance(dim, bool):  # std(x, unbiased)
         dim, unbiased = None, dim
     if not is_inexact(input._dtype()):
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+        both = "std and var only support" if name in ("std", "var") else f"{name} only support"
+        raise RuntimeError(f"{both} floating point and complex dtypes")
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     axes = axes_of(dim, len(shape))
-    center = E.mean(input, axis=axes, keepdims=True)
-    total = E.sum(E.square(E.sub(input, center)), axis=axes, keepdims=keepdim)
-    return E.div(total, float(builtins.max(count(shape, axes) - correction, 0))), center
+    return E.var(input, axis=axes, keepdims=keepdim, correction=correction), axes
 
 
-def _mean_of(center: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    if keepdim:
-        return center
-    axes = axes_of(None if isinstance(dim, bool) else dim, len(input._d.shape))
-    return E.reshape(center, shape=tuple(n for i, n in enumerate(center._d.shape) if i not in axes))
+def _deviation(input: Tensor, *options: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """The square root of `_variance`; of 16-bit floats, what is under the root is not rounded."""
+    dtype = input._dtype() if isinstance(input, Tensor) else None
+    if dtype is None or not is_half(dtype):
+        spread, axes = _variance(input, *options)
+        return root(spread), axes
+    spread, axes = _variance(converted(input, FLOAT32), *options)
+    return converted(root(spread), dtype), axes
 
 
 def root(square: Tensor) -> Tensor:
@@ -227,21 +260,24 @@ def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
 def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None,
         axis: Any = None) -> Tensor:  # fmt: skip
     """The standard deviation over `dim`, divisor n - correction (1). As `torch.std`. RuntimeError for integers."""
-    return root(_variance(input, dim if axis is None else axis, unbiased, correction, keepdim, "std")[0])
+    return _deviation(input, dim if axis is None else axis, unbiased, correction, keepdim, "std")[0]
 
 
-def var_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(variance, mean) over `dim`. As `torch.var_mean`."""
-    spread, center = _variance(input, dim, unbiased, correction, keepdim, "var")
-    return spread, _mean_of(center, input, dim, keepdim)
+def _with_mean(name: str, spread_of: Any, node: str, what: str) -> Any:
+    def function(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+                 correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+        since = next(sequence)
+        spread, axes = spread_of(input, dim, unbiased, correction, keepdim, name)
+        center = E.mean(input, axis=axes, keepdims=keepdim)
+        return enclosed(spread, node, since), enclosed(center, node, since)
+
+    function.__name__ = name
+    function.__doc__ = f"({what}, mean) over `dim`. As `torch.{name}`."
+    return function
 
 
-def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(standard deviation, mean) over `dim`. As `torch.std_mean`."""
-    spread, center = _variance(input, dim, unbiased, correction, keepdim, "std")
-    return root(spread), _mean_of(center, input, dim, keepdim)
+var_mean = _with_mean("var_mean", _variance, "VarMeanBackward0", "variance")
+std_mean = _with_mean("std_mean", _deviation, "StdMeanBackward0", "standard deviation")
 
 
 # --- exponentials, and along one dim
@@ -249,12 +285,20 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
 
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow. As `torch.logsumexp`."""
+    axes = axes_of(dim, len(shape_of(input, "logsumexp")))
     if not is_inexact(input._dtype()):
         input = E.cast(input, dtype=default_float())
-    return E.logsumexp(input, axis=axes_of(dim, len(shape_of(input, "logsumexp"))), keepdims=keepdim)
+    return E.logsumexp(input, axis=axes, keepdims=keepdim)
 
 
 _SOFTMAX = ("softmax", "log_softmax")
+
+
+def _kept(scanned: Tensor, dtype: np.dtype, name: str) -> Tensor:
+    """The result of a scan in the dtype that was asked for."""
+    if dtype == BOOL:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    return converted(scanned, dtype)
 
 
 def _along(name: str, op: str, what: str) -> Any:
@@ -262,8 +306,10 @@ def _along(name: str, op: str, what: str) -> Any:
         shape = shape_of(input, name)
         if dtype is not None:
             input = cast_to(input, dtype)
+            if name not in _SOFTMAX:
+                return _kept(function(input, dim), input._dtype(), name)
         axis = axis_of(dim, len(shape))
-        if name in _SOFTMAX and not is_inexact(input._dtype()):
+        if name in _SOFTMAX and not is_floating(input._dtype()):
             kernel = f"{name}_{'lastdim_' if axis >= len(shape) - 1 else ''}kernel_impl"
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
         if not shape:
@@ -277,5 +323,7 @@ def _along(name: str, op: str, what: str) -> Any:
 
 softmax = _along("softmax", "softmax", "exp(input) normalized to sum 1")
 log_softmax = _along("log_softmax", "log_softmax", "log(softmax(input))")
+
+
 cumsum = _along("cumsum", "cumsum", "The running sum")
 cumprod = _along("cumprod", "cumprod", "The running product")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.functional.arguments import axis_of, shape_of, sizes_of
+from eager.functional.arguments import axis_of, converted, shape_of, sizes_of
 from eager.functional.joining import narrow, select, split
 from eager.functional.reductions import sum as sum_over
 from eager.functional.shapes import diagonal, permute, unsqueeze, view
@@ -17,7 +17,7 @@ from eager.functional.slices import index_copy
 from eager.language import E
 from eager.naming import whole
 from eager.tensor import Tensor
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import INT64, is_inexact
 
 SIZES = "expected src to have a size equal to the slice of self. src size = {src}, slice size = {region}"
 
@@ -46,6 +46,8 @@ def slice_scatter(
     """`input` with input[start:end:step] along `dim` replaced by `src`. As `torch.slice_scatter`."""
     axis = axis_of(dim, len(shape_of(input, "slice_scatter")))
     shape = tuple(input._d.shape)
+    if not shape:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     places = np.arange(shape[axis])[slice(start, end, step)]
@@ -91,10 +93,10 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     extra = len(shape) - len(wanted)
     if extra < 0 or any(n not in (1, m) for n, m in zip(wanted, shape[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
-    if shape == wanted:
-        return self
     if not wanted:
         return sum_over(self)
+    if shape == wanted:
+        return self
     dims = [i for i, n in enumerate(shape) if i < extra or (wanted[i - extra] == 1 and n != 1)]
     total = sum_over(self, dims, keepdim=True)
     return view(total, wanted) if extra else total
@@ -120,5 +122,6 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     if min(sizes, default=0) < 0:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    indices = converted(indices, INT64)
     steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
     return tuple(E.remainder(E.floor_divide(indices, step), n) for step, n in zip(steps, sizes, strict=True))

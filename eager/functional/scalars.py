@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import converted
+from eager.functional.arguments import converted, fitting
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, FLOAT32, is_half, kind, of_scalar, result_type
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, is_half, kind, of_scalar, result_type
 
 ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 COMPLEX_ALPHA = "For non-complex input tensors, argument alpha must not be a complex number."
 BOOLEAN_ALPHA = "Boolean alpha only supported for Boolean results."
-C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
-           "int64": "int64_t", "float32": "float", "float64": "double", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16"}  # fmt: skip
 
 
 def kind_of(x: Any) -> str:
@@ -24,24 +21,6 @@ def kind_of(x: Any) -> str:
     if isinstance(x, Tensor):
         return kind(x._dtype())
     return "b" if isinstance(x, bool) else "i" if isinstance(x, int) else "c" if isinstance(x, complex) else "f"
-
-
-def fitting(value: Any, wanted: np.dtype) -> np.ndarray:
-    """The number `value` in `wanted`, as a 0-d array: floats lose what is behind the point, negative integers wrap.
-
-    RuntimeError if it does not fit.
-    """
-    lost = isinstance(value, (complex, np.complexfloating)) and wanted.kind not in "cb" and value.imag != 0
-    if wanted.kind in "iu" and not lost:
-        limits = np.iinfo(wanted)
-        lost = not (limits.min if wanted.kind == "i" else -limits.max) <= value.real <= limits.max
-        value = value if lost else int(value.real)
-    if lost:
-        name = C_NAMES.get(wanted.name, wanted.name)
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    if wanted.kind == "u":
-        value = int(value.real) % 2 ** (8 * wanted.itemsize)
-    return np.array(value.real if wanted.kind in "fV" else value).astype(wanted)
 
 
 def number_of(value: Any, wanted: np.dtype) -> Any:
@@ -60,6 +39,20 @@ def common_dtype(*operands: Any) -> np.dtype:
     return result_type(
         [(x._dtype(), 2 if x._d.shape else 1) if isinstance(x, Tensor) else (of_scalar(x), 0) for x in operands]
     )
+
+
+def same_float(*operands: Any) -> bool:
+    """Whether all are tensors of float32, or all of float64: there is nothing to promote, and nothing to round once."""
+    try:
+        dtype = operands[0]._d.dtype
+        if dtype is not FLOAT32 and dtype is not FLOAT64:
+            return False
+        for x in operands:
+            if x._d.dtype is not dtype:
+                return False
+    except AttributeError:
+        return False
+    return True
 
 
 def checked_alpha(alpha: Any, dtype: np.dtype) -> Any:

@@ -9,12 +9,13 @@ import numpy as np
 
 from eager.dtypes import Size, dtype
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, no_overload, shape_of, sizes_of
+from eager.functional.strides import contiguous
 from eager.language import E
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
 from eager.views import base_of, not_a_view
-from graphc.ops.rules import broadcast_shapes
+from graphc.ops.rules import broadcast_shapes, normalize_axis
 
 NOT_VIEWABLE = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -96,8 +97,9 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dim. As `torch.ravel`."""
-    return reshape(input, (math.prod(shape_of(input, "ravel")),))
+    """All elements in one dim, a view if they lie in order in memory. As `torch.ravel`."""
+    size = math.prod(shape_of(input, "ravel"))
+    return E.reshape(contiguous(input), shape=(size,))
 
 
 def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
@@ -167,14 +169,17 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     sources, places = (
         (axis_of(x, ndim),) if isinstance(x, int) else tuple(axis_of(d, ndim) for d in x) for x in (source, destination)
     )
+    given = [[x] if isinstance(x, int) else list(x) for x in (source, destination)]
     if len(sources) != len(places):
         raise RuntimeError(
             "movedim: Invalid source or destination dims: source "
-            f"({list(sources)} dims) should contain the same number of dims as destination ({list(places)} dims)"
+            f"({given[0]} dims) should contain the same number of dims as destination ({given[1]} dims)"
         )
-    for what, dims in (("source", sources), ("destination", places)):
+    for what, dims, named_so in (("source", sources, given[0]), ("destination", places, given[1])):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{what}` ({list(dims)})")
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({named_so})")
+    if not ndim:
+        return E.permute(input, dims=())
     rest = iter(i for i in range(ndim) if i not in sources)
     moved = dict(zip(places, sources, strict=True))
     return E.permute(input, dims=tuple(moved[i] if i in moved else next(rest) for i in range(ndim)))
@@ -241,15 +246,25 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 @whole("DiagEmbedBackward0")
-def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
-    """Matrices with `input`'s last dim on their diagonal. As `torch.diag_embed` with its default dims."""
-    *batch, length = shape_of(input, "diag_embed")
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices, in dims `dim1` and `dim2`, with `input`'s last dim on their diagonal. As `torch.diag_embed`."""
+    ndim = len(shape_of(input, "diag_embed")) + 1
+    a, b = normalize_axis(dim1, ndim), normalize_axis(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    *batch, length = input._d.shape
+    offset = offset if a < b else -offset
     n = length + abs(offset)
     first = offset if offset >= 0 else -offset * n
     used = length + (length - 1) * n if length else 0
     keep = (0,) * len(batch)
     flat = E.pad_zeros(input, low=(*keep, first), high=(*keep, n * n - first - used), interior=(*keep, n))
-    return not_a_view(E.reshape(flat, shape=(*batch, n, n)))
+    matrices = E.reshape(flat, shape=(*batch, n, n))
+    if {a, b} != {ndim - 2, ndim - 1}:
+        rest = iter(range(ndim - 2))
+        at = {min(a, b): ndim - 2, max(a, b): ndim - 1}
+        matrices = E.clone(E.permute(matrices, dims=tuple(at[i] if i in at else next(rest) for i in range(ndim))))
+    return not_a_view(matrices)
 
 
 _diagonal_of = diagonal  # the parameters below take the name
@@ -270,6 +285,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. As `torch.trace`. RuntimeError for anything but a matrix."""
     if len(shape_of(input, "trace")) != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {len(input._d.shape)}")
+    if input._dtype().kind == "b":
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     since = next(sequence)
     return enclosed(E.sum(diagonal(input), axis=(0,), keepdims=False), "TraceBackward0", since)
 

@@ -20,6 +20,8 @@ from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL, INT32, INT64
 from graphc.ops.rules import torch_name
 
+_UNSIGNED = {4: np.uint32, 8: np.uint64}
+
 NOT_A_VECTOR = "Index is supposed to be a vector"
 
 
@@ -47,7 +49,8 @@ def inside(index: Tensor, size: int, error: Callable[[int], Exception]) -> Tenso
     array = index._d
     if array.__class__ is not np.ndarray:
         return E.in_range(index, size=size)
-    if array.size and (array.min() < 0 or array.max() >= size):
+    # seen as unsigned, a negative number is a large one
+    if array.size and array.view(_UNSIGNED[array.dtype.itemsize]).max() >= size:
         wrong = outside(index, size)
         assert wrong is not None
         raise error(wrong)
@@ -200,17 +203,25 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if len(listed) > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    filled, size = number_of(value, input._dtype()), shape[axis] if shape else 1
+    filled, size = cast_number(value, input._dtype()), shape[axis] if shape else 1
     if (wrong := outside(index, size, -size)) is not None:
         raise IndexError(OUT_OF_BOUNDS.format(index=wrong, dim=axis, size=size))
     # each slice once: one that is listed twice gives `value` its gradient once
-    none, true = E.full(shape=(size,), value=False, dtype=BOOL), Tensor._wrap(np.array(True))
-    chosen = E.index_put(none, true, lifted(index), spec=(0,), accumulate=False)
-    mask = E.reshape(chosen, shape=(size, *(1,) * (len(shape) - axis - 1)) if shape else ())
+    mask = E.reshape(_listed(index, size), shape=(size, *(1,) * (len(shape) - axis - 1)) if shape else ())
     return enclosed(E.where(mask, filled, input), f"IndexFillBackward{int(isinstance(value, Tensor))}", since)
 
 
-def number_of(value: Any, wanted: np.dtype) -> Tensor:
+def _listed(index: Tensor, size: int) -> Tensor:
+    """Which of `size` slices `index` lists."""
+    if index._d.__class__ is np.ndarray:
+        chosen = np.zeros(size, bool)
+        chosen[index._d] = True
+        return Tensor._wrap(chosen)
+    none, true = E.full(shape=(size,), value=False, dtype=BOOL), Tensor._wrap(np.array(True))
+    return E.index_put(none, true, lifted(index), spec=(0,), accumulate=False)
+
+
+def cast_number(value: Any, wanted: np.dtype) -> Tensor:
     """A number or a 0-d tensor in the dtype `wanted`. RuntimeError if it does not fit."""
     if not isinstance(value, Tensor):
         return Tensor._wrap(fitting(value, wanted))

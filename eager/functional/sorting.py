@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.dtypes import type_name
 from eager.functional.arguments import axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel
@@ -18,7 +19,7 @@ from eager.outputs import with_out
 from eager.state import sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
-from graphc.ops.dtypes import BOOL, INT64
+from graphc.ops.dtypes import BOOL, INT64, is_inexact
 from graphc.ops.rules import torch_name
 
 NOT_SORTED = "{name} does not support {kind} dtypes on CPU"
@@ -83,13 +84,15 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     """
     shape = shape_of(input, "topk")
     axis = axis_of(dim, len(shape))
+    if k.__class__ is not int and not hasattr(k, "__index__"):
+        raise TypeError(f"topk(): argument 'k' (position 2) must be int, not {type_name(k)}")
     if not 0 <= k <= (shape[axis] if shape else 1):
         raise RuntimeError("selected index k out of range")
     for kind, name in (("c", "complex"), ("b", "bool")):
         if input._dtype().kind == kind:
             raise RuntimeError(NOT_SORTED.format(name=" topk" if kind == "c" else "topk", kind=name))
     since = next(sequence)
-    order = narrow(E.argsort(lifted(input), axis=axis, descending=largest), axis, 0, k)
+    order = narrow(E.argsort(lifted(input), axis=axis, descending=largest), axis, 0, k if shape else 1)
     return picked("topk", input, order, axis, since, "TopkBackward0")
 
 
@@ -210,7 +213,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     shape = shape_of(input, "logcumsumexp")
     axis = axis_of(dim, len(shape))
     dtype = input._dtype()
-    if dtype.kind != "f" and dtype.itemsize != 2:
+    if not is_inexact(dtype):
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{torch_name(dtype)}'")
     if shape:
         return E.logcumsumexp(input, axis=axis)

@@ -84,6 +84,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError("mismatch in length of strides and shape")
     if min(stride, default=0) < 0:
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     if current_interpreter() is not None:
         return E.as_strided(input, size=size, stride=stride, offset=storage_offset or 0, layout=None)
     array = input._array()
@@ -105,7 +109,7 @@ def strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], 
     array = input._array()
     item = array.itemsize
     flat = storage_of(array).T if storage_of(array).flags.f_contiguous else storage_of(array)
-    start = _address(array) - _address(flat) + offset * item
+    start = _address(array) - _address(flat) + offset * item if math.prod(size) else 0
     result = Tensor._wrap(np.ndarray(size, array.dtype, flat, start, tuple(s * item for s in stride)))
     if input._n is not None and grad_enabled():
         steps = tuple(s // item for s in array.strides)
@@ -132,15 +136,15 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    if not shape:
-        return E.reshape(self, shape=(size,))
-    count = (length - size) // step + 1
     traced = current_interpreter() is not None
     steps = row_major(tuple(shape)) if traced else stride(self)
-    geometry = (
-        (*shape[:axis], count, *shape[axis + 1 :], size),
-        (*steps[:axis], steps[axis] * step, *steps[axis + 1 :], steps[axis]),
-    )
+    geometry: Any = (size,), (1,)  # a 0-d tensor has no place for a count of slices
+    if shape:
+        count = (length - size) // step + 1
+        geometry = (
+            (*shape[:axis], count, *shape[axis + 1 :], size),
+            (*steps[:axis], steps[axis] * step, *steps[axis + 1 :], steps[axis]),
+        )
     if traced:
         return E.as_strided(self, size=geometry[0], stride=geometry[1], offset=0, layout=None)
     return named(strided_view(self, *geometry, 0), "UnfoldBackward0")

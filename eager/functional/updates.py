@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from eager.dtypes import to_numpy
 from eager.functional import arithmetic, gathering, linear, reductions, shapes, slices, strides
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import converted, fitting, shape_of
 from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter, scatter_add
-from eager.functional.scalars import fitting
 from eager.inplace import assign, before
 from eager.language import E
-from eager.naming import whole
-from eager.state import current_interpreter, grad_enabled, note_write
+from eager.naming import enclosed, whole
+from eager.state import current_interpreter, grad_enabled, note_write, sequence
 from eager.tensor import Tensor, check_in_place
-from graphc.ops.dtypes import COMPLEX128, FLOAT64
-from graphc.ops.rules import broadcast_shapes, torch_name
+from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
+from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
 
 def unrecorded(target: Tensor, *operands: Any) -> bool:
@@ -114,22 +114,40 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return assign(self, arithmetic.clamp(self, min, max), "clamp")
 
 
+_PLAIN = (int, float)
+
+
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element to `value`, a number or a 0-d tensor. As `torch.Tensor.fill_`."""
-    if isinstance(value, Tensor) and value._d.shape:
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._d.shape)} dimensions."
-        )
     if isinstance(value, Tensor):
+        _check_lone(value)
         check_in_place(self)
         return copy_(self, value, _name="fill_with")
     return _filled(self, value, "fill")
 
 
+def fill(input: Tensor, value: Any) -> Tensor:
+    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`. As `torch.fill`."""
+    shape_of(input, "fill")
+    _check_lone(value)
+    since, by_tensor = next(sequence), isinstance(value, Tensor)
+    filler = value if by_tensor else Tensor._wrap(fitting(value, input._dtype()))
+    nowhere = E.full(shape=tuple(input._d.shape), value=False, dtype=BOOL)
+    result = E.where(nowhere, input, converted(filler, input._dtype()))  # a gradient of zeros flows to `input`
+    return enclosed(result, f"FillBackward{int(by_tensor)}", since)
+
+
+def _check_lone(value: Any) -> None:
+    if isinstance(value, Tensor) and value._d.shape:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {len(value._d.shape)} dimensions."
+        )
+
+
 def _filled(self: Tensor, value: Any, name: str) -> Tensor:
     if current_interpreter() is None and not (grad_enabled() and self._n is not None):
         array = self._writable()
-        array.fill(fitting(value, array.dtype) if array.dtype.kind in "iu" else value)
+        array.fill(value if value.__class__ in _PLAIN and array.dtype.char in "fd" else fitting(value, array.dtype))
         note_write(array)
         return self
     check_in_place(self)
@@ -195,6 +213,23 @@ def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
     return method
 
 
+def _scan_(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place form of a scan, whose `dtype` may only be that of the tensor."""
+    write = in_place_of(name, function)
+
+    def method(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        if dtype is not None and (wanted := to_numpy(dtype)) != self._dtype():
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {c_name(self._dtype())} and output tensor dtype "
+                f"{c_name(wanted)} should match"
+            )
+        return write(self, dim, dtype=self.dtype)
+
+    method.__name__ = f"{name}_"
+    method.__doc__ = f"In-place form of `{name}`. RuntimeError for another `dtype`."
+    return method
+
+
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` to (or add them to) self[indices]. As `torch.Tensor.index_put_`."""
     check_in_place(self)
@@ -231,8 +266,6 @@ _FORMS: dict[str, Callable[..., Tensor]] = {
     **{name: getattr(slices, name) for name in ("index_add", "index_copy", "index_fill")},
     "masked_scatter": gathering.masked_scatter,
     **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
-    "cumsum": reductions.cumsum,
-    "cumprod": reductions.cumprod,
     "tril": shapes.tril,
     "triu": shapes.triu,
     "divide": arithmetic.div,
@@ -249,4 +282,5 @@ METHODS: dict[str, Callable[..., Tensor]] = {
     "fill_diagonal_": fill_diagonal_, "index_put_": index_put_,
     "float_power_": float_power_,
     **{f"{name}_": in_place_of(name, function) for name, function in _FORMS.items()},
+    "cumsum_": _scan_("cumsum", reductions.cumsum), "cumprod_": _scan_("cumprod", reductions.cumprod),
 }  # fmt: skip

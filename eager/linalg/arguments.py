@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import shape_of, unrecorded_arrays
+from eager.functional.gathering import numel
 from eager.language import E
 from eager.naming import enclosed
 from eager.tensor import Tensor
@@ -17,10 +18,16 @@ from graphc.ops.rules import broadcast_shapes, torch_name
 
 NOT_FLOATING = "{name}: Expected a floating point or complex tensor as input. Got {kind}"
 LOW_PRECISION = "{name}: Low precision dtypes not supported. Got {kind}"
-# functions whose kernel is missing for 16-bit floats, rather than refused
+# functions whose kernel is missing for other dtypes, rather than that these are refused
 KERNELS = {
-    "cholesky": "cholesky_cpu", "linalg.cholesky": "cholesky_cpu", "linalg.det": "lu_cpu", "linalg.qr": "geqrf_cpu",
-    "linalg.svd": "linalg_svd_cpu", "logdet": "lu_cpu",
+    "cholesky": "cholesky_cpu", "cholesky_inverse": "cholesky_inverse_out_cpu", "cholesky_solve": "cholesky_solve_cpu",
+    "geqrf": "geqrf_cpu", "linalg.solve_triangular": "triangular_solve_cpu", "ormqr": "ormqr_cpu",
+    "torch.linalg.householder_product": "orgqr_cpu", "triangular_solve": "triangular_solve_cpu",
+}  # fmt: skip
+# the same for 16-bit floats only
+KERNELS_OF_HALVES = {
+    "linalg.cholesky": "cholesky_cpu", "linalg.det": "lu_cpu", "linalg.qr": "geqrf_cpu", "linalg.solve": "lu_cpu",
+    "linalg.svd": "linalg_svd_cpu", "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
 }  # fmt: skip
 
 
@@ -32,12 +39,15 @@ def not_implemented(kernel: str, x: Tensor) -> NotImplementedError:
 def check_floating(x: Tensor, name: str) -> None:
     """Raise PyTorch's error unless `x` is a float or complex tensor of 32 bits or more."""
     dtype = x._dtype()
+    if is_inexact(dtype) and not is_half(dtype):
+        return
+    if name in KERNELS:
+        raise not_implemented(KERNELS[name], x)
     if not is_inexact(dtype):
         raise RuntimeError(NOT_FLOATING.format(name=name, kind=torch_name(dtype)))
-    if is_half(dtype):
-        if name in KERNELS:
-            raise not_implemented(KERNELS[name], x)
-        raise RuntimeError(LOW_PRECISION.format(name=name, kind=torch_name(dtype)))
+    if name in KERNELS_OF_HALVES:
+        raise not_implemented(KERNELS_OF_HALVES[name], x)
+    raise RuntimeError(LOW_PRECISION.format(name=name, kind=torch_name(dtype)))
 
 
 def check_matrix(x: Tensor, name: str, argument: str = "A") -> tuple[int, ...]:
@@ -115,7 +125,7 @@ def result(x: Tensor, node: str, since: int) -> Tensor:
 def independent(value: Tensor, *inputs: Tensor) -> Tensor:
     """`value` as a function of `inputs` on which it does not depend: their gradients are 0."""
     for x in inputs:
-        line = E.reshape(x, shape=(-1,) if x._d.shape else (1,))
+        line = E.reshape(x, shape=(numel(x._d.shape),))
         nothing = E.sum(E.slice(line, start=(0,), stop=(0,), step=(1,)), axis=(0,), keepdims=False)
         nothing = nothing if value._dtype().kind == "c" else real_of(nothing)
         value = E.add(value, nothing)

@@ -24,6 +24,7 @@ from eager.linalg.arguments import (
     row,
 )
 from eager.linalg.solving import check_fits
+from eager.naming import undifferentiated
 from eager.outputs import with_out
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
@@ -32,6 +33,7 @@ from graphc.ops.dtypes import INT32, INT64, is_half, is_inexact
 from graphc.ops.factorizations import INDEFINITE, minors, unpermuted
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import adjoint, columns, rows
+from graphc.ops.rules import torch_name
 from graphc.ops.solving import failure
 
 # --- Cholesky
@@ -274,7 +276,7 @@ def reflected(A: Tensor, tau: Tensor, width: int) -> Tensor:
     batch = tuple(A._d.shape[:-2])
     q = E.broadcast_to(Tensor._wrap(np.eye(m, width, dtype=A._dtype())), shape=(*batch, m, width))
     if not tau._d.shape[-1]:
-        return independent(q, A, tau)
+        return independent(q, A, tau) if current_interpreter() else undifferentiated(E.clone(q), "", A, tau)
     below = tril(A, -1)
     for k in reversed(range(tau._d.shape[-1])):
         unit = Tensor._wrap(np.eye(m, dtype=A._dtype())[:, k : k + 1])
@@ -285,15 +287,35 @@ def reflected(A: Tensor, tau: Tensor, width: int) -> Tensor:
     return q
 
 
+def check_tau(name: str, a: tuple[int, ...], tau: tuple[int, ...]) -> None:
+    """Raise PyTorch's RuntimeError unless there are scales of shape `tau` for reflections of shape `a`."""
+    if len(a) - len(tau) != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {len(tau)} and "
+            f"input.ndim is equal to {len(a)}"
+        )
+    if tau[:-1] != a[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau[:-1])}"
+        )
+
+
 @functools.partial(with_out, "linalg_householder_product")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of a product of Householder reflections. As `torch.linalg.householder_product`."""
     name = "torch.linalg.householder_product"
-    shape = check_matrix(A, name)
+    if len(shape := shape_of(A, "linalg_householder_product")) < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if shape[-2] < shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if shape[-1] < tau._d.shape[-1]:
+    if tau._d.shape and shape[-1] < tau._d.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    check_tau(name, tuple(shape), tuple(tau._d.shape))
+    if tau._dtype() != A._dtype():
+        raise RuntimeError(
+            f"{name}: tau dtype {torch_name(tau._dtype())} does not match input dtype {torch_name(A._dtype())}"
+        )
+    check_floating(A, name)
     since = next(sequence)
     return result(reflected(A, tau, shape[-1]), "LinalgHouseholderProductBackward0", since)
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.functional.arguments import shape_of
 from eager.language import E
 from eager.linalg import factors, norms, products, solving, spectra
 from eager.linalg.arguments import (
     aligned,
     check_floating,
-    check_same_dtype,
     check_square,
     passed_through,
     result,
@@ -28,6 +28,7 @@ from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import adjoint
+from graphc.ops.rules import torch_name
 
 det, inverse, matrix_exp, matrix_power = solving.det, solving.inv, products.matrix_exp, products.matrix_power
 orgqr, lu_unpack, logdet = factors.householder_product, factors.lu_unpack, solving.logdet
@@ -41,14 +42,17 @@ def slogdet(input: Tensor) -> Any:
 @functools.partial(with_out, "cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The factor L of L L^H, or L^H. As `torch.cholesky`."""
+    if 0 in shape_of(input, "cholesky"):
+        return E.clone(input)
     return cholesky_factor(input, upper, "cholesky", "CholeskyBackward0")
 
 
 def _check_right(A: Tensor, B: Tensor, name: str) -> None:
-    for x, letter in ((B, "b"), (A, "u")):
-        ndim = len(x._d.shape)
-        if ndim < 2:
-            raise RuntimeError(f"{letter} should have at least 2 dimensions, but has {ndim} dimensions instead")
+    if A._dtype() != B._dtype():
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {torch_name(B._dtype())} and A of type "
+            f"{torch_name(A._dtype())} instead."
+        )
     a, b = tuple(A._d.shape), tuple(B._d.shape)
     if a[-1] != a[-2]:
         raise RuntimeError(f"A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")
@@ -62,8 +66,12 @@ def _check_right(A: Tensor, B: Tensor, name: str) -> None:
 @functools.partial(with_out, "cholesky_solve")
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with AX = B from the Cholesky factor of A. As `torch.cholesky_solve`."""
+    for x, letter in ((B, "b"), (L, "u")):
+        ndim = len(x._d.shape)
+        if ndim < 2:
+            raise RuntimeError(f"{letter} should have at least 2 dimensions, but has {ndim} dimensions instead")
     _check_right(L, B, "cholesky_solve")
-    check_same_dtype(B, L, "cholesky_solve")
+    check_floating(L, "cholesky_solve")
     L, B = aligned(L, B)
     since = next(sequence)
     # as PyTorch's, the gradient is that of a factor that need not be triangular
@@ -77,6 +85,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor. As `torch.cholesky_inverse`."""
     shape = check_square(L, "cholesky_inverse")
+    check_floating(L, "cholesky_inverse")
     since = next(sequence)
     eye = Tensor._wrap(np.eye(shape[-1], dtype=L._dtype()))
     return result(cholesky_solve(eye, L, upper), "CholeskyInverseBackward0", since)
@@ -130,7 +139,15 @@ def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     """(solution, cloned_coefficient) of AX = b, A triangular. As `torch.triangular_solve`."""
+    for x, letter in ((b, "b"), (A, "A")):
+        ndim = len(x._d.shape)
+        if ndim < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {ndim} "
+                "dimensions instead"
+            )
     _check_right(A, b, "triangular_solve")
+    check_floating(A, "triangular_solve")
     since = next(sequence)
     A_used = swap_last(E, A) if transpose else A
     found = triangular(A_used, b, upper != transpose, True, unitriangular)
@@ -146,6 +163,8 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
 @functools.partial(with_out, "geqrf")
 def geqrf(input: Tensor) -> Any:
     """(a, tau): Householder's reflections that make R of `input`. As `torch.geqrf`. Eager only."""
+    if len(input._d.shape) < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     check_floating(input, "geqrf")
     a, tau = np.linalg.qr(input._values("geqrf"), mode="raw")
     return return_types.geqrf(Tensor._wrap(np.ascontiguousarray(np.swapaxes(a, -1, -2))), Tensor._wrap(tau))
@@ -154,10 +173,40 @@ def geqrf(input: Tensor) -> Any:
 @functools.partial(with_out, "ormqr")
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of the square Q that `geqrf` gives, or of its adjoint, and `other`. As `torch.ormqr`."""
+    _check_reflections(input, tau, other, left)
     since = next(sequence)
     q = factors.reflected(input, tau, input._d.shape[-2])
     q = adjoint(E, q) if transpose else q
     return enclosed(E.matmul(q, other) if left else E.matmul(other, q), "OrmqrBackward0", since)
+
+
+def _check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
+    name, at = "torch.ormqr", -2 if left else -1
+    a, t, b = (tuple(x._d.shape) for x in (input, tau, other))
+    for shape, what in ((a, "input"), (b, "other")):
+        if len(shape) < 2:
+            raise RuntimeError(f"{name}: {what} must have at least 2 dimensions.")
+    if b[at] != a[-2]:
+        raise RuntimeError(f"{name}: other.shape[{at}] must be equal to input.shape[-2]")
+    if (t[-1] if t else 1) != min(b[at], a[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{at}], input.shape[-1])")
+    factors.check_tau(name, a, t)
+    if len(a) != len(b):
+        raise RuntimeError(
+            f"{name}: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
+            f"{len(b)} and input.ndim is equal to {len(a)}"
+        )
+    if b[:-2] != a[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(b[:-2])}"
+        )
+    for x, what in ((tau, "tau"), (other, "other")):
+        if x._dtype() != input._dtype():
+            raise RuntimeError(
+                f"{name}: Expected input and {what} to have the same dtype, but input has dtype"
+                f"{torch_name(input._dtype())} and {what} has dtype {torch_name(x._dtype())}"
+            )
+    check_floating(input, "ormqr")
 
 
 @functools.partial(with_out, "frobenius_norm")

@@ -16,6 +16,7 @@ from eager.linalg.spectra import singular_values
 from eager.naming import named
 from eager.outputs import with_out
 from eager.tensor import Tensor
+from graphc.ops.dtypes import real_of
 
 INF = float("inf")
 MATRIX_NORM = (
@@ -107,14 +108,14 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 @functools.partial(with_out, "linalg_cond")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number in a norm; inf for a singular matrix. As `torch.linalg.cond`."""
-    shape = tuple(A._d.shape)
+    shape = tuple(shape_of(A, "linalg_cond"))
     if len(shape) < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is not None and p not in ORDERS:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     batch = shape[:-2]
     if not numel(shape):
-        return E.full(shape=batch, value=0, dtype=A._dtype())
+        return E.full(shape=batch, value=0, dtype=real_of(A._dtype()))
     if p is None or p in (2, -2):
         values = singular_values(A)
         ends = values[..., :1], values[..., -1:]

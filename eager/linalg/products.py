@@ -10,7 +10,7 @@ import numpy as np
 
 from eager.dtypes import type_name
 from eager.functional import linear, shapes
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axes_of, shape_of
 from eager.functional.distances import cross_along
 from eager.language import E
 from eager.linalg.arguments import check_floating, check_square, independent
@@ -19,6 +19,7 @@ from eager.naming import named
 from eager.outputs import with_out
 from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
+from graphc.ops.rules import c_name, torch_name
 
 
 @functools.partial(with_out, "linalg_matmul")
@@ -82,6 +83,13 @@ def multi_dot(tensors: Any) -> Tensor:
     for i, t in enumerate(tensors[1:-1], 1):
         if len(t._d.shape) != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {len(t._d.shape)}D")
+    for i, t in enumerate(tensors):
+        if t._dtype() != tensors[0]._dtype():
+            kinds = c_name(tensors[0]._dtype()), c_name(t._dtype())
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {kinds[0]} and tensor {i} "
+                f"{kinds[1]}"
+            )
     given = [tuple(t._d.shape) for t in tensors]
     for i in range(count - 1):
         if given[i][-1] != given[i + 1][0]:
@@ -123,14 +131,27 @@ def _multiplied(tensors: list[Tensor], cut: dict[tuple[int, int], int], i: int, 
     return E.matmul(_multiplied(tensors, cut, i, k), _multiplied(tensors, cut, k + 1, j))
 
 
+def _check_vectors(x: Tensor, y: Tensor) -> None:
+    if not is_inexact(x._dtype()):
+        raise RuntimeError(
+            f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {torch_name(x._dtype())}"
+        )
+    if x._dtype() != y._dtype():
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{torch_name(x._dtype())} and y of type {torch_name(y._dtype())} instead"
+        )
+
+
 @functools.partial(with_out, "linalg_vecdot")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The inner products along `dim`, of the conjugate of `x` and `y`. As `torch.linalg.vecdot`."""
+    _check_vectors(x, y)
     left = E.conj(x) if x._dtype().kind == "c" else x
     if len(x._d.shape) == len(y._d.shape) == 1:
         return linear.dot(left, y)
     product = E.mul(left, y)
-    return named(E.sum(product, axis=(axis_of(dim, len(product._d.shape)),), keepdims=False), "SumBackward1")
+    return named(E.sum(product, axis=axes_of(dim, len(product._d.shape)), keepdims=False), "SumBackward1")
 
 
 cross = with_out("linalg_cross", cross_along)

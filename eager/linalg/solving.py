@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.functional.arguments import shape_of
 from eager.functional.complexes import sgn
+from eager.functional.gathering import numel
 from eager.functional.shapes import movedim
 from eager.language import E
 from eager.linalg.arguments import (
@@ -79,18 +81,18 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
 
 def _solved(A: Tensor, B: Tensor, left: bool, checked: bool) -> Tensor:
     name = "linalg.solve"
-    check_square(A, name)
     check_floating(A, name)
     check_same_dtype(A, B, name)
+    check_square(A, name)
     vector = is_vector(A, B)
     if not vector:
         check_matrix(B, name, "B")
     since = next(sequence)
     b = tuple(B._d.shape)
     columns_of = E.reshape(B, shape=(*b, 1)) if vector else B
-    check_fits(A, columns_of, left or vector, name)
+    check_fits(A, columns_of, left, name)
     A, columns_of = aligned(A, columns_of)
-    if left or vector:
+    if left:
         x = E.solve(A, columns_of, checked=checked)
     else:
         x = swap_last(E, E.solve(swap_last(E, A), swap_last(E, columns_of), checked=checked))
@@ -228,7 +230,7 @@ def pinv(
 
     Singular values up to max(atol, rtol * the largest) count as 0; `hermitian` reads the lower triangle only.
     """
-    shape = tuple(A._d.shape)
+    shape = tuple(shape_of(A, "linalg_pinv"))
     if len(shape) < 2 or not is_inexact(A._dtype()) or is_half(A._dtype()):
         kind = f"{torch_name(A._dtype())}{{{list(shape)}}}"
         raise RuntimeError(
@@ -244,6 +246,11 @@ def pinv(
     if 0 in shape:
         return E.reshape(A, shape=(*shape[:-2], shape[-1], shape[-2]))
     return E.pinv(A, *tolerances("pinv", A, atol, rtol), hermitian=hermitian)
+
+
+def _check_eps(A: Tensor) -> None:
+    if not is_inexact(A._dtype()) or is_half(A._dtype()):
+        raise RuntimeError("This function doesn't handle types other than float and double")
 
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -265,22 +272,33 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         least = 2 if which == "input" else 1
         if len(x._d.shape) < least:
             raise RuntimeError(f"torch.linalg.lstsq: {which} must have at least {least} dimension{'s' * (least > 1)}.")
+    _check_eps(A)
+    if A._dtype() != B._dtype():
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+            f"{torch_name(A._dtype())} and other's dtype {torch_name(B._dtype())}"
+        )
+    if len(A._d.shape) - len(B._d.shape) not in (0, 1):
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) "
+            "<= 1"
+        )
+    vector = is_vector(A, B)
+    b = E.reshape(B, shape=(*B._d.shape, 1)) if vector else B
+    if A._d.shape[-2] != b._d.shape[-2]:
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2})")
     driver = driver or "gelsy"
     if driver not in DRIVERS:
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    vector = len(A._d.shape) - 1 == len(B._d.shape)
-    b = E.reshape(B, shape=(*B._d.shape, 1)) if vector else B
-    if A._d.shape[-2] != b._d.shape[-2]:
-        raise RuntimeError(f"torch.linalg.lstsq: input.size({-2}) should match other.size({-1 if vector else -2})")
-    check_floating(A, "torch.linalg.lstsq")
-    if A._dtype() != B._dtype():
-        raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype")
+    A, b = aligned(A, b)
     m, n = A._d.shape[-2:]
     atol, rtol = tolerances("lstsq", A, None, rcond)
     still, axis = E.stop_gradient(A), len(A._d.shape) - 2
     values = singular_values(still)
     top = E.amax(values, axis=(axis,), keepdims=True) if min(m, n) else values
     rank = E.sum(E.gt(values, E.mul(top, rtol)), axis=(axis,), keepdims=False)
+    if not numel(b._d.shape):
+        rank = E.full(shape=tuple(rank._d.shape), value=0, dtype=np.dtype(np.int64))
     nothing, counts = Tensor._wrap(np.zeros(0, values._dtype())), Tensor._wrap(np.zeros(0, np.int64))
     full = (rank._values("lstsq") == min(m, n)) if driver == "gels" or (m > n and driver != "gelsy") else np.True_
     if driver == "gels" and not full.all():

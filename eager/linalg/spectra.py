@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.functional.arguments import shape_of
 from eager.language import E
 from eager.linalg.arguments import (
     check_floating,
@@ -155,7 +156,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
 
     Of `tol` alone: how many exceed it.
     """
-    if len(A._d.shape) < 2:
+    if len(shape_of(A, "linalg_matrix_rank")) < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if not is_inexact(A._dtype()) or is_half(A._dtype()):
         raise RuntimeError("This function doesn't handle types other than float and double")

@@ -10,7 +10,7 @@ import numpy as np
 
 from eager import dtypes
 from eager.devices import check_device
-from eager.functional.creation import linspace
+from eager.functional.lines import linspace
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
@@ -125,9 +125,11 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any
                           requires_grad=requires_grad)  # fmt: skip
 
 
-def _cosine_window(name: str, a: list[float]) -> Any:
+def _cosine_window(name: str, a: list[float], checks: bool = False) -> Any:
     def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
+        if checks:  # else errors name `general_cosine`
+            _checked(name, M, dtype, layout, device)
         return general_cosine(M, a=a, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
     window.__name__ = name
@@ -137,7 +139,7 @@ def _cosine_window(name: str, a: list[float]) -> Any:
 
 hamming = _cosine_window("hamming", [0.54, 0.46])
 hann = _cosine_window("hann", [0.5, 0.5])
-blackman = _cosine_window("blackman", [0.42, 0.5, 0.08])
+blackman = _cosine_window("blackman", [0.42, 0.5, 0.08], checks=True)
 nuttall = _cosine_window("nuttall", [0.3635819, 0.4891775, 0.1365995, 0.0106411])
 
 

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import jax.scipy.linalg
 from jax import lax
 
+from graphc.ops.dtypes import complex_of
+
 
 def solve_triangular(x: Any, y: Any, upper: bool, unit: bool) -> Any:
     return lax.linalg.triangular_solve(x, y, left_side=True, lower=not upper, unit_diagonal=unit)
@@ -24,6 +26,9 @@ def lu(x: Any) -> Any:
 
 
 def eig(x: Any) -> Any:
+    if not x.size:  # XLA's CPU compiler aborts the process
+        *batch, n, _ = x.shape
+        return jnp.zeros((*batch, n + 1, n), complex_of(x.dtype))
     values, vectors = lax.linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)
     return jnp.concatenate([values[..., None, :], vectors], axis=-2)
 

@@ -10,30 +10,37 @@ import jax.numpy as jnp
 from jax import lax
 
 from graphc.ops.index import along
+from graphc.ops.sorting import bisect, logaddexp, zeros_alike
 
 
 def argcummax(x: Any, axis: int, largest: bool) -> Any:
+    x = x.astype("uint8") if x.dtype == bool else x
     running = (lax.cummax if largest else lax.cummin)(x, axis=axis)
     places = lax.broadcasted_iota("int64", x.shape, axis)
     return lax.cummax(jnp.where((x == running) | (x != x), places, 0), axis=axis)
 
 
 def logcumsumexp(x: Any, axis: int) -> Any:
+    if x.dtype.kind == "c":
+        return lax.associative_scan(functools.partial(logaddexp, jnp), zeros_alike(jnp, x), axis=axis) if x.size else x
     return lax.cumlogsumexp(x, axis=axis)
 
 
 def searchsorted(sequence: Any, values: Any, right: bool) -> Any:
     def row(s: Any, v: Any) -> Any:
-        found = jnp.searchsorted(s, v, side="right" if right else "left")
-        return jnp.where(v != v, s.shape[0], found).astype("int64")
+        return bisect(jnp, s, v, right)
 
     if sequence.ndim == 1:
         return row(sequence, values)
+    if not sequence.size or not values.size:
+        return jnp.zeros(values.shape, "int64")
     rows = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
     return jax.vmap(row)(*rows).reshape(values.shape)
 
 
 def scatter_reduce(x: Any, index: Any, src: Any, axis: int, reduce: str) -> Any:
+    if x.dtype == bool:
+        reduce = "amin" if reduce == "prod" else reduce
     if reduce == "prod":
         return _scatter_prod(axis, x, index, src)
     target = x.at[along(jnp, index, axis)]

@@ -45,6 +45,26 @@ def igammac(a: Any, x: Any) -> Any:
     return incomplete_gamma(jnp, special.gammaincc(a, x), a, x, 1)
 
 
+def digamma(x: Any) -> Any:
+    # JAX has nan at 0
+    return jnp.where(x == 0, -jnp.copysign(jnp.inf, x), special.digamma(jnp.where(x == 0, 1, x))).astype(x.dtype)
+
+
+def zeta(s: Any, q: Any) -> Any:
+    # JAX takes no q < 0: there the terms with a negative base are those of two other series, up to their sign
+    pole = (q <= 0) & (q == jnp.floor(q))
+    left = (q < 0) & ~pole
+    size = jnp.where(left, -q, 0.5)
+    low = size - jnp.floor(size)
+    sign = jnp.where(jnp.abs(s) % 2 == 1, -1, 1)
+    mirrored = sign * (special.zeta(s, low) - special.zeta(s, size + 1)) + special.zeta(s, 1 - low)
+    direct = special.zeta(s, jnp.where((q > 0) & (q < jnp.inf), q, 1))
+    direct = jnp.where(q == jnp.inf, 0, jnp.where(q != q, q, direct))
+    result = jnp.where(left, jnp.where(s == jnp.floor(s), mirrored, jnp.nan), direct)
+    result = jnp.where(pole, jnp.inf, result)
+    return jnp.where(s < 1, jnp.nan, jnp.where(s == 1, jnp.inf, result)).astype(q.dtype)
+
+
 @jax.custom_jvp
 def nextafter(x: Any, y: Any) -> Any:
     return jnp.nextafter(x, y)
@@ -59,8 +79,10 @@ def _(primals: Any, tangents: Any) -> Any:
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **{op.name: _on_host(op) for op in ON_HOST},
+    "digamma": digamma,
     "igamma": igamma,
     "igammac": igammac,
     "nextafter": nextafter,
     "special_log_ndtr": log_ndtr,
+    "special_zeta": zeta,
 }

@@ -6,19 +6,30 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from graphc.ops.strided import positions
 
 
+def _at(shape: tuple[int, ...], size: Any, stride: Any, offset: int, layout: Any) -> np.ndarray:
+    # unsigned: known not to count from the end; narrow: a program without 64-bit types has no int64
+    return positions(shape, size, stride, offset, layout).astype(np.uint32)
+
+
+def as_strided(x: Any, size: Any, stride: Any, offset: int, layout: Any) -> Any:
+    flat = jnp.append(x.reshape(-1), jnp.zeros(1, x.dtype))  # one past the end there is 0
+    return flat[_at(x.shape, size, stride, offset, layout)]
+
+
 def as_strided_add(g: Any, shape: tuple[int, ...], size: Any, stride: Any, offset: int, layout: Any) -> Any:
-    at = positions(shape, size, stride, offset, layout)
+    at = _at(shape, size, stride, offset, layout)
     # what belongs to no element is dropped: its position is one past the end
     return jnp.zeros(math.prod(shape), g.dtype).at[at].add(g, mode="drop").reshape(shape)
 
 
 def as_strided_scatter(x: Any, src: Any, size: Any, stride: Any, offset: int, layout: Any) -> Any:
-    at = positions(x.shape, size, stride, offset, layout)
+    at = _at(x.shape, size, stride, offset, layout)
     return x.reshape(-1).at[at].set(src, mode="drop").reshape(x.shape)
 
 
-OVERRIDES = {f.__name__: f for f in (as_strided_add, as_strided_scatter)}
+OVERRIDES = {f.__name__: f for f in (as_strided, as_strided_add, as_strided_scatter)}

@@ -13,6 +13,7 @@ import functools
 import numpy as np
 
 BOOL = np.dtype(np.bool_)
+UINT8 = np.dtype(np.uint8)
 INT32 = np.dtype(np.int32)
 INT64 = np.dtype(np.int64)
 FLOAT16 = np.dtype(np.float16)
@@ -23,7 +24,7 @@ COMPLEX128 = np.dtype(np.complex128)
 
 SHORT_NAMES: dict[np.dtype, str] = {
     BOOL: "bool",
-    np.dtype(np.uint8): "u8",
+    UINT8: "u8",
     np.dtype(np.int8): "i8",
     np.dtype(np.int16): "i16",
     INT32: "i32",

@@ -47,19 +47,27 @@ def minors(x: np.ndarray) -> np.ndarray:
     from scipy.linalg import lapack
 
     (potrf,) = lapack.get_lapack_funcs(("potrf",), (x,))
-    return np.array([potrf(m, lower=1)[1] for m in x.reshape(-1, *x.shape[-2:])], np.int32).reshape(x.shape[:-2])
+    orders = []
+    for m in x.reshape(-1, *x.shape[-2:]):
+        factor, order = potrf(m, lower=1)
+        unknown = np.flatnonzero(np.isnan(np.diagonal(factor)))
+        orders.append(order or (unknown[0] + 1 if unknown.size else 0))
+    return np.array(orders, np.int32).reshape(x.shape[:-2])
 
 
 def _np_cholesky(x):
     h = half_sum(np, x)
     try:
-        return np.linalg.cholesky(h)
+        factor = np.linalg.cholesky(h)
     except np.linalg.LinAlgError:
         raise failure(INDEFINITE, minors(h)) from None
+    if factor.size and np.isnan(factor[..., -1, -1]).any():  # nan anywhere reaches the last element
+        raise failure(INDEFINITE, minors(h))
+    return factor
 
 
 def _definite(xp, x):
-    return True if xp is np else ~xp.any(xp.isnan(xp.linalg.cholesky(half_sum(xp, x))) & ~xp.any(xp.isnan(x)))
+    return True if xp is np else ~xp.any(xp.isnan(xp.linalg.cholesky(half_sum(xp, x))))
 
 
 def _cholesky_vjp(F, g, r):
@@ -106,7 +114,9 @@ def _np_lu(x):
     result = np.zeros((*x.shape[:-1], n + 2), x.dtype)
     (getrf,) = lapack.get_lapack_funcs(("getrf",), (x,))
     for at in np.ndindex(x.shape[:-2]):
-        factors, swaps, _ = getrf(x[at]) if x.size else (x[at], np.zeros(0, int), 0)
+        factors, swaps, zero = getrf(x[at]) if x.size else (x[at], np.zeros(0, int), 0)
+        if zero and np.isnan(x[at]).any():  # it passes over nan as a pivot
+            factors[:] = np.nan
         order = list(range(m))
         for i, k in enumerate(swaps):
             order[i], order[k] = order[k], order[i]

@@ -97,7 +97,12 @@ def _np_index_put(x, values, *indices, spec, accumulate):
 
 def _jnp_index_put(xp, x, values, *indices, spec, accumulate):
     target = x.at[full_index(spec, indices)]
-    return target.add(values) if accumulate else target.set(values)
+    return added(target, values) if accumulate else target.set(values)
+
+
+def added(target: Any, values: Any) -> Any:
+    """`values` added at `target`, an `x.at[...]` of JAX; of bools, their or."""
+    return target.max(values) if values.dtype == bool else target.add(values)
 
 
 def _ref_index(x, *indices, spec):
@@ -162,18 +167,21 @@ def check_index(name: str, x: Aval, index: Aval, axis: int, src: Aval | None = N
     if src is not None and x.dtype != src.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     normalize_axis(axis, x.ndim)
-    gathers = name == "gather"
-    for operand, aval in (("input" if gathers else "self", x), ("src", src)):
-        if aval is not None and index.ndim != aval.ndim:
-            raise RuntimeError(f"Index tensor must have the same number of dimensions as {operand} tensor")
-    beyond = [i for i, (n, m) in enumerate(zip(index.shape, x.shape, strict=True)) if i != axis and n > m]
-    larger = f"xpected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {axis}"
-    if gathers and beyond:
-        raise RuntimeError(f"Size does not match at dimension {beyond[0]} e{larger}")
-    if src is not None and (beyond or any(n > m for n, m in zip(index.shape, src.shape, strict=True))):
-        raise RuntimeError(f"E{larger} and to be no larger size than src {list(src.shape)}")
-    if beyond:
-        raise RuntimeError(f"E{larger}")
+    if len(index.shape) != len(x.shape):
+        operand = "input" if name == "gather" else "self"
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {operand} tensor")
+    if src is not None and len(index.shape) != len(src.shape):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    for i, n in enumerate(index.shape):
+        if (n > x.shape[i] and i != axis) or (src is not None and n > src.shape[i]):
+            raise _larger(name, x, index, axis, src, i)
+
+
+def _larger(name: str, x: Aval, index: Aval, axis: int, src: Aval | None, at: int) -> RuntimeError:
+    wanted = f"xpected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {axis}"
+    if name == "gather":
+        return RuntimeError(f"Size does not match at dimension {at} e{wanted}")
+    return RuntimeError(f"E{wanted}" + (f" and to be no larger size than src {list(src.shape)}" if src else ""))
 
 
 def _gather(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -204,7 +212,7 @@ def _np_scatter_add(x, index, src, axis):
 
 def _jnp_scatter_add(xp, x, index, src, axis):
     src = src[tuple(map(slice, index.shape))]
-    return x.at[along(xp, index, axis)].add(src)
+    return added(x.at[along(xp, index, axis)], src)
 
 
 def _np_scatter(x, index, src, axis):
@@ -272,6 +280,6 @@ scatter = op("scatter", "input index src", params={"axis": 0}, numpy=_np_scatter
                           g, index, F.full(shape=src_shape, value=0, dtype=src_dtype), axis=axis),
                       src=_scatter_src_vjp))  # fmt: skip
 # `index` itself, which may not be negative: what index_select and its like ask of it beyond `index`
-in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: index, rule=same,
+in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: xp.positive(index), rule=same,
               check=Check(lambda xp, index, size: xp.all((index >= 0) & (index < size)), IndexError, OUT_OF_RANGE),
               ref=lambda index, size: index, samples=(Sample(Ints((4,), 5), size=5),))  # fmt: skip

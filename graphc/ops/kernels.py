@@ -176,7 +176,7 @@ def max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dila
 
 
 def _winners(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
-    """(N, C, *out): the first tap of each window that holds its maximum, but the last nan (PyTorch's choice on ties)."""
+    """(N, C, *out): the first tap of each window that holds its maximum, or the last nan: PyTorch's choice."""
     low = lowest(x.dtype)
     taps = _flat_windows(x, kernel, stride, padding, dilation, low)
     if not taps.size:

@@ -67,7 +67,7 @@ abs = op(
     domain=(0.2, 3.0),
     ref="math.fabs",
     kinks=(Kink((0.0,), (0.0,)),),
-    vjp=dict(input=lambda F, g, input: g * F.sign(input)),
+    vjp=dict(input=lambda F, g, input: g * F.sgn(input)),
 )
 
 
@@ -87,8 +87,10 @@ def _sign_vjp(F, g, r, input, input_dtype):
     return F.where(size == 0, 0, (g - r * along) / F.where(size == 0, 1, size))
 
 
-sign = op("sign", "input", impl=_sign, rule=pointwise._replace(holomorphic=False), domain=(0.2, 3.0),
-          ref=lambda x: np.where(x > 0, 1.0, -1.0), vjp=dict(input=_sign_vjp))  # fmt: skip
+sign = op("sign", "input", impl=_sign, rule=pointwise, traits=Trait.ORDERS, domain=(0.2, 3.0),
+          ref=lambda x: np.where(x > 0, 1.0, -1.0), vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
+sgn = op("sgn", "input", impl=_sign, rule=pointwise._replace(holomorphic=False), domain=(0.2, 3.0),
+         ref=lambda x: np.where(x > 0, 1.0, -1.0), vjp=dict(input=_sign_vjp))  # fmt: skip
 
 
 def _nonzero_divisor(xp, x, y):
@@ -130,8 +132,8 @@ def _pow_base(F, g, input, other):
 
 
 def _pow_exponent(F, g, r, input, other):
-    # 0 where base is 0 and exponent >= 0: r * log(0) would be nan
-    return F.where((input == 0) & (other >= 0), 0, g * (r * F.log(input)))
+    # 0 where base is 0 and exponent >= 0, that is r finite: r * log(0) would be nan
+    return F.where((input == 0) & F.isfinite(r), 0, g * (r * F.log(input)))
 
 
 pow = op(
@@ -155,7 +157,7 @@ def _integer_pow(xp, x, y):
     return xp.where(negative, reciprocal, xp.power(x, xp.where(negative, 0, y))).astype(x.dtype)
 
 
-integer_pow = op("integer_pow", "input exponent", impl=_integer_pow, label="PowBackward1", domain=((-3, 4), (0, 4)),
+integer_pow = op("integer_pow", "input exponent", impl=_integer_pow, label="PowBackward1", domain=(0, 4),
                  rule=integral._replace(accepts=pointwise_no_bool.accepts), ref="numpy.power")  # fmt: skip
 
 
@@ -225,7 +227,8 @@ def _atan2_vjp(sign):
 
 
 atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=""),
-           domain=((-2.0, 2.0), (0.3, 2.0)), ref="math.atan2", kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
+           traits=Trait.ORDERS, domain=((-2.0, 2.0), (0.3, 2.0)), ref="math.atan2",
+           kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
 sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
           vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
@@ -273,8 +276,8 @@ def _choice(name: str, better, ufunc, ref):
         return xp.where(better(x, y) | (x == y) | (x != x), x, y)
 
     def share(F, g, mine, theirs):
-        # all of the gradient to the chosen operand, half of it on a tie
-        return F.where(mine == theirs, g * 0.5, F.where(better(mine, theirs), g, 0))
+        # all of the gradient to the chosen operand, half of it on a tie, all to both beside nan
+        return F.where(mine == theirs, g * 0.5, F.where(better(theirs, mine), 0, g))
 
     return op(
         name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=pointwise._replace(scalars=""), ref=ref,

@@ -16,6 +16,7 @@ from graphc.ops.rules import (
     reduce_bool,
     reduce_float,
     reduce_nonempty,
+    reduce_size,
     reduce_sum,
     same_float,
     scan_rule,
@@ -90,8 +91,9 @@ def _prod_vjp(F, g, input, input_shape, axis, keepdims):
 def _extremum_vjp(F, g, r, input, input_shape, input_dtype, axis, keepdims):
     # ties share the gradient evenly, as PyTorch's amax and amin do
     hit = input == spread(F, r, input_shape, axis, keepdims)
+    # (of nan, which equals nothing, none has it: 0/0)
     share = g / F.cast(F.sum(hit, axis=axis, keepdims=keepdims), dtype=input_dtype)
-    return F.where(hit, spread(F, share, input_shape, axis, keepdims), 0)
+    return spread(F, share, input_shape, axis, keepdims) * F.cast(hit, dtype=input_dtype)
 
 
 sum = op(
@@ -110,6 +112,41 @@ mean = op("mean", "input", params=OVER, impl="mean", numpy=_np_mean, rule=reduce
           ref=lambda x, axis, keepdims: _ref_sum(x, axis, keepdims) / count(x.shape, axis), samples=_REDUCTIONS,
           vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(
               F, g / builtins.max(count(input_shape, axis), 1), input_shape, axis, keepdims)))  # fmt: skip
+
+
+def _square_sum(xp, x, axis, keepdims):
+    squares = x * x if x.dtype.kind != "c" else x.real * x.real + x.imag * x.imag
+    return xp.sum(squares, axis=axis, keepdims=keepdims)
+
+
+def _freedom(shape, axis, correction):
+    return builtins.max(count(shape, axis) - correction, 0.0)
+
+
+def _np_var(x, axis, keepdims, correction):
+    apart = x - _np_mean(x, axis, True)
+    return _square_sum(np, apart, axis, keepdims) / apart.real.dtype.type(_freedom(x.shape, axis, correction))
+
+
+def _var(xp, x, axis, keepdims, correction):
+    apart = x - xp.mean(x, axis=axis, keepdims=True)
+    return _square_sum(xp, apart, axis, keepdims) / _freedom(x.shape, axis, correction)
+
+
+def _var_vjp(F, g, input, input_shape, input_dtype, axis, keepdims, correction):
+    # 2 (x - mean) / (n - correction); what reaches x by the mean sums to 0
+    freedom = count(input_shape, axis) - correction
+    apart = input - F.mean(input, axis=axis, keepdims=True)
+    if freedom <= 0 and len(axis) == len(input_shape):  # PyTorch's limit over all dims
+        limit = F.cast(F.where(apart == 0, math.nan, math.inf), dtype=input_dtype)
+        return spread(F, g, input_shape, axis, keepdims) * limit
+    return spread(F, g * (2 / freedom if freedom else math.inf), input_shape, axis, keepdims) * apart
+
+
+var = op("var", "input", params={**OVER, "correction": 1}, impl=_var, numpy=_np_var, rule=reduce_size,
+         ref=lambda x, axis, keepdims, correction: np.var(x, axis=axis, keepdims=keepdims, ddof=correction),
+         samples=tuple(Sample(*s.inputs, **s.params, correction=c) for s in _REDUCTIONS for c in (0, 0.5)),
+         vjp=dict(input=_var_vjp))  # fmt: skip
 prod = op(
     "prod",
     "input",
@@ -205,7 +242,7 @@ def _np_log_softmax(x, axis):
 
 def _logsumexp(xp, x, axis, keepdims):
     # an infinite maximum would give inf - inf
-    top = xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    top = xp.max(x.real, axis=axis, keepdims=True, initial=-np.inf)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
     total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
     return total if keepdims else total.reshape([n for i, n in enumerate(x.shape) if i not in axis])
@@ -234,7 +271,7 @@ log_softmax = op(
     vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)),
 )
 logsumexp = op("logsumexp", "input", params=OVER, impl=_logsumexp, rule=reduce_float, samples=_REDUCTIONS,
-               ref=lambda x, axis, keepdims: np.log(_ref_sum(np.exp(x), axis, keepdims)),
+               ref=lambda x, axis, keepdims: np.log(_ref_sum(np.exp(x), axis, keepdims)), traits=Trait.HOLOMORPHIC,
                vjp=dict(input=lambda F, g, r, input, input_shape, axis, keepdims:
                         spread(F, g, input_shape, axis, keepdims)
                         * F.exp(input - spread(F, r, input_shape, axis, keepdims))))  # fmt: skip

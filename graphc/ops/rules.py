@@ -99,17 +99,25 @@ def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 # what PyTorch calls the kernels that refuse a dtype, where that is not <function>_cpu
 _KERNELS = {
-    "pow": "pow", "integer_pow": "pow", "amax": "max_values_cpu", "amin": "min_values_cpu", "floor_divide": "div_floor_cpu",
+    "pow": "pow", "integer_pow": "pow", "amax": "max_values_cpu", "amin": "min_values_cpu",
+    "floor_divide": "div_floor_cpu",
     "bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu", "digamma": "digamma",
-    **{name: f"{name}_vml_cpu" for name in ("erf", "erfc", "erfinv", "i0", "lgamma")},
+    "trigamma": "trigamma",
+    **{name: f"{name}_vml_cpu" for name in "ceil erf erfc erfinv floor i0 lgamma round trunc".split()},
 }  # fmt: skip
 
 
 _REAL_ONLY = ("ceil", "floor", "trunc")
+SIGN = "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+_CHOICES = ("maximum", "minimum")
 
 
-def refused(op: Op, dtype: np.dtype) -> NotImplementedError:
-    """PyTorch's error for operands of a dtype that `op` does not take."""
+def refused(op: Op, dtype: np.dtype) -> RuntimeError:
+    """PyTorch's error for operands of a dtype that `op` does not take, as a rule a NotImplementedError."""
+    if op.name == "sign" and dtype.kind == "c":
+        return NotImplementedError(SIGN)
+    if op.name in _CHOICES and dtype.kind == "c":
+        return RuntimeError(f"{op.name} not implemented for complex tensors.")
     if op.name in _REAL_ONLY and dtype.kind == "c":
         return NotImplementedError(f"{op.name} is not supported for complex inputs")
     kernel = _KERNELS.get(op.name, f"{op.name.removeprefix('special_')}_cpu")
@@ -178,7 +186,8 @@ def _nonempty_reduce(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Av
 
 def _arg_reduce(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     (x,) = avals
-    refuse_unordered(op, [x.dtype])
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{op.name}(): does not support complex input")
     axis = params["axis"]
     if x.ndim and x.shape[axis] == 0:
         raise IndexError(f"{op.name}(): Expected reduction dim {axis} to have non-zero size.")
@@ -243,6 +252,7 @@ counting = shift._replace(scalars="")
 where_rule = Rule(_where, "common", first=1, pointwise=True)
 reduce_sum = _reduce(accumulation_dtype)
 reduce_float = _reduce(_floating_mean)
+reduce_size = _reduce(lambda dtype: real_of(_floating_mean(dtype)))
 reduce_bool = _reduce(lambda dtype: BOOL)
 reduce_nonempty = Rule(_nonempty_reduce)
 arg_reduce = Rule(_arg_reduce)

@@ -47,27 +47,31 @@ def _np_inv(x: np.ndarray, checked: bool) -> np.ndarray:
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        info = zero_pivots(x)
-        if checked:
-            raise failure(SINGULAR, info) from None
-        return _each_regular(np.linalg.inv, info, x)
+        one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
+        return _eliminated(x, one, SINGULAR if checked else "")
 
 
 def _np_solve(x: np.ndarray, y: np.ndarray, checked: bool) -> np.ndarray:
     try:
         return np.linalg.solve(x, y)
     except np.linalg.LinAlgError:
-        info = zero_pivots(x)
-        if checked:
-            raise failure(UNSOLVABLE, info) from None
-        return _each_regular(np.linalg.solve, info, x, y)
+        return _eliminated(x, y, UNSOLVABLE if checked else "")
 
 
-def _each_regular(function: Any, info: np.ndarray, *operands: np.ndarray) -> np.ndarray:
-    """`function` of the matrices whose info is 0, inf for the others."""
-    regular = info == 0
-    result = np.full_like(operands[-1], np.inf)
-    result[regular] = function(*(x[regular] for x in operands))
+def _eliminated(x: np.ndarray, y: np.ndarray, message: str) -> np.ndarray:
+    """Solutions where some pivots are 0: divided by it, unless there is a `message` to raise. nan where `x` has one."""
+    from scipy.linalg import lapack
+
+    unknown = np.asarray(np.isnan(x).any((-2, -1)))
+    info = np.where(unknown, 0, zero_pivots(x))
+    if message and info.any():
+        raise failure(message, info)
+    result = np.full_like(y, np.nan)
+    getrf, getrs = lapack.get_lapack_funcs(("getrf", "getrs"), (x, y))
+    for at in np.ndindex(x.shape[:-2]):
+        if not unknown[at]:
+            factors, swaps, _ = getrf(x[at])
+            result[at] = getrs(factors, swaps, y[at])[0]
     return result
 
 
@@ -203,7 +207,8 @@ def _cofactor(xp, x):
 def _np_cofactor(x):
     # in double precision: of a matrix of small integers it is exact in float32
     wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
-    return _cofactor(np, x.astype(wide)).astype(x.dtype)
+    known = ~np.isnan(x).any((-2, -1), keepdims=True)
+    return np.where(known, _cofactor(np, np.where(known, x, 0).astype(wide)), np.nan).astype(x.dtype)
 
 
 def _ref_cofactor(x):
@@ -221,12 +226,22 @@ def _cofactor_vjp(F, g, r, input):
     return F.sum(g * r, axis=(n - 2, n - 1), keepdims=True) * t - r @ swap_last(F, g) @ t
 
 
-def _det_vjp(F, g, input, input_shape):
-    return F.reshape(g, shape=(*input_shape[:-2], 1, 1)) * F.cofactor(input)
+def _np_det(x):
+    d = np.linalg.det(x)
+    if d.all():
+        return d
+    return np.where(np.isnan(x).any((-2, -1)), np.nan, d).astype(x.dtype)  # elimination passes over nan as a pivot
+
+
+def _det_vjp(F, g, r, input, input_shape):
+    shape = (*input_shape[:-2], 1, 1)
+    d = F.reshape(g, shape=shape) * F.cofactor(input)
+    # det(x) x^-T, computed like this, is 0 for a singular matrix: PyTorch's choice
+    return d if input_shape[-1] < 2 else F.where(F.reshape(r, shape=shape) == 0, 0, d)
 
 
 det = op(
-    "det", "input", impl=lambda xp, x: xp.linalg.det(x), rule=Rule(_scalar), traits=Trait.HOLOMORPHIC,
+    "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=_np_det, rule=Rule(_scalar), traits=Trait.HOLOMORPHIC,
     label="LinalgDet", ref=lambda x: np.sum(x[..., 0, :] * _ref_cofactor(x)[..., 0, :], axis=-1),
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
     vjp=dict(input=_det_vjp),

@@ -6,6 +6,7 @@ go to the elements picked, as in PyTorch.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from collections.abc import Mapping
@@ -116,21 +117,48 @@ def _logs(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return x
 
 
-def _logcumsumexp_vjp(F, g, r, input, axis):
+def logaddexp(xp: Any, a: Any, b: Any) -> Any:
+    """log(exp(a) + exp(b)) of complex numbers, the larger real part taken out."""
+    first = (a.real >= b.real) | (a.real != a.real)
+    high, low = xp.where(first, a, b), xp.where(first, b, a)
+    known = xp.isfinite(high.real)
+    # both infinitely far off: the sum itself. One: the other is nothing to it
+    apart = xp.where(known, high + xp.log1p(xp.exp(xp.where(known, low - high, 0))), high)
+    return xp.where(~known & (low.real == high.real) & (high.real > 0), xp.log(xp.exp(high) + xp.exp(low)), apart)
+
+
+def zeros_alike(xp: Any, x: Any) -> Any:
+    """The complex logarithms `x` with one logarithm of 0, which has no phase."""
+    return xp.where(x.real == -np.inf, np.array(-np.inf, x.dtype), x)
+
+
+def _np_logcumsumexp(x, axis):
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=axis)
+    x = zeros_alike(np, x)
+    rows = list(itertools.accumulate(np.moveaxis(x, axis, 0), functools.partial(logaddexp, np)))
+    return np.moveaxis(np.array(rows, x.dtype), 0, axis) if rows else x.copy()
+
+
+def _logcumsumexp_vjp(F, g, r, input, input_dtype, axis):
     # exp(x[k] + log(sum over i >= k of g[i] exp(-r[i]))), for the positive and the negative part of g: no overflow.
     # log(0) is a number far below the others, where -inf would give inf - inf in the gradient of this.
-    def part(sign):
-        size = F.where(sign * g > 0, sign * g, 1)
-        logs = F.where(sign * g > 0, F.log(size) - r, -1e4)
-        total = F.flip(F.logcumsumexp(F.flip(logs, axis=(axis,)), axis=axis), axis=(axis,))
-        return F.where(total > -9e3, F.exp(total + input), 0)
+    lowest = -6e4 if input_dtype == np.float16 else -1e37
 
-    return part(1) - part(-1)
+    def part(size, some):
+        logs = F.where(some, F.log(F.where(some, size, 1)) - r, lowest)
+        total = F.flip(F.logcumsumexp(F.flip(logs, axis=(axis,)), axis=axis), axis=(axis,))
+        return total, F.exp(total + input)
+
+    if input_dtype.kind == "c":
+        return part(g, F.ne(g, 0))[1]
+    (gained, more), (lost, less) = part(g, g > 0), part(-g, g < 0)
+    return F.where(gained > lowest / 2, more, 0) - F.where(lost > lowest / 2, less, 0)
 
 
 logcumsumexp = op(
-    "logcumsumexp", "input", params={"axis": -1}, rule=Rule(_logs),
-    impl=lambda xp, x, axis: xp.logaddexp.accumulate(x, axis=axis),
+    "logcumsumexp", "input", params={"axis": -1}, rule=Rule(_logs), traits=Trait.HOLOMORPHIC,
+    impl="logcumsumexp", numpy=_np_logcumsumexp,
     ref=lambda x, axis: np.log(np.cumsum(np.exp(x), axis)), samples=tuple(Sample(s, axis=a) for s, a in _ROWS),
     vjp=dict(input=_logcumsumexp_vjp),
 )  # fmt: skip
@@ -140,15 +168,37 @@ logcumsumexp = op(
 
 
 def _searchsorted(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    dtype = avals[0].dtype
+    if dtype.kind in "bc":
+        raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{torch_name(dtype)}'")
     return Aval(avals[1].shape, INT64)
+
+
+def bisect(xp: Any, sequence: Any, values: Any, right: bool) -> Any:
+    """Where PyTorch's binary search ends: a nan, in the sequence or among the values, sends it to the right."""
+    start, end = xp.zeros(values.shape, np.int64), xp.full(values.shape, sequence.shape[0], np.int64)
+    for _ in range(sequence.shape[0].bit_length()):
+        middle = start + (end - start) // 2
+        found = sequence[xp.minimum(middle, sequence.shape[0] - 1)]
+        on = ~(found > values) if right else ~(found >= values)
+        open_ = start < end
+        start, end = xp.where(open_ & on, middle + 1, start), xp.where(open_ & ~on, middle, end)
+    return start
 
 
 def _np_searchsorted(sequence, values, right):
     side = "right" if right else "left"
     if sequence.ndim == 1:
+        if sequence.size and sequence[-1] != sequence[-1]:
+            return np.asarray(bisect(np, sequence, values, right))
         return np.asarray(np.searchsorted(sequence, values, side))
+    if not sequence.size or not values.size:
+        return np.zeros(values.shape, np.int64)
     rows = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
-    found = [np.searchsorted(s, v, side) for s, v in zip(*rows, strict=True)]
+    if np.any(sequence[..., -1] != sequence[..., -1]):
+        found = [bisect(np, s, v, right) for s, v in zip(*rows, strict=True)]
+    else:
+        found = [np.searchsorted(s, v, side) for s, v in zip(*rows, strict=True)]
     return np.array(found, np.int64).reshape(values.shape)
 
 

@@ -71,8 +71,9 @@ nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floa
                ref="math.nextafter", domain=((0.3, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
-fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS, check=ZERO_DIVISION,
-          label="FmodBackward1", overloads={"fs": "FmodBackward0"}, domain=((0.1, 0.9), (1.1, 1.9)), ref="math.fmod",
+fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
+          check=ZERO_DIVISION, label="FmodBackward1", overloads={"fs": "FmodBackward0"},
+          domain=((0.1, 0.9), (1.1, 1.9)), ref="math.fmod",
           vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.trunc(input / other)))  # fmt: skip
 
 
@@ -131,9 +132,9 @@ def _x_times(name: str, log: str, label: str, shift: float) -> Any:
         return g * F.where((input == 0) & (other <= -shift), 0, getattr(F, log)(other))
 
     return op(
-        name, "input other", impl=f"special.{name.removeprefix('special_')}", rule=pointwise_float._replace(scalars="one"),
-        traits=ORDERS,
-        label=label, overloads=overloads, domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
+        name, "input other", impl=f"special.{name.removeprefix('special_')}", traits=ORDERS,
+        rule=pointwise_float._replace(scalars="one"), label=label, overloads=overloads,
+        domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
         vjp=dict(input=vanishing, other=lambda F, g, input, other: g * (input / (other + shift))),
     )  # fmt: skip
 
@@ -259,8 +260,37 @@ def _np_igammac(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     return incomplete_gamma(np, _scipy().gammaincc(a, x), a, x, 1)
 
 
+def _trigamma(xp: Any, x: Any) -> Any:
+    """psi_1(x) as PyTorch computes it: reflected to x >= 1/2, shifted up by 6, then its asymptotic series.
+
+    At the poles the sine of the reflection is not quite 0: there PyTorch, too, has large numbers, not infinity.
+    """
+    left = x < 0.5
+    y = xp.where(left, 1 - x, x)
+    total = 0.0
+    for _ in range(6):
+        total = total + 1 / (y * y)
+        y = y + 1
+    square = 1 / (y * y)
+    total = (
+        total
+        + (
+            1
+            + 1 / (2 * y)
+            + square * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * (5 / 66)))))
+        )
+        / y
+    )
+    sine = xp.sin(math.pi * x)
+    return xp.where(left, math.pi**2 / (sine * sine) - total, total).astype(x.dtype)
+
+
+trigamma = op(
+    "trigamma", "input", impl=_trigamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0), label="Polygamma",
+    ref=lambda x: _zeta_sum(2.0, x), vjp=dict(input=lambda F, g, input: g * (-2 * F.special_zeta(3, input))),
+)  # fmt: skip
 digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
-             ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.special_zeta(2, input)))  # fmt: skip
+             ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.trigamma(input)))  # fmt: skip
 lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS,
             domain=(0.3, 4.0), ref="math.lgamma", vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
 special_zeta = op(

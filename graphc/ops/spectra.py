@@ -9,11 +9,12 @@ choice of a sign or phase it means nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from graphc.errors import LinAlgError
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import complex_of
 from graphc.ops.linalg import swap_last
@@ -22,6 +23,7 @@ from graphc.ops.matrices import (
     differences,
     eye,
     half_sum,
+    hermitian_part,
     matrix_sizes,
     quotient,
     real_values,
@@ -29,7 +31,35 @@ from graphc.ops.matrices import (
     square,
 )
 from graphc.ops.samples import Definite, Regular, Sample
-from graphc.ops.spec import Op, Rule, op
+from graphc.ops.spec import Check, Op, Rule, op
+
+NOT_CONVERGED = (
+    "linalg.{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
+)
+
+
+def converging(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The NumPy kernel of a decomposition, with PyTorch's error where it does not converge."""
+
+    def run(x: np.ndarray, *args: Any, **params: Any) -> Any:
+        try:
+            return kernel(np, x, *args, **params)
+        except np.linalg.LinAlgError:
+            unknown = np.isnan(x).any((-2, -1))
+            first = int(np.flatnonzero(unknown)[0]) if unknown.any() else 0
+            batch = f"(Batch element {first}): " if x.ndim > 2 else ""
+            raise LinAlgError(NOT_CONVERGED.format(name=name, batch=batch)) from None
+
+    return run
+
+
+def _known(xp: Any, x: Any, *args: Any, **params: Any) -> Any:
+    # the NumPy kernels raise by themselves
+    return True if xp is np else ~xp.any(xp.isnan(x))
+
+
+NOT_FINITE = "torch.linalg.eig: input tensor should not contain infs or NaNs."
+SVD_CHECK = Check(_known, LinAlgError, NOT_CONVERGED.format(name="svd", batch=""))
 
 
 def _eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -53,7 +83,7 @@ def _eigh_vjp(F, g, r, input_shape, input_dtype):
     turn = turn * (1 - one)
     inner = quotient(F, turn - adjoint(F, turn), 2 * differences(F, values))
     inner = inner + one * real_values(F, rows(F, g, 0, 1), input_dtype)
-    return vectors @ inner @ adjoint(F, vectors)
+    return hermitian_part(F, vectors @ inner @ adjoint(F, vectors))
 
 
 def _ref_eigh(x, upper):
@@ -76,7 +106,8 @@ def _ref_eigh(x, upper):
 
 
 eigh = op(
-    "eigh", "input", params={"upper": False}, impl=_eigh, rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh,
+    "eigh", "input", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
+    rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 2, 2)), upper=True)),
     vjp=dict(input=_eigh_vjp),
 )  # fmt: skip
@@ -86,6 +117,12 @@ def _eig(xp, x):
     values, vectors = xp.linalg.eig(x)
     packed = xp.concatenate([values[..., None, :], vectors], axis=-2)
     return packed.astype(complex_of(x.dtype))
+
+
+def _np_eig(x):
+    if not np.isfinite(x).all():
+        raise RuntimeError(NOT_FINITE)
+    return _eig(np, x)
 
 
 def _eig_vjp(F, g, r, input_shape, input_dtype):
@@ -117,7 +154,9 @@ def _ref_eig(x):
 
 
 eig = op(
-    "eig", "input", impl=_eig, rule=Rule(_eigen_shape), label="LinalgEig", ref=_ref_eig, vjp=dict(input=_eig_vjp),
+    "eig", "input", impl=_eig, numpy=_np_eig, rule=Rule(_eigen_shape), label="LinalgEig", ref=_ref_eig,
+    vjp=dict(input=_eig_vjp),
+    check=Check(lambda xp, x: True if xp is np else xp.all(xp.isfinite(x)), RuntimeError, NOT_FINITE),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
 )  # fmt: skip
 
@@ -173,7 +212,8 @@ def _ref_svd(x):
 
 
 svd = op(
-    "svd", "input", impl=_svd, rule=Rule(_svd_shape), label="LinalgSvd", ref=_ref_svd, vjp=dict(input=_svd_vjp),
+    "svd", "input", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK, rule=Rule(_svd_shape),
+    label="LinalgSvd", ref=_ref_svd, vjp=dict(input=_svd_vjp),
     samples=(Sample(Regular((3, 3))), Sample((4, 2)), Sample((2, 2, 3))),
 )  # fmt: skip
 
@@ -191,7 +231,8 @@ def _pinv(xp, x, atol, rtol, hermitian):
     cutoff = xp.maximum(atol, rtol * xp.max(size, axis=-1, initial=0))[..., None]
     kept = size > cutoff
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
-    return xp.conj(xp.swapaxes((u * inverse[..., None, :]) @ vh, -1, -2))
+    product = (u * inverse[..., None, :]) @ vh
+    return product if hermitian else xp.conj(xp.swapaxes(product, -1, -2))
 
 
 def _pinv_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -213,7 +254,8 @@ def _pinv_vjp(F, g, r, input, input_shape):
 
 
 pinv = op(
-    "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv, rule=Rule(_pinv_shape), label="LinalgPinv",
+    "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv,
+    numpy=converging("svd", _pinv), check=SVD_CHECK, rule=Rule(_pinv_shape), label="LinalgPinv",
     ref=lambda x, atol, rtol, hermitian: np.linalg.solve(x.T @ x, x.T),
     samples=(Sample((4, 2), (), (), hermitian=False), Sample(Regular((3, 3)), (), (), hermitian=False)),
     domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),

@@ -5,7 +5,7 @@ A case has the shapes of its float operands and a function of the module (`torch
 
 from __future__ import annotations
 
-from tests.eager import matrix_cases, pointwise_cases, sorting_cases
+from tests.eager import dtype_cases, index_cases, matrix_cases, pointwise_cases, sorting_cases
 
 # name -> (shapes of the float operands, function of the module and the operands)
 CASES = {
@@ -257,4 +257,4 @@ for _name, _args in {
     CASES[_name] = (((3, 4),), lambda t, x, n=_name, a=_args: getattr(t.nn.functional, n)(x, *a))
 CASES["gelu_tanh"] = (((3, 4),), lambda t, x: t.nn.functional.gelu(x, approximate="tanh"))
 CASES["softplus_beta"] = (((3, 4),), lambda t, x: t.nn.functional.softplus(x, 2.0, 1.0))
-CASES |= pointwise_cases.CASES | sorting_cases.CASES | matrix_cases.CASES
+CASES |= pointwise_cases.CASES | sorting_cases.CASES | matrix_cases.CASES | index_cases.CASES | dtype_cases.CASES

@@ -44,6 +44,24 @@ CASES = {
     "linalg_norm_2": (((2, 3, 4),), lambda t, x: t.linalg.matrix_norm(x, 2, keepdim=True)),
     "linalg_norm_1": (((2, 3, 4),), lambda t, x: t.linalg.matrix_norm(x, -1, dim=(0, 2))),
     "linalg_vector_norm": (((3, 4),), lambda t, x: t.linalg.vector_norm(x, 3, dim=1)),
+    "linalg_vector_norm_half": (((3, 4),), lambda t, x: t.linalg.vector_norm(x, 0.5, dim=0)),
+    "linalg_vector_norm_negative": (((3, 4),), lambda t, x: t.linalg.vector_norm(x, -2.5, keepdim=True)),
+    "linalg_vector_norm_zeros": (((3, 4),), lambda t, x: t.linalg.vector_norm(x * (x > 0), 1.5)),
+    "linalg_vector_norm_complex": (((3, 4),), lambda t, x: t.linalg.vector_norm(t.complex(x, x + 1), 3, dim=1)),
+    "norm_complex": (((3, 4),), lambda t, x: t.norm(t.complex(x, x + 1))),
+    "linalg_norm_empty": (((3, 4),), lambda t, x: t.linalg.norm(x[:0], 1)),
+    "linalg_eigh_upper": (
+        ((3, 3),), lambda t, x: t.linalg.eigh(definite(t, x) + x.tril(-1), UPLO="U").eigenvectors.abs()),
+    "linalg_pinv_hermitian": (((3, 3),), lambda t, x: t.linalg.pinv(definite(t, x), hermitian=True)),
+    "linalg_cholesky_complex": (
+        ((3, 3), (3, 3)), lambda t, x, y: t.linalg.cholesky(definite(t, x) + 0.1j * (y - y.mT), upper=True).imag),
+    "cholesky_solve_upper": (
+        ((3, 3), (3, 1)), lambda t, x, y: t.cholesky_solve(y, x.triu() + 3 * t.eye(3), upper=True)),
+    "linalg_matrix_power_0": (((3, 3),), lambda t, x: t.linalg.matrix_power(x, 0)),
+    "linalg_svd_empty": (((3, 3),), lambda t, x: t.linalg.svd(x[:0]).Vh),
+    "linalg_lstsq_broadcast": (
+        ((2, 4, 3), (2, 4)), lambda t, x, y: t.linalg.lstsq(x + t.eye(4, 3), y).solution),
+    "linalg_det_1": (((2, 1, 1),), lambda t, x: t.linalg.det(x)),
     "linalg_cond": (((3, 3),), lambda t, x: t.linalg.cond(definite(t, x))),
     "linalg_cond_1": (((3, 3),), lambda t, x: t.linalg.cond(definite(t, x.detach()), 1)),
     "linalg_householder_product": (((3, 2), (2,)), lambda t, x, y: t.linalg.householder_product(x, y)),

@@ -111,6 +111,8 @@ def test_generated_equals_plain_with_scalar(
     x = rng.uniform(0.5, 0.9, (3, 4)).astype(dtype)
     for wanted in ((True, False), (False, False)):
         compare(op, module.get(op), [x, scalar], {}, wanted, no_misses(module, monkeypatch))
+    if op.rule.scalars == "last":
+        return
     reflected = module.reflected(op)
     for wanted in ((False, True), (False, False)):
         compare(op, lambda s, t: reflected(t, s), [scalar, x], {}, wanted, no_misses(module, monkeypatch))

@@ -27,6 +27,7 @@ from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 
 import eager
 import graphc
+from graphc.errors import CaptureError
 from tests.opinfo import translate
 
 
@@ -284,7 +285,7 @@ def run_compiled(case: Case) -> str:
         eager.manual_seed(42 if "wrapper_set_seed" in case.op.op.__code__.co_names else 0) if hasattr(
             case.op.op, "__code__") else eager.manual_seed(0)
         got = case.settled(graphc.compile(_compiled_function(case, args))(*tensors), ours=True)
-    except graphc.CaptureError as error:  # the values decide on Python's flow or on a shape: refused, with the line
+    except CaptureError as error:  # the values decide on Python's flow or on a shape: refused, with the line
         return "" if DATA_DEPENDENT.search(str(error)) else f"raises CaptureError: {str(error)[:300]}"
     except Exception as error:
         return f"raises {type(error).__name__}: {str(error)[:300]}"

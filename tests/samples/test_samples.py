@@ -11,11 +11,10 @@ import pytest
 import eager
 import graphc
 from tests.samples import digest, recorder
+from tests.samples.deviations import DEVIATIONS
 from tests.samples.operands import make
 from tests.samples.recorder import Sample
 
-# where eager parts from PyTorch by decision: (start of the call, part of the operands, reason)
-DEVIATIONS: tuple[tuple[str, str, str], ...] = ()
 
 
 @cache

@@ -12,6 +12,7 @@ import numpy as np
 from eager import draws, random
 from eager.functional.arguments import axis_of, constant, shape_of
 from eager.functional.joining import cut
+from eager.functional.precision import rounds_once
 from eager.functional.reductions import log_softmax as _log_softmax
 from eager.functional.reductions import softmax as _softmax
 from eager.inplace import assign
@@ -19,7 +20,7 @@ from eager.language import E
 from eager.naming import enclosed
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import BOOL, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -35,14 +36,14 @@ IMPLICIT_DIM = (
 
 
 def _floating(input: Tensor, kernel: str) -> None:
-    if not is_inexact(input._dtype()):
+    if not is_floating(input._dtype()):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
 
 
-def _one_node(name: str, input: Tensor, compute: Callable[[], Tensor], inplace: bool = False) -> Tensor:
-    """`compute()` as one node of the history; written to `input` if `inplace`."""
+def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inplace: bool = False) -> Tensor:
+    """`compute(input)` as one node of the history; written to `input` if `inplace`."""
     since = next(sequence)
-    result = enclosed(compute(), name, since)
+    result = enclosed(rounds_once(compute)(input) if is_half(input._dtype()) else compute(input), name, since)
     return assign(input, result, "activation") if inplace else result
 
 
@@ -66,36 +67,39 @@ def tanh(input: Tensor) -> Tensor:
     return E.tanh(input)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """input * Phi(input), Phi by erf or its "tanh" approximation. As `torch.nn.functional.gelu`."""
     shape_of(input, "gelu")
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     _floating(input, "GeluKernelImpl")
 
-    def by_erf() -> Tensor:
-        return E.mul(E.mul(input, 0.5), E.add(E.erf(E.mul(input, math.sqrt(0.5))), 1.0))
+    return _one_node("GeluBackward0", input, _gelu_by_erf if approximate == "none" else _gelu_by_tanh)
 
-    def by_tanh() -> Tensor:
-        cubed = E.mul(E.mul(E.square(input), input), 0.044715)
-        inside = E.mul(E.add(input, cubed), math.sqrt(2 / math.pi))
-        return E.mul(E.mul(input, 0.5), E.add(E.tanh(inside), 1.0))
 
-    return _one_node("GeluBackward0", input, by_erf if approximate == "none" else by_tanh)
+def _gelu_by_erf(x: Tensor) -> Tensor:
+    return E.mul(E.mul(x, 0.5), E.add(E.erf(E.mul(x, math.sqrt(0.5))), 1.0))
+
+
+def _gelu_by_tanh(x: Tensor) -> Tensor:
+    cubed = E.mul(E.mul(E.square(x), x), 0.044715)
+    inside = E.mul(E.add(x, cubed), math.sqrt(2 / math.pi))
+    return E.mul(E.mul(x, 0.5), E.add(E.tanh(inside), 1.0))
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """input * sigmoid(input). As `torch.nn.functional.silu`."""
-    _floating(input, "silu_cpu")
-    return _one_node("SiluBackward0", input, lambda: E.mul(input, E.sigmoid(input)), inplace)
+    if not is_inexact(input._dtype()):
+        _floating(input, "silu_cpu")
+    return _one_node("SiluBackward0", input, lambda x: E.mul(x, E.sigmoid(x)), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """input where positive, else negative_slope * input, the slope at 0 too. As `torch.nn.functional.leaky_relu`."""
     _floating(input, "leaky_relu_cpu")
 
-    def compute() -> Tensor:
-        return E.where(E.gt(input, 0), input, E.mul(input, negative_slope))
+    def compute(x: Tensor) -> Tensor:
+        return E.where(E.gt(x, 0), x, E.mul(x, negative_slope))
 
     return _one_node("LeakyReluBackward0", input, compute, inplace)
 
@@ -103,6 +107,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input where positive, else weight * input; a weight a channel, or one for all. As `torch.nn.functional.prelu`."""
     shape, slopes = shape_of(input, "prelu"), shape_of(weight, "prelu", "weight", 2)
+    if input._dtype() != weight._dtype():
+        names = torch_name(input._dtype()), torch_name(weight._dtype())
+        raise RuntimeError("prelu: Type promoting not supported. Got {} and {}".format(*names))
     count = math.prod(slopes)
     if count != 1:
         if not shape:
@@ -118,19 +125,23 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     axis = 1 if len(shape) > 1 else 0
     spread = tuple(count if i == axis else 1 for i in range(len(shape)))
     slope = E.reshape(weight, shape=spread)
-    return _one_node("PreluKernelBackward0", input, lambda: E.where(E.gt(input, 0), input, E.mul(input, slope)))
+    _floating(input, "prelu_cpu")
+    return _one_node("PreluKernelBackward0", input, lambda x: E.where(E.gt(x, 0), x, E.mul(x, slope)))
 
 
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Leaky relu whose slopes are drawn from [lower, upper) while `training`. As `torch.nn.functional.rrelu`."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         mean = (lower + upper) / 2
-        return _one_node("RreluWithNoiseBackward0", input, lambda: leaky_relu(input, mean), inplace)
+        return _one_node("RreluWithNoiseBackward0", input, lambda x: leaky_relu(x, mean), inplace)
+    _floating(input, "rrelu_with_noise_out_cpu")
     values = input._array()
     slopes = Tensor._wrap(draws.leaky_slopes(random.default_generator, values, lower, upper))
-    return _one_node("RreluWithNoiseBackward0", input, lambda: E.mul(input, slopes), inplace)
+    return _one_node("RreluWithNoiseBackward0", input, lambda x: E.mul(x, slopes), inplace)
 
 
 def _elu(input: Tensor, alpha: float, scale: float, rate: float = 1) -> Tensor:
@@ -144,13 +155,13 @@ def _elu(input: Tensor, alpha: float, scale: float, rate: float = 1) -> Tensor:
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input where positive, else alpha * (exp(input) - 1). As `torch.nn.functional.elu`."""
     _floating(input, "elu_cpu")
-    return _one_node("EluBackward0", input, lambda: _elu(input, alpha, 1), inplace)
+    return _one_node("EluBackward0", input, lambda x: _elu(x, alpha, 1), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalizing scaled elu (Klambauer et al. 2017). As `torch.nn.functional.selu`."""
     _floating(input, "elu_cpu")
-    return _one_node("EluBackward0", input, lambda: _elu(input, 1.6732632423543772, 1.0507009873554805), inplace)
+    return _one_node("EluBackward0", input, lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805), inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -158,7 +169,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     _floating(input, "elu_cpu")
-    return _one_node("CeluBackward0", input, lambda: _elu(input, alpha, 1, 1 / alpha), inplace)
+    return _one_node("CeluBackward0", input, lambda x: _elu(x, alpha, 1, 1 / alpha), inplace)
 
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
@@ -167,9 +178,9 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     if beta == 1 and threshold == 20:
         return E.softplus(input)  # equal to rounding above the threshold
 
-    def compute() -> Tensor:
-        scaled = E.mul(input, beta)
-        return E.where(E.gt(scaled, threshold), input, E.div(E.softplus(scaled), beta))
+    def compute(x: Tensor) -> Tensor:
+        scaled = E.mul(x, beta)
+        return E.where(E.gt(scaled, threshold), x, E.div(E.softplus(scaled), beta))
 
     return _one_node("SoftplusBackward0", input, compute)
 
@@ -177,7 +188,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(input)). As `torch.nn.functional.logsigmoid`."""
     _floating(input, "log_sigmoid_cpu")
-    return _one_node("LogSigmoidBackward0", input, lambda: E.neg(E.softplus(E.neg(input))))
+    return _one_node("LogSigmoidBackward0", input, lambda x: E.sub(0, E.softplus(E.neg(x))))
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -193,14 +204,19 @@ def tanhshrink(input: Tensor) -> Tensor:
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * tanh(softplus(input)). As `torch.nn.functional.mish`."""
     _floating(input, "mish_cpu")
-    return _one_node("MishBackward0", input, lambda: E.mul(input, E.tanh(E.softplus(input))), inplace)
+    return _one_node("MishBackward0", input, lambda x: E.mul(x, E.tanh(E.softplus(x))), inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """input where above `threshold`, else `value`. As `torch.nn.functional.threshold`."""
+    dtype = input._dtype()
+    if not is_inexact(dtype):
+        threshold, value = int(threshold), int(value)
+    if dtype == BOOL or dtype.kind == "c":
+        raise NotImplementedError(f"\"threshold_cpu\" not implemented for '{torch_name(dtype)}'")
 
-    def compute() -> Tensor:
-        return E.where(E.le(input, threshold), constant(value, input), input)
+    def compute(x: Tensor) -> Tensor:
+        return E.where(E.le(x, threshold), constant(value, x), x)
 
     return _one_node("ThresholdBackward0", input, compute, inplace)
 
@@ -209,8 +225,8 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input where outside [-lambd, lambd], else 0. As `torch.nn.functional.hardshrink`."""
     _floating(input, "hardshrink_cpu")
 
-    def compute() -> Tensor:
-        return E.where(E.le(E.abs(input), lambd), constant(0, input), input)
+    def compute(x: Tensor) -> Tensor:
+        return E.where(E.le(E.abs(x), lambd), constant(0, x), x)
 
     return _one_node("HardshrinkBackward0", input, compute)
 
@@ -225,9 +241,9 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
             f"found {lambd:g}"
         )
 
-    def compute() -> Tensor:
-        moved = E.where(E.gt(input, 0), E.sub(input, lambd), E.add(input, lambd))
-        return E.where(E.le(E.abs(input), lambd), E.mul(input, 0), moved)  # zeros keep their sign
+    def compute(x: Tensor) -> Tensor:
+        moved = E.where(E.gt(x, 0), E.sub(x, lambd), E.add(x, lambd))
+        return E.where(E.le(E.abs(x), lambd), E.mul(x, 0), moved)  # zeros keep their sign
 
     return _one_node("SoftshrinkBackward0", input, compute)
 
@@ -242,9 +258,14 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """`input` limited to [min_val, max_val]. As `torch.nn.functional.hardtanh`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    if not is_inexact(input._dtype()):
+    dtype = input._dtype()
+    if not is_inexact(dtype):
         min_val, max_val = int(min_val), int(max_val)
-    return _one_node("HardtanhBackward0", input, lambda: _bounded(input, min_val, max_val), inplace)
+        if dtype == BOOL:
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+        if dtype.kind == "u" and (min_val < 0 or max_val < 0):
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return _one_node("HardtanhBackward0", input, lambda x: _bounded(x, min_val, max_val), inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -255,14 +276,14 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """input / 6 + 1 / 2, limited to [0, 1]. As `torch.nn.functional.hardsigmoid`."""
     _floating(input, "hardsigmoid_cpu")
-    compute = lambda: E.div(_bounded(E.add(input, 3.0), 0.0, 6.0), 6.0)
+    compute = lambda x: E.div(_bounded(E.add(x, 3.0), 0.0, 6.0), 6.0)
     return _one_node("HardsigmoidBackward0", input, compute, inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * hardsigmoid(input). As `torch.nn.functional.hardswish`."""
     _floating(input, "hardswish_cpu")
-    compute = lambda: E.div(E.mul(input, _bounded(E.add(input, 3.0), 0.0, 6.0)), 6.0)
+    compute = lambda x: E.div(E.mul(x, _bounded(E.add(x, 3.0), 0.0, 6.0)), 6.0)
     return _one_node("HardswishBackward0", input, compute, inplace)
 
 
@@ -276,8 +297,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
 
-    def compute() -> Tensor:
-        return E.mul(cut(input, axis, 0, n // 2), E.sigmoid(cut(input, axis, n // 2, n)))
+    if not is_inexact(input._dtype()):
+        _floating(input, "glu_cpu")
+
+    def compute(x: Tensor) -> Tensor:
+        return E.mul(cut(x, axis, 0, n // 2), E.sigmoid(cut(x, axis, n // 2, n)))
 
     return _one_node("GluBackward0", input, compute)
 
@@ -292,16 +316,17 @@ def _dim_or_guess(name: str, dim: int | None, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def _along_kernel(name: str, dim: int, input: Tensor) -> str:
-    last = dim in (-1, len(input._d.shape) - 1)
-    return f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl"
+def refused_along(name: str, dim: int, input: Tensor) -> NotImplementedError:
+    """PyTorch's error for the dtype of `input`, which its function `name` does not take along `dim`."""
+    last = "lastdim_" if dim in (-1, len(input._d.shape) - 1) else ""
+    return NotImplementedError(f"\"{name}_{last}kernel_impl\" not implemented for '{torch_name(input._dtype())}'")
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(input) normalized to sum 1 along `dim`. As `torch.nn.functional.softmax`."""
     dim = _dim_or_guess("softmax", dim, len(input._d.shape))
-    if dtype is None:
-        _floating(input, _along_kernel("softmax", dim, input))
+    if dtype is None and not is_floating(input._dtype()):
+        raise refused_along("softmax", dim, input)
     return _softmax(input, dim, dtype)
 
 
@@ -313,8 +338,8 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """log(softmax(input)) along `dim`. As `torch.nn.functional.log_softmax`."""
     dim = _dim_or_guess("log_softmax", dim, len(input._d.shape))
-    if dtype is None:
-        _floating(input, _along_kernel("log_softmax", dim, input))
+    if dtype is None and not is_floating(input._dtype()):
+        raise refused_along("log_softmax", dim, input)
     return _log_softmax(input, dim, dtype)
 
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from eager.functional.arguments import constant, shape_of
 from eager.functional.joining import cat, chunk
+from eager.functional.precision import rounds_once
 from eager.functional.slices import repeat_interleave
 from eager.language import E
 from eager.naming import named
 from eager.nn.functions.distance import linear
 from eager.nn.functions.lookup import dropout
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, SHORT_NAMES
-from graphc.ops.rules import C_NAMES
+from graphc.ops.dtypes import BOOL, SHORT_NAMES, is_floating
+from graphc.ops.rules import C_NAMES, c_name
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
@@ -44,22 +45,36 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{dims[0]} key.dim: {dims[1]} and value.dim: {dims[2]} instead."
         )
+    if not query._dtype() == key._dtype() == value._dtype():
+        names = (c_name(x._dtype()) for x in (query, key, value))
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and "
+            "value.dtype: {} instead.".format(*names)
+        )
     if attn_mask is not None:
         if is_causal:
             raise RuntimeError(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
-        if attn_mask._dtype() != BOOL and attn_mask._dtype() != query._dtype() and attn_mask._dtype().kind != "f":
+        if attn_mask._dtype() != BOOL and attn_mask._dtype() != query._dtype() and not is_floating(attn_mask._dtype()):
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
                 f"{_c_name(attn_mask)} and  query.dtype: {_c_name(query)} instead."
             )
     if enable_gqa:
         heads = query._d.shape[-3]
+        if any(heads % x._d.shape[-3] for x in (key, value)):
+            raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
         key = repeat_interleave(key, heads // key._d.shape[-3], -3)
         value = repeat_interleave(value, heads // value._d.shape[-3], -3)
-    weights = _attention_weights(query, key, attn_mask, is_causal, scale)
-    return named(E.matmul(dropout(weights, dropout_p), value), _node(query))
+    return named(_attended(query, key, value, attn_mask, dropout_p, is_causal, scale), _node(query))
+
+
+@rounds_once
+def _attended(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool,
+              scale: float | None) -> Tensor:  # fmt: skip
+    weights = _attention_weights(query, key, mask, is_causal, scale)
+    return E.matmul(dropout(weights, dropout_p), value)
 
 
 def _node(query: Tensor) -> str:
@@ -68,7 +83,7 @@ def _node(query: Tensor) -> str:
 
 
 def _attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    factor = 1 / math.sqrt(query._d.shape[-1]) if scale is None else scale
+    factor = 1 / math.sqrt(max(query._d.shape[-1], 1)) if scale is None else scale
     scores = E.matmul(E.mul(query, factor), _swapped(key))
     if is_causal:
         causal = Tensor._wrap(np.tri(query._d.shape[-2], key._d.shape[-2], dtype=bool))

@@ -10,13 +10,16 @@ import numpy as np
 from eager.functional.arguments import ALL_AXES, constant, shape_of
 from eager.language import E
 from eager.naming import enclosed, named
+from eager.nn.functions.activation import refused_along
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import is_floating
+from graphc.ops.dtypes import INT64, is_floating
 from graphc.ops.rules import torch_name
 
 __all__ = ["cross_entropy", "nll_loss"]
+
+TARGETS = (INT64, np.dtype(np.uint8))
 
 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
@@ -29,11 +32,18 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     shape = shape_of(input, "cross_entropy_loss")
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
-    _check_weight(weight, shape)
+    probabilities = target._d.shape == shape
+    _check_weight(weight, shape, "cross_entropy: " if probabilities else "")
     axis = 0 if len(shape) == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if target._d.shape == shape and is_floating(target._dtype()):
+    if not is_floating(input._dtype()):
+        raise refused_along("log_softmax", axis, input)
+    if probabilities:
+        if not is_floating(target._dtype()):
+            raise RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {torch_name(target._dtype())}"
+            )
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         logs = E.log_softmax(input, axis=axis)
@@ -50,15 +60,19 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     _check_weight(weight, shape)
+    if not is_floating(input._dtype()):
+        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{torch_name(input._dtype())}'")
     return _nll(input, target, weight, ignore_index, reduction, 0.0)
 
 
-def _check_weight(weight: Tensor | None, shape: tuple[int, ...]) -> None:
+def _check_weight(weight: Tensor | None, shape: tuple[int, ...], where: str = "") -> None:
     classes = shape[0] if len(shape) == 1 else shape[1] if shape else 1
     if weight is not None and tuple(weight._d.shape) != (classes,):
+        if len(shape) > 2 and not where:
+            raise RuntimeError("weight tensor should be defined either for all or no classes")
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
-            f"shape: {list(weight._d.shape)}"
+            f"{where}weight tensor should be defined either for all {classes} classes or no classes but got weight "
+            f"tensor of shape: {list(weight._d.shape)}"
         )
 
 
@@ -71,11 +85,13 @@ def _of_probabilities(
     terms = E.mul(logs, target)
     if weight is not None:
         terms = E.mul(terms, _by_class(weight, len(shape), axis))
-    losses = E.neg(E.sum(terms, axis=(axis,), keepdims=False))
-    if reduction == "mean":  # over the samples, also where a sample is an image
-        return named(E.div(reduced(losses, "sum"), float(math.prod(losses._d.shape))), "DivBackward1")
-    result = reduced(losses, reduction)
-    return named(result, "NegBackward0") if reduction == "sum" else result
+    if reduction == "none":
+        return E.neg(E.sum(terms, axis=(axis,), keepdims=False))
+    total = E.neg(E.sum(terms, axis=ALL_AXES[len(shape)], keepdims=False))
+    if reduction == "sum":
+        return total
+    # the mean is over the samples, also where a sample is an image
+    return named(E.div(total, float(math.prod(shape[:axis] + shape[axis + 1 :]))), "DivBackward1")
 
 
 def _by_class(weight: Tensor, ndim: int, axis: int) -> Tensor:
@@ -100,10 +116,15 @@ def _nll_of_classes(
 ) -> Tensor:
     shape, at = logs._d.shape, target._d.shape
     axis = 0 if len(shape) == 1 else 1
+    if len(shape) == 1 and at == (1,):
+        target, at = E.reshape(target, shape=()), ()
     if shape[:axis] + shape[axis + 1 :] != at:
         _raise_sizes(shape, at)
-    if target._dtype().kind not in "iu":
+    if target._dtype() not in TARGETS:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {torch_name(target._dtype())}")
+    if weight is not None and weight._dtype() != logs._dtype():
+        names = torch_name(logs._dtype()), torch_name(weight._dtype())
+        raise RuntimeError("expected scalar type {} but found {}".format(*names))
     classes = shape[axis]
     plain = weight is None and not smoothing
     tall = (*at[:axis], 1, *at[axis:])
@@ -170,8 +191,16 @@ def _check_classes(target: np.ndarray, classes: int, ignore: int) -> bool:
 
 
 def _raise_sizes(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
-    if len(shape) > 1 and target and shape[0] != target[0]:
-        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({target[0]}).")
+    if len(shape) == 4 and len(target) != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(target)}"
+        )
+    if len(shape) > 1 and shape[0] != (target[0] if target else 0):
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({target[0] if target else 0})."
+        )
+    if len(shape) == 4:
+        raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(target)}")
     if len(shape) == 2 and len(target) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     raise RuntimeError(f"Expected target size {[*shape[:1], *shape[2:]]}, got {list(target)}")

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import constant, shape_of
+from eager.functional.arithmetic import clamp_min
 from eager.language import E
 from eager.naming import enclosed
 from eager.nn.functions.reductions import check_reduction, reduced
 from eager.state import sequence
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_floating, is_half
+from graphc.ops.rules import torch_name
 
 __all__ = ["ctc_loss"]
 
@@ -40,11 +43,20 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     logs = log_probs if batched else E.reshape(log_probs, shape=(shape[0], 1, shape[1]))
     steps, n, classes = logs._d.shape
     inputs, lengths = _lengths(input_lengths, "input_lengths"), _lengths(target_lengths, "target_lengths")
+    if not n:
+        raise RuntimeError("log_probs tensor must not be empty")
+    if not is_floating(logs._dtype()) or is_half(logs._dtype()):
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{torch_name(logs._dtype())}'")
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     for name, given in (("input_lengths", inputs), ("target_lengths", lengths)):
         if len(given) != n:
             raise RuntimeError(f"{name} must be of size batch_size")
+        if given.min(initial=0) < 0:
+            raise RuntimeError(
+                f"Expected {name} to have value at least 0, but got value {int(given.min())} (while checking arguments "
+                "for ctc_loss_allocate_outputs)"
+            )
     labels = _padded_labels(targets._array(), lengths, n)
     if inputs.max(initial=0) > steps:
         raise RuntimeError(
@@ -118,7 +130,7 @@ def _losses(logs: Tensor, labels: np.ndarray, inputs: np.ndarray, lengths: np.nd
     for t in range(1, steps):
         taps = E.add(E.index(alpha, Tensor._wrap(sources), spec=(None, 0)), barred)
         reached = E.logsumexp(taps, axis=(1,), keepdims=False)
-        moved = E.maximum(E.add(reached, _at(emitted, t)), low)
+        moved = clamp_min(E.add(reached, _at(emitted, t)), IMPOSSIBLE)
         running = t < inputs
         alpha = moved if running.all() else E.where(Tensor._wrap(running[:, None]), moved, alpha)
     ends = np.zeros((n, states), bool)

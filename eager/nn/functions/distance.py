@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import axis_of, constant, shape_of, written
+from eager.functional.arguments import axis_of, shape_of, written
 from eager.functional.norms import norm
 from eager.functional.reductions import root
 from eager.language import E

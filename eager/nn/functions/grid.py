@@ -13,6 +13,8 @@ from eager.functional.joining import select
 from eager.language import E
 from eager.naming import whole
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_floating
+from graphc.ops.rules import torch_name
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -28,7 +30,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     if align_corners is None:
         warnings.warn(CORNERS.format(name="affine_grid and grid_sample"), stacklevel=2)
         align_corners = False
-    if theta._dtype().kind != "f":
+    if not is_floating(theta._dtype()):
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     shape = tuple(int(n) for n in size)
     if len(shape) not in (4, 5):
@@ -56,6 +58,11 @@ def _affine_grid(theta: Tensor, shape: tuple[int, ...], align_corners: bool) -> 
         lines.append(line if align_corners else line * (m - 1) / m)
     mesh = np.meshgrid(*lines, indexing="ij")
     points = np.stack([*reversed(mesh), np.ones(spatial)], axis=-1).reshape(-1, d + 1).astype(theta._dtype())
+    if theta._d.shape[0] != n:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: {[n, d + 1]} but got: "
+            f"{[theta._d.shape[0], d + 1]}."
+        )
     grid = E.matmul(Tensor._wrap(points), E.permute(theta, dims=(0, 2, 1)))
     return E.reshape(grid, shape=(n, *spatial, d))
 
@@ -87,12 +94,25 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
             f"grid_sampler(): expected grid to have size {d} in last dimension, but got grid with sizes {list(points)}"
         )
     if d not in (2, 3) or len(points) != len(shape):
+        wanted = f"{d + 2}D" if d in (2, 3) else "4D or 5D"
         raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
-            f"{list(shape)} and grid with sizes {list(points)}"
+            f"grid_sampler(): expected {wanted} input and grid with same number of dimensions, but got input with "
+            f"sizes {list(shape)} and grid with sizes {list(points)}"
         )
     if mode == "bicubic" and d == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    for axis in range(2, d + 2):
+        if not shape[axis]:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(shape)} with dimension {axis} being empty"
+            )
+    if input._dtype() != grid._dtype():
+        names = torch_name(input._dtype()), torch_name(grid._dtype())
+        raise RuntimeError("expected scalar type {} but found {}".format(*names))
+    if not is_floating(input._dtype()):
+        kernel = f"grid_sampler_{d}d_cpu{'_kernel_impl' if d == 2 else ''}"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
     sample = whole(f"GridSampler{d}DBackward0")(_sample)
     return sample(input, grid, mode, padding_mode, align_corners)
 
@@ -109,7 +129,8 @@ def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_cor
     if mode == "nearest":
         total = _taken(last, [E.round(p) for p in places], shape, padding_mode, align_corners)
         for p in places:  # the gradient of the points is zero, not missing
-            still = E.mul(E.sub(p, E.stop_gradient(p)), 0)
+            never = Tensor._wrap(np.zeros(p._d.shape, bool))
+            still = E.where(never, p, constant(0, p))
             total = E.add(total, E.reshape(still, shape=(*still._d.shape, 1)))
     else:
         total = _mixed(last, places, shape, mode, padding_mode, align_corners)
@@ -155,7 +176,7 @@ def _bounded(x: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tenso
         low, high = (0, 2 * (n - 1)) if align_corners else (-1, 2 * n - 1)
         x = _reflected(x, low / 2, high / 2)
     upper = E.where(E.ge(x, n - 1), constant(n - 1, x), x)
-    return E.where(E.le(upper, 0), constant(0, upper), upper)
+    return E.where(E.gt(upper, 0), upper, constant(0, upper))  # nan is 0
 
 
 def _reflected(x: Tensor, low: float, high: float) -> Tensor:

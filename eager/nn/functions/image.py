@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import shape_of
+from eager.functional.arithmetic import clamp
+from eager.functional.precision import rounds_once
 from eager.language import E
 from eager.naming import enclosed, whole
 from eager.nn.functions.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from eager.state import sequence
 from eager.tensor import Tensor
+from graphc.ops.dtypes import FLOAT64, is_floating
+from graphc.ops.rules import torch_name
 
 __all__ = [
     "channel_shuffle", "interpolate", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "upsample",
@@ -23,6 +27,12 @@ __all__ = [
 
 
 # --- pixels and channels
+
+
+def _check_factor(factor: Any, name: str, argument: str) -> None:
+    if not hasattr(factor, "__index__"):
+        kind = type(factor).__name__
+        raise TypeError(f"{name}(): argument '{argument}' (position 2) must be int, not {kind}")
 
 
 @whole("PixelShuffleBackward0")
@@ -35,12 +45,15 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         )
     if upscale_factor <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {upscale_factor}")
+    _check_factor(upscale_factor, "pixel_shuffle", "upscale_factor")
     (*lead, c, h, w), r = shape, upscale_factor
     if c % (r * r):
         raise RuntimeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
             f"but input.size(-3)={c} is not divisible by {r * r}"
         )
+    if not math.prod(shape):
+        return input.clone()
     k = len(lead)
     split = E.reshape(input, shape=(*lead, c // (r * r), r, r, h, w))
     turned = E.permute(split, dims=(*range(k), k, k + 3, k + 1, k + 4, k + 2))
@@ -57,6 +70,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         )
     if downscale_factor <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {downscale_factor}")
+    _check_factor(downscale_factor, "pixel_unshuffle", "downscale_factor")
     (*lead, c, h, w), r = shape, downscale_factor
     for what, size, at in (("height", h, -2), ("width", w, -1)):
         if size % r:
@@ -64,6 +78,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({at})={size} is "
                 f"not divisible by {r}"
             )
+    if not math.prod(shape):
+        return input.clone()
     k = len(lead)
     split = E.reshape(input, shape=(*lead, c, h // r, r, w // r, r))
     turned = E.permute(split, dims=(*range(k), k, k + 2, k + 4, k + 1, k + 3))
@@ -117,6 +133,8 @@ def _cubic(a: float) -> Callable[[np.ndarray], np.ndarray]:
 def _lanczos(x: np.ndarray) -> np.ndarray:
     return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
 
+
+BYTE = np.dtype(np.uint8)
 
 # mode -> (half width, kernel), plain and with antialiasing
 KERNELS = {
@@ -220,19 +238,49 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
             return ", ".join(f"{letter}: {n}" for letter, n in zip("DHW"[-rank:], values, strict=True))
 
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({shown(shape[2:])}) and output "
-            f"({shown(sizes)})"
+            f"Input and output sizes should be greater than 0, but got input ({shown(shape[2:])})"
+            f"{' and' if rank == 1 else ''} output ({shown(sizes)})"
         )
-    since, result = next(sequence), input
-    for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), 2):
-        if mode.startswith("nearest"):
+    if not all(shape[1:]):
+        raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
+    _check_dtype(input, mode)
+    since = next(sequence)
+    if mode.startswith("nearest"):
+        result = input
+        for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), 2):
             result = _nearest(result, axis, m, factor, mode == "nearest-exact")
-        else:
-            table = _antialiased if antialias else _weights
-            weights = table(mode, shape[axis], m, factor, bool(align_corners), input._dtype())
-            result = _along(result, axis, weights)
+    else:
+        result = _smooth(input, mode, sizes, factors, bool(align_corners), antialias)
     node = NODES.get(mode, "UpsampleLanczos{}DBackward0").format(rank)
     return enclosed(result, node.replace("DBackward", "DAaBackward") if antialias else node, since)
+
+
+def _check_dtype(input: Tensor, mode: str) -> None:
+    dtype = input._dtype()
+    bytes_too = mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos")
+    if not is_floating(dtype) and not (bytes_too and dtype == BYTE):
+        kind = "nearest" if mode.startswith("nearest") else "linear"
+        raise NotImplementedError(f"\"compute_indices_weights_{kind}\" not implemented for '{torch_name(dtype)}'")
+
+
+@rounds_once
+def _smooth(x: Tensor, mode: str, sizes: tuple[int, ...], factors: Any, align_corners: bool, antialias: bool) -> Tensor:
+    """`x` resized along each dim, the last one first."""
+    table, bytes_ = _antialiased if antialias else _weights, x._dtype() == BYTE
+    for axis in reversed(range(2, len(sizes) + 2)):
+        m, factor = sizes[axis - 2], factors[axis - 2]
+        weights = table(mode, x._d.shape[axis], m, factor, align_corners, FLOAT64 if bytes_ else x._dtype())
+        x = _bytes_along(x, axis, weights) if bytes_ else _along(x, axis, weights)
+    return x
+
+
+def _bytes_along(x: Tensor, axis: int, weights: np.ndarray) -> Tensor:
+    """`_along` for bytes, in PyTorch's arithmetic: the weights are 16-bit integers over a power of two."""
+    unit = 1
+    while unit < 1 << 22 and int(0.5 + weights.max() * 2 * unit) < 1 << 15:
+        unit *= 2
+    total = _along(E.cast(x, dtype=FLOAT64), axis, np.trunc(weights * unit + np.copysign(0.5, weights)))
+    return E.cast(clamp(E.floor(E.div(E.add(total, unit // 2), unit)), 0, 255), dtype=BYTE)
 
 
 def _sizes(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tuple[tuple[int, ...], list[float | None]]:
@@ -246,6 +294,11 @@ def _sizes(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tuple[tuple[
                 "Input and output must have the same number of spatial dimensions, but got input with spatial "
                 f"dimensions of {spatial} and output size of {size}. Please provide input tensor in (N, C, d1, d2, "
                 "...,dK) format and output size in (o1, o2, ...,oK) format."
+            )
+        if not all(hasattr(n, "__index__") for n in sizes):
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+                f"with types {[type(n) for n in sizes]}"
             )
         return tuple(int(n) for n in sizes), [None] * rank
     if scale_factor is None:

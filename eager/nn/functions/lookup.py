@@ -10,12 +10,14 @@ import numpy as np
 
 from eager import random
 from eager.functional.arguments import constant, shape_of
+from eager.functional.arithmetic import clamp_min
+from eager.functional.precision import rounds_once
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
 from eager.naming import named, whole
 from eager.tensor import Tensor
-from graphc.ops.dtypes import INT32, INT64
+from graphc.ops.dtypes import INT32, INT64, is_floating, is_inexact
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -36,10 +38,20 @@ def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
     return assign(input, result, "dropout") if inplace else result
 
 
+def _check_dtype(input: Tensor) -> None:
+    dtype = input._dtype()
+    if not is_inexact(dtype):
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {torch_name(dtype)}")
+    if dtype.kind == "c":
+        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{torch_name(dtype)}'")
+
+
 def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     """Ones with probability 1 - p, else zeros."""
     if shape != tuple(like._d.shape):
         like = Tensor._wrap(np.empty(shape, like._dtype()))
+    elif like._n is not None:  # chance has no gradient
+        like = E.stop_gradient(like)
     return random.bernoulli(like, 1 - p)
 
 
@@ -52,6 +64,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def _dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
     if not training or p == 0:
         return input
+    _check_dtype(input)
     if p == 1:
         return _into(input, E.mul(input, 0.0), inplace)
     return _into(input, E.mul(input, E.div(_kept(input, noise, p), 1 - p)), inplace)
@@ -59,7 +72,7 @@ def _dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bool, in
 
 def _by_channel(input: Tensor, p: float, training: bool, inplace: bool, unbatched: bool) -> Tensor:
     shape = tuple(input._d.shape)
-    if len(shape) < 2:
+    if len(shape) + unbatched < 2:
         if training:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         return input
@@ -140,6 +153,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 def _alpha_dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
     if not training or p == 0:
         return input
+    _check_dtype(input)
     if p == 1:
         return _into(input, E.mul(input, 0.0), inplace)
     scale = 1.0 / math.sqrt((SELU_LIMIT**2 * p + 1) * (1 - p))
@@ -194,10 +208,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
     """Rows of weight (V, D) at input (*) of integers: (*, D). The row `padding_idx` gets no gradient. As in PyTorch.
 
-    Raises IndexError for an index outside [0, V), NotImplementedError for `sparse`.
+    Raises IndexError for an index outside [0, V). The gradient is dense, also with `sparse`.
     """
-    if sparse:
-        raise NotImplementedError("embedding(): sparse gradients are not supported; use sparse=False")
     padding_idx = _padding_row(padding_idx, weight)
     _check_indices(input, "embedding")
     if len(weight._d.shape) != 2:
@@ -223,21 +235,19 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                   padding_idx: int | None = None) -> Tensor:  # fmt: skip
     """The sum, mean or max of the rows of weight (V, D) in each bag: (bags, D). As `torch.nn.functional.embedding_bag`.
 
-    Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. NotImplementedError for `sparse`.
+    Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. The gradient is dense, also with `sparse`.
     """
-    if sparse:
-        raise NotImplementedError("embedding_bag(): sparse gradients are not supported; use sparse=False")
     ndim = len(shape_of(input, "embedding_bag"))
     if per_sample_weights is not None and per_sample_weights._d.shape != input._d.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights._d.shape)}) is not None, then it must "
-            f"have the same shape as the input ({tuple(input._d.shape)})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
         )
     if ndim == 2:
         if offsets is not None:
             raise ValueError(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
-                f"sequences. However, found offsets of type {type(offsets)}"
+                "sequences. However, found offsets of type <class 'torch.Tensor'>"
             )
         bags, length = input._d.shape
         starts = np.arange(bags) * length
@@ -249,10 +259,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             raise ValueError("offsets has to be a 1D Tensor")
         count = input._d.shape[0]
         starts = offsets._array()
+        if include_last_offset and not starts.size:
+            raise RuntimeError("include_last_offset: number of offset should be at least 1")
         if starts.size and starts[0] != 0:
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                f"However, got {int(starts[0])}"
+                f"However, got {int(starts[0])}\n[ torch.{torch_name(starts.dtype)}Tensor{{}} ]"
             )
         if starts.size and starts[-1] > count:
             raise RuntimeError(
@@ -270,16 +282,45 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
     _check_indices(input, "embedding_bag")
+    if ndim == 1:
+        _check_indices(offsets, "embedding_bag")
+    if not is_floating(weight._dtype()):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            f"Float, Double; but got torch.{torch_name(weight._dtype())}Tensor instead (while checking arguments for "
+            "embedding_bag)"
+        )
+    if per_sample_weights is not None and per_sample_weights._dtype() != weight._dtype():
+        names = torch_name(weight._dtype()), torch_name(per_sample_weights._dtype())
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            "'per_sample_weights'; but type torch.{}Tensor does not equal torch.{}Tensor (while checking arguments for "
+            "embedding_bag)".format(*names)
+        )
+    rows = weight._d.shape[0]
+    data = input._d
+    if isinstance(data, np.ndarray):
+        outside = np.flatnonzero((data < 0) | (data >= rows))
+        if outside.size:
+            raise RuntimeError(
+                f"Index {outside[0]} of input takes value {data.reshape(-1)[outside[0]]} which is not in the valid "
+                f"range [0, {rows})"
+            )
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
+        )
     padding_idx = _padding_row(padding_idx, weight)
     if max_norm is not None:
         _shortened(weight, input, max_norm, norm_type)
     stops = starts[1:] if include_last_offset else np.append(starts[1:], count)
     starts = starts[:-1] if include_last_offset else starts
-    return _bagged(E.reshape(input, shape=(count,)), weight, starts, stops, mode, per_sample_weights,
+    return _bagged(weight, E.reshape(input, shape=(count,)), starts, stops, mode, per_sample_weights,
                    scale_grad_by_freq, padding_idx)  # fmt: skip
 
 
-def _bagged(input: Tensor, weight: Tensor, starts: np.ndarray, stops: np.ndarray, mode: str, factors: Tensor | None,
+@rounds_once
+def _bagged(weight: Tensor, input: Tensor, starts: np.ndarray, stops: np.ndarray, mode: str, factors: Tensor | None,
             scale_grad_by_freq: bool, padding_idx: int | None) -> Tensor:  # fmt: skip
     lengths = stops - starts
     longest = int(lengths.max(initial=0))
@@ -309,4 +350,4 @@ def _bagged(input: Tensor, weight: Tensor, starts: np.ndarray, stops: np.ndarray
     if mode == "sum":
         return total
     number = E.sum(E.cast(mask, dtype=rows._dtype()), axis=(1,), keepdims=False)
-    return E.div(total, E.maximum(number, constant(1, number)))
+    return E.div(total, clamp_min(number, 1))

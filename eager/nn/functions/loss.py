@@ -9,12 +9,13 @@ import numpy as np
 
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp
+from eager.functional.precision import rounds_once
 from eager.language import E
 from eager.naming import enclosed, whole
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
 
 
 def _floating(t: Tensor, kernel: str) -> None:
-    if not is_inexact(t._dtype()):
+    if not is_floating(t._dtype()):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(t._dtype())}'")
 
 
@@ -33,11 +34,12 @@ def _weighted(losses: Tensor, weight: Tensor | None, reduction: str, node: str, 
     if weight is None:
         return enclosed(reduced(losses, reduction), node, since)
     check_reduction(reduction)
+    if weight._d.shape != losses._d.shape:
+        raise ValueError("Weights and input must have the same size.")
     losses = E.mul(enclosed(losses, node, since), weight)
     if reduction != "mean":
         return reduced(losses, reduction)
-    total = E.broadcast_to(weight, shape=tuple(losses._d.shape)) if weight._d.shape != losses._d.shape else weight
-    return E.div(reduced(losses, "sum"), reduced(total, "sum"))
+    return E.div(reduced(losses, "sum"), reduced(weight, "sum"))
 
 
 def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -70,7 +72,9 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     since = next(sequence)
-    distance = E.abs(E.sub(input, target))
+    difference = E.sub(input, target)
+    _floating(difference, "huber_cpu")
+    distance = E.abs(difference)
     near = E.mul(E.square(distance), 0.5)
     losses = E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
@@ -86,7 +90,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     since = next(sequence)
-    distance = E.abs(E.sub(input, target))
+    difference = E.sub(input, target)
+    _floating(difference, "smooth_l1_cpu")
+    distance = E.abs(difference)
     losses = E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
     return _weighted(losses, None, reduction, "SmoothL1LossBackward0", since)
 
@@ -97,11 +103,15 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     reduction = chosen_reduction(size_average, reduce, reduction)
     if reduction != "batchmean":
         check_reduction(reduction)
+    for t in (input, target):
+        if not is_floating(t._dtype()):
+            kind = "Complex" if is_inexact(t._dtype()) else "Integral"
+            raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     if log_target:
         losses = E.mul(E.exp(target), E.sub(target, input))
     else:
-        positive = E.gt(target, 0)  # 0 * log(0) counts as 0
-        entropy = E.where(positive, E.mul(target, E.log(E.where(positive, target, 1))), 0)
+        some = E.ne(target, 0)  # 0 * log(0) counts as 0
+        entropy = E.where(some, E.mul(target, E.log(E.where(some, target, 1))), 0)
         losses = E.sub(entropy, E.mul(target, input))
     if reduction == "batchmean":
         total = reduced(losses, "sum")
@@ -169,6 +179,11 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         )
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
+    if weight is not None:
+        _check_broadcasts(tuple(weight._d.shape), tuple(target._d.shape))
+    if target._dtype() != input._dtype():
+        raise RuntimeError(f"Found dtype {torch_name(target._dtype())} but expected {torch_name(input._dtype())}")
+    _floating(input, "binary_cross_entropy")
     if current_interpreter() is None:
         for name, t in (("input", input), ("target", target)):
             array = t._array()
@@ -177,7 +192,17 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     return _binary(input, target, weight, reduction)
 
 
+def _check_broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    for at in range(1, min(len(shape), len(target)) + 1):
+        if shape[-at] != target[-at] and 1 not in (shape[-at], target[-at]):
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {shape[-at]} at {-at}! Mismatching argument at index 1 "
+                f"had torch.Size({list(shape)}); but expected shape should be broadcastable to {list(target)}"
+            )
+
+
 @whole("BinaryCrossEntropyBackward0")
+@rounds_once
 def _binary(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     # within 1e-12 of 0 and 1 PyTorch's gradient is (x - t) / 1e-12, and the logarithms are at least -100
     edge = E.lt(E.mul(input, E.sub(1, input)), 1e-12)
@@ -203,6 +228,9 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
             f"Target size (torch.Size({list(target._d.shape)})) must be the same as input size "
             f"(torch.Size({list(input._d.shape)}))"
         )
+    if not is_floating(target._dtype()) and is_floating(input._dtype()):
+        names = torch_name(input._dtype()), torch_name(target._dtype())
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
     return _binary_of_logits(input, target, weight, chosen_reduction(size_average, reduce, reduction), pos_weight)
 
 
@@ -210,6 +238,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 def _binary_of_logits(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, pos_weight: Tensor | None
 ) -> Tensor:
+    _floating(input, "log_sigmoid_cpu")
     below = E.softplus(E.neg(input))  # -log(sigmoid(x))
     if pos_weight is not None:
         below = E.mul(below, E.add(E.mul(E.sub(pos_weight, 1), target), 1))

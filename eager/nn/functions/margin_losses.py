@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
+from eager.functional.precision import rounds_once
 from eager.language import E
 from eager.naming import whole
 from eager.nn.functions.activation import logsigmoid
 from eager.nn.functions.distance import pairwise_distance
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
 from eager.tensor import Tensor
+from graphc.ops.dtypes import INT64, is_floating, is_half
+from graphc.ops.rules import torch_name
 
 __all__ = [
     "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
@@ -117,24 +121,27 @@ def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, distance: Calla
 
 
 @whole("SoftMarginLossBackward0")
+@rounds_once
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                      reduction: str = "mean") -> Tensor:  # fmt: skip
     """log(1 + exp(-target * input)). As `torch.nn.functional.soft_margin_loss`."""
     reduction = chosen_reduction(size_average, reduce, reduction)
-    return reduced(E.softplus(E.neg(E.mul(target, input))), reduction)
+    return reduced(E.softplus(E.neg(E.mul(input, target))), reduction)
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
                                 reduce: Any = None, reduction: str = "mean") -> Tensor:  # fmt: skip
     """The binary cross entropy of each class, averaged over classes. As in PyTorch."""
     reduction = chosen_reduction(size_average, reduce, reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    if not input._d.shape:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     yes, no = E.mul(target, logsigmoid(input)), E.mul(E.sub(1, target), logsigmoid(E.neg(input)))
     losses = E.neg(E.add(yes, no))
     if weight is not None:
         losses = E.mul(losses, weight)
-    ndim = len(losses._d.shape)
-    if ndim:
-        losses = E.div(E.sum(losses, axis=(ndim - 1,), keepdims=False), float(losses._d.shape[-1]))
+    losses = E.div(E.sum(losses, axis=(len(losses._d.shape) - 1,), keepdims=False), float(losses._d.shape[-1]))
     return reduced(losses, reduction)
 
 
@@ -143,6 +150,22 @@ def _rows(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     shape = tuple(input._d.shape)
     classes = shape[-1] if shape else 1
     return E.reshape(input, shape=(shape[0] if len(shape) == 2 else 1, classes)), shape[:-1]
+
+
+def _check_rows(input: Tensor) -> None:
+    shape = input._d.shape
+    if len(shape) > 2 or 0 in shape[-1:]:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}"
+        )
+
+
+def _check_dtypes(input: Tensor, target: Tensor, kernel: str) -> None:
+    dtype = input._dtype()
+    if not is_floating(dtype) or is_half(dtype):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
+    if target._dtype() != INT64:
+        raise RuntimeError(f"expected scalar type Long but found {torch_name(target._dtype())}")
 
 
 def _check_classes(target: Tensor, low: int, high: int, message: str) -> None:
@@ -159,6 +182,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     shape = tuple(shape_of(input, "multi_margin_loss"))
+    _check_rows(input)
     rows, rest = _rows(input)
     n, classes = rows._d.shape
     if weight is not None:
@@ -166,12 +190,13 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
             raise ValueError("weight must be one-dimensional")
         if weight._d.shape[0] != classes:
             raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight._d.shape)}")
-    if len(shape) == 2 and tuple(target._d.shape) != (n,):
+    if tuple(target._d.shape) != (n,) and (len(shape) == 2 or target._d.shape):
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
             f"size). Expected target size [{n}], but got {list(target._d.shape)}. Input has shape {list(shape)}."
         )
     check_reduction(reduction)
+    _check_dtypes(input, target, "multi_margin_loss_cpu_kernel")
     _check_classes(target, 0, classes, "target out of range")
     index = E.reshape(target, shape=(n, 1))
     right = E.gather(rows, index, axis=1)
@@ -192,9 +217,12 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     """sum_ij max(0, 1 - input[target[j]] + input[i]) / classes, i no target; targets end at -1. As in PyTorch."""
     reduction = chosen_reduction(size_average, reduce, reduction)
     shape = tuple(shape_of(input, "multilabel_margin_loss"))
-    if tuple(target._d.shape) != shape:
+    _check_rows(input)
+    line = len(shape) < 2 and len(target._d.shape) < 2 and math.prod(shape) == math.prod(target._d.shape)
+    if tuple(target._d.shape) != shape and not line:
         raise RuntimeError(f"inconsistent target size: {list(target._d.shape)} for input of size: {list(shape)}")
     check_reduction(reduction)
+    _check_dtypes(input, target, "multilabel_margin_loss_forward_out_frame")
     rows, rest = _rows(input)
     n, classes = rows._d.shape
     _check_classes(target, -1, classes, "argument #2 'target' is out of range")

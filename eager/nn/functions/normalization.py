@@ -8,18 +8,33 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import constant, shape_of
-from eager.functional.precision import rounds_once
 from eager.functional.norms import norm
+from eager.functional.precision import rounds_once
 from eager.inplace import assign
 from eager.language import E
 from eager.naming import whole
 from eager.nn.functions.padding import pad
 from eager.nn.functions.pooling import avg_pool2d, avg_pool3d
 from eager.tensor import Tensor
+from graphc.ops.dtypes import is_floating, is_half, is_inexact
+from graphc.ops.rules import torch_name
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
 
 FEW_VALUES = "Expected more than 1 value per channel when training, got input size torch.Size({shape})"
+
+
+def _check_dtype(input: Tensor, kernel: str, *parameters: Tensor | None) -> None:
+    """Raise PyTorch's errors for an input that is not real and floating, and for parameters of another dtype."""
+    dtype = input._dtype()
+    if not is_floating(dtype):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
+    for t in parameters:
+        if t is not None and t._dtype() != dtype and not is_half(t._dtype()):  # halves are computed in float32
+            rest = "expect parameter to have scalar type of Float"
+            if kernel == "batch_norm":
+                rest = "all inputs must share same datatype."
+            raise RuntimeError(f"mixed dtype (CPU): {rest}")
 
 
 def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[int, ...] | None = None) -> Tensor:
@@ -68,6 +83,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
                eps: float = 1e-5) -> Tensor:  # fmt: skip
     """(input - mean) / sqrt(variance + eps) over the last dims, times weight plus bias. As in PyTorch."""
     axis = _last_dims(input, normalized_shape, weight, bias, "layer_norm", ", ")
+    _check_dtype(input, "LayerNormKernelImpl", weight, bias)
     return _affine(_standardized(input, axis, eps), weight, bias)
 
 
@@ -75,6 +91,8 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """input / sqrt(mean(input^2) + eps) over the last dims, times weight. As in PyTorch."""
     axis = _last_dims(input, normalized_shape, weight, None, "rms_norm", "")
+    if not is_inexact(input._dtype()):
+        _check_dtype(input, "rms_norm")
     if eps is None:
         eps = float(np.finfo(input._dtype()).eps)
     result = E.mul(input, E.rsqrt(E.add(E.mean(E.square(input), axis=axis, keepdims=True), eps)))
@@ -97,17 +115,20 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     While `training`, with the statistics of `input`, which also move the running ones (their variance is unbiased).
     """
     shape = shape_of(input, "batch_norm")
-    channels = shape[1]
+    channels = shape[1] if len(shape) > 1 else 0
     axis = (0, *range(2, len(shape)))
     channel = (1, channels, *(1,) * (len(shape) - 2))
-    count = math.prod(shape) // channels if channels else 0
-    if training and count <= 1:
+    count = shape[0] * math.prod(shape[2:]) if shape else 1
+    if training and count == 1:
         raise ValueError(FEW_VALUES.format(shape=list(shape)))
     if not training:
         for name, t in (("running_mean", running_mean), ("running_var", running_var)):
             if t is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
     _check_features(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_dtype(input, "batch_norm", weight, bias, running_mean, running_var)
+    if not math.prod(shape):
+        return E.mul(input, 1)
     if training:
         mean = E.mean(input, axis=axis, keepdims=True)
         variance = E.mean(E.square(E.sub(input, mean)), axis=axis, keepdims=True)
@@ -135,6 +156,8 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     n, c = shape[:2]
+    if num_groups < 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if c % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
@@ -148,13 +171,15 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
             )
     if n * math.prod(shape[2:]) * (c // num_groups) == 1:
         flat = [n * c // num_groups, num_groups, *shape[2:]]
-        raise ValueError(FEW_VALUES.format(shape=flat))
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {flat}")
+    _check_dtype(input, "GroupNormKernelImpl", weight, bias)
     grouped = E.reshape(input, shape=(n, num_groups, math.prod(shape[2:]) * (c // num_groups)))
     result = E.reshape(_standardized(grouped, (2,), eps), shape=shape)
     return _affine(result, weight, bias, (1, c, *(1,) * (len(shape) - 2)))
 
 
 @whole("ViewBackward0")
+@rounds_once(keep=("running_mean", "running_var"))
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:  # fmt: skip
@@ -168,7 +193,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     c = shape[1]
     axis, channel = tuple(range(2, len(shape))), (1, c, *(1,) * (len(shape) - 2))
-    _check_features(c, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if t is not None and math.prod(t._d.shape) != c:
+            n = shape[0]
+            raise RuntimeError(f"{name} should contain {n * c} elements not {n * math.prod(t._d.shape)}")
+    _check_dtype(input, "batch_norm", weight, bias, running_mean, running_var)
     if not use_input_stats:
         mean, variance = E.reshape(running_mean, shape=channel), E.reshape(running_var, shape=channel)
         return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)

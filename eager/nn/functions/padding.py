@@ -38,7 +38,16 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     shape = shape_of(input, "pad")
     if isinstance(pad, str) or not hasattr(pad, "__iter__"):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
+    for at, n in enumerate(pad):
+        if not hasattr(n, "__index__"):
+            kind = type(n).__name__
+            raise TypeError(
+                "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type "
+                f"{kind} at pos {at}"
+            )
     ends = tuple(int(n) for n in pad)
+    if isinstance(value, complex):
+        raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
     if len(ends) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(ends) > 2 * len(shape):
@@ -85,7 +94,7 @@ def _cropped(input: Tensor, low: tuple[int, ...], high: tuple[int, ...]) -> Tens
 
 def _by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mode: str) -> Tensor:
     shape = tuple(input._d.shape)
-    if 0 in shape[1:]:
+    if 0 in shape[1:] and mode != "circular":
         ndim = sum(bool(a or b) for a, b in zip(low, high, strict=True))
         raise RuntimeError(
             f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
@@ -102,6 +111,10 @@ def _by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mode: 
             raise RuntimeError("Padding value causes wrapping around more than once.")
     if min(out) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {out}")
+    if input._dtype() == BOOL and mode != "circular":
+        ndim = sum(bool(a or b) for a, b in zip(low, high, strict=True))
+        kind = {"reflect": "reflection", "replicate": "replication"}[mode]
+        raise NotImplementedError(f"\"{kind}_pad{ndim}d\" not implemented for 'Bool'")
     result = input
     if mode == "circular" and min((*low, *high)) < 0:  # what is cropped does not come back at the other end
         result = _cropped(input, low, high)

@@ -74,7 +74,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     kernel, steps = _pair(kernel_size, "kernel_size", "im2col", 2), _pair(stride, "stride", "im2col", 5)
     gaps, border = _pair(dilation, "dilation", "im2col", 3), _pair(padding, "padding", "im2col", 4)
     _check_windows(kernel, gaps, border, steps)
-    axis_of(2, len(shape))
+    for axis in (1, 2):
+        axis_of(axis, len(shape))
     if len(shape) not in (3, 4) or 0 in shape[len(shape) - 3 :]:
         raise RuntimeError(
             f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "

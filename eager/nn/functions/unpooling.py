@@ -12,6 +12,7 @@ from eager.language import E
 from eager.naming import whole
 from eager.nn.functions.windows import Sizes, window_tuple
 from eager.tensor import Tensor
+from graphc.ops.dtypes import INT64
 from graphc.ops.rules import torch_name
 
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
@@ -49,13 +50,7 @@ def _max_unpool(rank: int) -> Any:
         kernel = window_tuple(kernel_size, rank, name, "kernel_size")
         steps = kernel if stride is None else window_tuple(stride, rank, name, "stride")
         sizes = _unpooled_size(shape, kernel, steps, window_tuple(padding, rank, name, "padding"), output_size)
-        if indices._dtype() != np.int64:
-            raise RuntimeError(f"elements in indices should be type int64 but got: {torch_name(indices._dtype())}")
-        if tuple(indices._d.shape) != shape:
-            raise RuntimeError(
-                f"Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices "
-                f"tensor with shape: {list(indices._d.shape)}"
-            )
+        _check(rank, shape, indices, steps)
         lead, count = shape[:-rank], math.prod(sizes)
         _check_places(indices, count, sizes)
         rows = math.prod(lead)
@@ -75,12 +70,38 @@ def _max_unpool(rank: int) -> Any:
     return function
 
 
+def _check(rank: int, shape: Sizes, indices: Tensor, stride: Sizes) -> None:
+    dims, row = max(rank, 2), (1,) if rank == 1 else ()  # a signal is an image with one column
+    given, places = (*shape, *row), (*indices._d.shape, *row)
+    if indices._dtype() != INT64:
+        but = f" but got: {torch_name(indices._dtype())}" if dims == 2 else ""
+        raise RuntimeError(f"elements in indices should be type int64{but}")
+    if len(given) not in (dims + 1, dims + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor with "
+            f"{len(given)} dimensions."
+        )
+    if given != places:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(given)}) but got indices tensor "
+            f"with shape: {list(places)}"
+        )
+    if min(stride) <= 0 and rank == 3:
+        raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
+    for axis in range(1, len(given)):
+        if not given[axis]:
+            raise RuntimeError(
+                f"max_unpooling{dims}d_forward_out_cpu(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but got {list(given)} with dimension {axis} being empty."
+            )
+
+
 def _check_places(indices: Tensor, count: int, sizes: Sizes) -> None:
     data = indices._d
     if isinstance(data, np.ndarray) and data.size:
         outside = data[(data < 0) | (data >= count)]
         if outside.size:
-            volume = "x".join(map(str, sizes if len(sizes) > 1 else (1, *sizes)))
+            volume = "x".join(map(str, sizes if len(sizes) > 1 else (*sizes, 1)))
             raise RuntimeError(f"Found an invalid max index: {int(outside[0])} (output volumes are of size {volume})")
 
 
