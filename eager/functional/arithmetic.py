@@ -14,7 +14,7 @@ from eager.language import E, single
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64, default_float, is_inexact, kind
+from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT32, FLOAT64, default_float, is_inexact, kind
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.spec import OPS
 
@@ -136,7 +136,12 @@ def power(input: Any, exponent: Any) -> Tensor:
             if exponent < 0:
                 raise RuntimeError(NEGATIVE_POWER)
             fitting(exponent, input._dtype())
-    elif isinstance(exponent, Tensor) and kind(exponent._dtype()) in "iub" and kind_of(input) in "iub":
+    elif (
+        isinstance(exponent, Tensor)
+        and exponent._d.dtype is not FLOAT32
+        and kind(exponent._dtype()) in "iub"
+        and kind_of(input) in "iub"
+    ):
         return E.integer_pow(input, exponent)
     return E.pow(input, exponent)
 

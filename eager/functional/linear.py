@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.functional.arguments import axis_of, converted, shape_of, written
-from eager.functional.scalars import at_once, checked_alpha, common_dtype, number_of
+from eager.functional.scalars import at_once, checked_alpha, common_dtype, number_of, same_float
 from eager.language import E
 from eager.naming import named, whole
 from eager.state import grad_enabled
@@ -112,11 +112,12 @@ def weighted_sum(
 def check_same_dtype(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     """Raise PyTorch's RuntimeError unless the operands of `addmm` have one dtype."""
     kinds = [x._dtype() for x in (input, mat1, mat2)]
+    if kinds[0] == kinds[1] == kinds[2]:
+        return
     names = [torch_name(kind) for kind in kinds]
     if kinds[0] != kinds[2]:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {names[0]} and {names[2]}")
-    if kinds[1] != kinds[2]:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names[1]} and {names[2]}")
+    raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names[1]} and {names[2]}")
 
 
 @whole("AddmmBackward0")
@@ -126,7 +127,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     if len(shape_of(mat1, "addmm", "mat1", 2)) != 2 or len(shape_of(mat2, "addmm", "mat2", 3)) != 2:
         which, x = ("mat1", mat1) if len(mat1._d.shape) != 2 else ("mat2", mat2)
         raise RuntimeError(f"{which} must be a matrix, got {len(x._d.shape)}-D tensor")
-    check_same_dtype(input, mat1, mat2)
+    if not same_float(input, mat1, mat2):
+        check_same_dtype(input, mat1, mat2)
     if beta == 1 and alpha == 1:
         return E.addmm(input, mat1, mat2)
     if mat1._d.shape[1] != mat2._d.shape[0]:

@@ -78,7 +78,7 @@ def max_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: S
 
 
 def _winner(x: Any, kernel: Sizes) -> Any:
-    """One-hot over the taps of tiling windows, (N, C, OH, kh, OW, kw): each window's first maximum, but its last nan."""
+    """One-hot over the taps of tiling windows, (N, C, OH, kh, OW, kw): each one's first maximum, but its last nan."""
     taps = _tiled(x, kernel)
     top = taps.max(axis=_taps(kernel), keepdims=True)
     number = jnp.arange(math.prod(kernel)).reshape(tuple(part for k in kernel for part in (1, k)))

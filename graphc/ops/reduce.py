@@ -124,8 +124,11 @@ def _freedom(shape, axis, correction):
 
 
 def _np_var(x, axis, keepdims, correction):
-    apart = x - _np_mean(x, axis, True)
-    return _square_sum(np, apart, axis, keepdims) / apart.real.dtype.type(_freedom(x.shape, axis, correction))
+    n = count(x.shape, axis)
+    apart = x - _total(x, axis, None, None, True) / n if n else x
+    squares = apart * apart if x.dtype.kind != "c" else apart.real * apart.real + apart.imag * apart.imag
+    freedom = n - correction
+    return _total(squares, axis, None, None, keepdims) / (freedom if freedom > 0 else 0.0)
 
 
 def _var(xp, x, axis, keepdims, correction):
