@@ -139,12 +139,11 @@ def frexp(input: Tensor) -> Any:
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """input * 2 ** other. As `torch.ldexp`: without overflow on the way for a whole `other`."""
     _tensors("ldexp", input, other)
-    if is_inexact(other._dtype()):
+    if is_inexact(other._dtype()) or not is_floating(input._dtype()):
         return E.mul(input, E.pow(2.0, other))
     if other._dtype() == BOOL:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     dtype = common_dtype(input, other)
-    dtype = dtype if is_inexact(dtype) else default_float()
     wide = FLOAT32 if is_half(dtype) else dtype
     half = E.bitwise_right_shift(converted(other, INT64), 1)
     rest = E.sub(converted(other, INT64), half)
