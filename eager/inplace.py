@@ -128,11 +128,16 @@ tape.names[_zeros_back] = "ZeroBackward0"
 tape.tensor_rules[_zeros_back] = lambda node, g: [(node[tape.PARENTS], Tensor._wrap(np.zeros(g._d.shape, g._dtype())))]
 
 
-def before(target: Tensor) -> Tensor:
-    """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write."""
-    if not grad_enabled() or (target._n is None and not getattr(target._d, "has_history", False)):
-        return target
-    return copied(target)
+def before(target: Tensor, *operands: Any) -> Tensor:
+    """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write.
+
+    It is saved if it has a history, or for the gradient of one of the `operands`.
+    """
+    return copied(target) if grad_enabled() and any(map(_has_history, (target, *operands))) else target
+
+
+def _has_history(x: Any) -> bool:
+    return isinstance(x, Tensor) and (x._n is not None or getattr(x._d, "has_history", False))
 
 
 def copied(target: Tensor) -> Tensor:

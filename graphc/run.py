@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from sys import getrefcount
 from typing import Any, final
@@ -179,7 +180,7 @@ class Runner:
         parents = [self._fetch(self._sources[k], tensors)._n for k in self._split.wrt]
         residuals = list(outputs[self._results + len(self._effects) :])
         live = [wrapped[k] for k in self._live]
-        saved = (self, residuals, arrays, len(live))
+        saved = (self, residuals, [arrays[k] for k in self._split.saved], len(live), Inputs(arrays))
         owner: tape.Node = [-next(sequence), None, _backward, saved, *parents]
         if len(live) == 1:
             live[0]._n = owner
@@ -188,11 +189,9 @@ class Runner:
         for k, t in enumerate(live):
             t._n = [-next(sequence), None, _select, (k, len(live)), owner]
 
-    def gradients(self, residuals: list[Any], arrays: list[Any], cotangents: list[Any]) -> list[np.ndarray]:
+    def gradients(self, saved: list[Any], cotangents: list[Any]) -> list[np.ndarray]:
         """Run the backward program; one gradient for each parent of the node."""
-        assert self._split is not None
-        saved = [arrays[k] for k in self._split.saved]
-        outputs = self.backward.call(*residuals, *saved, *cotangents)
+        outputs = self.backward.call(*saved, *cotangents)
         return [np.asarray(g) for g in outputs]
 
     def zero_cotangents(self) -> list[np.ndarray]:
@@ -209,10 +208,27 @@ class Runner:
         graph: Graph = self._program.graph
         values: dict[int, Tensor] = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.operations():
-            result = apply(node.op, [values[i] for i in node.inputs], node.params)
-            values[node.id] = result if node.id in self._program.recorded else E.stop_gradient(result)
+            if node.id in self._relevant:
+                result = apply(node.op, [values[i] for i in node.inputs], node.params)
+                values[node.id] = result if node.id in self._program.recorded else E.stop_gradient(result)
         refs = refs_of(graph.result)
         return [values[refs[k].id] for k in self._live]
+
+    @functools.cached_property
+    def _relevant(self) -> set[int]:
+        """The nodes that the results which require grad are made of: not those that only the effects need."""
+        graph: Graph = self._program.graph
+        refs = refs_of(graph.result)
+        found = {refs[k].id for k in self._live}
+        for node in reversed(list(graph.operations())):
+            if node.id in found:
+                found.update(node.inputs)
+        return found
+
+    def unmodified(self, node: tape.Node, given: list[Any]) -> None:
+        """Raise RuntimeError if an input that `replay` reads has been written in place since the call of `node`."""
+        inputs = zip(self._program.graph.inputs, given, strict=True)
+        tape.check_unmodified([*node[: tape.SAVED], [array for id, array in inputs if id in self._relevant]])
 
 
 def _requires_grad(source: Any, tensors: list[Tensor]) -> bool:
@@ -232,15 +248,25 @@ def _overwrite(tensor: Tensor, value: Deferred) -> None:
         tensor._d = value
 
 
-# --- tape nodes: saved = (runner, residuals, input arrays, number of results that require grad)
+# --- tape nodes: saved = (runner, residuals, inputs that backward reads, number of results that require grad, Inputs)
+
+
+@final
+class Inputs:
+    """The arrays that a call was given, for replaying it; backward itself may read fewer, and cares for no others."""
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, arrays: list[Any]):
+        self.arrays = arrays
 
 
 def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     if node[tape.SAVED] is None:
         raise RuntimeError(tape.FREED)
-    runner, residuals, arrays, count = node[tape.SAVED]
+    runner, residuals, read, count, _ = node[tape.SAVED]
     cotangents = [g] if count == 1 else g
-    shares = runner.gradients(residuals, arrays, [np.asarray(c) for c in cotangents])
+    shares = runner.gradients([*residuals, *read], [np.asarray(c) for c in cotangents])
     for parent, d in zip(node[tape.PARENTS :], shares, strict=True):
         tape.give(parent, d, heap)
 
@@ -261,14 +287,15 @@ def _select(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
 
 def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
     """Gradients that can be differentiated again: the graph is replayed on Tensors, and its tape walked."""
-    runner, _, arrays, count = node[tape.SAVED]
+    runner, _, _, count, given = node[tape.SAVED]
     if count != 1:
         raise NotImplementedError(
             "create_graph=True through a compiled function with several results is not supported yet"
         )
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs = []
-    for k, array in enumerate(arrays):
+    runner.unmodified(node, given.arrays)
+    for k, array in enumerate(given.arrays):
         t = Tensor._wrap(np.asarray(array))
         t._n = parents.get(k)
         inputs.append(E.positive(t) if k in parents else t)

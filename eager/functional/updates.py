@@ -206,7 +206,7 @@ def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_in_place(self)
-        return assign(self, function(before(self), *args, **kwargs), name)
+        return assign(self, function(before(self, *args, *kwargs.values()), *args, **kwargs), name)
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."
@@ -233,7 +233,7 @@ def _scan_(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` to (or add them to) self[indices]. As `torch.Tensor.index_put_`."""
     check_in_place(self)
-    return assign(self, gathering.index_put(before(self), indices, values, accumulate), "index_put")
+    return assign(self, gathering.index_put(before(self, values), indices, values, accumulate), "index_put")
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -258,7 +258,7 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
             "dtype Double"
         )
     check_in_place(self)
-    return assign(self, arithmetic.power(before(self), exponent), "pow")
+    return assign(self, arithmetic.power(before(self, exponent), exponent), "pow")
 
 
 # functions whose in-place form has no more to it

@@ -115,6 +115,7 @@ remainder = op(
     "input other",
     impl=_remainder,
     rule=pointwise_no_bool._replace(scalars="one"),
+    traits=Trait.ORDERS,
     label="RemainderBackward1",
     overloads={"fs": "RemainderBackward0"},
     check=ZERO_DIVISION,
@@ -247,7 +248,7 @@ def _sigmoid(xp, x):
     return 0.5 * xp.tanh(0.5 * x) + 0.5
 
 
-erf = op("erf", "input", impl="special.erf", rule=pointwise_float, ref="math.erf",
+erf = op("erf", "input", impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 sigmoid = op("sigmoid", "input", impl="special.expit", numpy=lambda x: _sigmoid(np, x), rule=pointwise_float,
              ref="scipy.special.expit", vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip

@@ -37,7 +37,7 @@ COMMUTATIVE, ORDERS = Trait.COMMUTATIVE, Trait.ORDERS
 # --- hyperbolic functions
 
 acosh = op("acosh", "input", impl="arccosh", rule=pointwise_float, domain=(1.2, 4.0), ref="math.acosh",
-           vjp=dict(input=lambda F, g, input: g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))))  # fmt: skip
+           vjp=dict(input=lambda F, g, input: g * F.rsqrt(input * input - 1)))  # fmt: skip
 asinh = op("asinh", "input", impl="arcsinh", rule=pointwise_float, ref="math.asinh",
            vjp=dict(input=lambda F, g, input: g * F.rsqrt(1 + input * input)))  # fmt: skip
 atanh = op("atanh", "input", impl="arctanh", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.atanh",
@@ -144,9 +144,9 @@ special_xlog1py = _x_times("special_xlog1py", "log1p", "SpecialXlog1Py", 1.0)
 
 
 def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
-    scaled, zero = input * math.pi, input == 0
-    size = F.where(zero, 1, input * input * math.pi)
-    return F.where(zero, 0, g * ((scaled * F.cos(scaled) - F.sin(scaled)) / size))
+    scaled, square = input * math.pi, input * input * math.pi
+    zero = square == 0  # also where only the square is too small a number, as in PyTorch
+    return F.where(zero, 0, g * ((scaled * F.cos(scaled) - F.sin(scaled)) / F.where(zero, 1, square)))
 
 
 sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, vjp=dict(input=_sinc_vjp),
@@ -154,7 +154,8 @@ sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, vjp=dict(input=_si
 
 
 def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
-    return F.where((input < 0) | (input > 1), np.nan, g / (input * (1 - input)))
+    inside = F.where((input == 0) | (input == 1), g * np.inf, g / (input * (1 - input)))
+    return F.where((input < 0) | (input > 1), np.nan, inside)
 
 
 logit = op("logit", "input", impl="special.logit", rule=pointwise_float, traits=ORDERS, domain=(0.1, 0.9),

@@ -373,3 +373,17 @@ def test_modules_of_eager_may_be_imported_first_while_tracing() -> None:
     code = "import eager, graphc; print(graphc.compile(lambda x: eager.nn.functional.relu(x) + 0 * eager.rand(2))(eager.ones(2)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "tensor([1., 1.])\n"
+
+
+def test_a_buffer_written_by_the_program_does_not_stand_in_the_way_of_backward() -> None:
+    results = []
+    for wrap in (lambda f: f, graphc.compile):
+        torch.manual_seed(0)
+        norm, x = torch.nn.BatchNorm1d(3), torch.randn(5, 3, requires_grad=True)
+        forward = wrap(norm)
+        for _ in range(2):
+            (g,) = torch.autograd.grad(forward(x).pow(3).sum(), x, create_graph=True)
+            g.pow(2).sum().backward()
+        results.append((x.grad, norm.running_mean, norm.weight.grad))
+    for a, b in zip(*results, strict=True):
+        close(a, b, rtol=1e-4)
