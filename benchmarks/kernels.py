@@ -133,26 +133,29 @@ def eagerly(t: Any, kernel: Kernel) -> Callable[[], object]:
 
 
 def compiled(kernel: Kernel) -> dict[str, Callable[[], object]]:
-    """The gradient program of JAX's idiom and that of the lowered graph, on JAX's arrays."""
-    arrays = [jnp.asarray(a, dtype=a.dtype if a.dtype.kind == "f" else jnp.int32) for a in kernel.operands]
-    wrt = [k for k, a in enumerate(kernel.operands) if a.dtype.kind == "f"]
-    shape = jax.eval_shape(kernel.jax, *arrays).shape
-    c = jnp.asarray(rng.standard_normal(shape).astype(np.float32))
-    plain = jax.jit(jax.grad(lambda c, *given: (kernel.jax(*given) * c).sum(), argnums=[k + 1 for k in wrt]))
+    """The value and gradients by JAX's idiom and by the lowered graph, on the same arrays of JAX's."""
+    wrt = [k + 1 for k, a in enumerate(kernel.operands) if a.dtype.kind == "f"]
+    with jax.enable_x64(True):  # indices are int64, as in PyTorch
+        arrays = [jnp.asarray(a) for a in kernel.operands]
+        c = jnp.asarray(floats(*jax.eval_shape(kernel.jax, *arrays).shape))
+        plain = jax.jit(jax.value_and_grad(lambda c, *given: (kernel.jax(*given) * c).sum(), argnums=wrt))
+        theirs = plain(c, *arrays)
 
     def loss(c: Any, *given: Any) -> Any:
         return (kernel.pytorch(eager, *given) * c).sum()
 
     graph = graphc.trace(loss, eager.tensor(np.asarray(c)), *map(eager.tensor, kernel.operands))
-    names = [graph.input_names[k + 1] for k in wrt]
-    program = graphc.lower(graphc.optimize(graphc.gradients(graph, wrt=names)))
-    with jax.enable_x64(True):
-        given = [c, *(jnp.asarray(a) for a in kernel.operands)]
-    ours = dict(zip(names, plain(c, *arrays), strict=True))
-    for name, gradient in program(*given).items():
-        np.testing.assert_allclose(gradient, ours[name], rtol=1e-3, atol=1e-3)
-    block = jax.block_until_ready
-    return {"jax": lambda: block(plain(c, *arrays)), "graphc": lambda: block(program.call(*given))}
+    names = [graph.input_names[k] for k in wrt]
+    program = graphc.lower(graphc.optimize(graphc.gradients(graph, wrt=names, values=True)))
+    value, gradients = program(c, *arrays)
+    for a, b in zip((theirs[0], *theirs[1]), (value, *gradients.values()), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+    def bare() -> object:
+        with jax.enable_x64(True):
+            return jax.block_until_ready(plain(c, *arrays))
+
+    return {"jax": bare, "graphc": lambda: jax.block_until_ready(program.call(c, *arrays))}
 
 
 def main() -> None:

@@ -62,7 +62,7 @@ def evaluate(
         operands = [values[i] for i in node.inputs]
         check = node.op.check
         if check is not None and not check.ok(np, *operands, **node.params):
-            raise check.error(f"{check.message} (at {node.where or 'unknown line'})")
+            raise check.failure(node.params, node.where or "unknown line")
         if rounding is not None:
             operands = rounding.operands(node, operands)
         value = run_kernel(node.op, operands, node.params)

@@ -94,7 +94,7 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
         error.add_note(f"in {call_text(op, operands)}")
         raise
     if op.check is not None and not op.check.ok(np, *arrays, **params):
-        raise op.check.error(op.check.message)
+        raise op.check.failure(params)
     result = Tensor._wrap(run_kernel(op, arrays, params))
     if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
         record(op, tensors, params, result)

@@ -133,10 +133,11 @@ def before(target: Tensor, *operands: Any) -> Tensor:
 
     It is saved if it has a history, or for the gradient of one of the `operands`.
     """
-    return copied(target) if grad_enabled() and any(map(_has_history, (target, *operands))) else target
+    return copied(target) if grad_enabled() and any(map(has_history, (target, *operands))) else target
 
 
-def _has_history(x: Any) -> bool:
+def has_history(x: Any) -> bool:
+    """Whether a gradient may flow to `x`, here or in the graph that is being traced."""
     return isinstance(x, Tensor) and (x._n is not None or getattr(x._d, "has_history", False))
 
 

@@ -136,6 +136,8 @@ def power(input: Any, exponent: Any) -> Tensor:
             if exponent < 0:
                 raise RuntimeError(NEGATIVE_POWER)
             fitting(exponent, input._dtype())
+    elif exponent.__class__ is bool and isinstance(input, Tensor) and input._dtype() == BOOL:
+        return E.clone(input) if exponent else E.full(shape=tuple(input._d.shape), value=True, dtype=BOOL)
     elif (
         isinstance(exponent, Tensor)
         and exponent._d.dtype is not FLOAT32

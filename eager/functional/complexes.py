@@ -119,7 +119,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     shape_of(abs, "polar", "abs")
     shape_of(angle, "polar", "angle", 2)
     names = torch_name(abs._dtype()), torch_name(angle._dtype())
-    if not is_floating(abs._dtype()) or not is_floating(angle._dtype()):
+    if any(t._dtype().kind != "f" for t in (abs, angle)):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}"
         )

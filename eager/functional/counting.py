@@ -11,6 +11,7 @@ import numpy as np
 from eager import return_types
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.arithmetic import clamp_max
+from eager.functional.elementwise import underivable, wants_gradient
 from eager.functional.gathering import numel
 from eager.functional.slices import outside
 from eager.language import E
@@ -35,7 +36,21 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     else:
         found, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(shape if axis is None else -1)
-    return _asked_for(found, inverse, counts, return_inverse, return_counts)
+    name = "_unique2" if axis is None else "unique_dim"
+    return _asked_for(_made_of(input, name, found), inverse, counts, return_inverse, return_counts)
+
+
+# what PyTorch calls the nodes of functions without a derivative
+_NODES = {"_unique2": "Unique2", "unique_dim": "UniqueDim", "unique_consecutive": "UniqueConsecutive"}
+
+
+def _made_of(input: Tensor, name: str, found: np.ndarray) -> Tensor:
+    """`found` as the result of function `name`, which has no derivative, of `input`."""
+    values = Tensor._wrap(np.asarray(found))
+    if not wants_gradient(input):
+        return values
+    error = NotImplementedError(f"the derivative for '{name}' is not implemented.")
+    return underivable(lambda _: values, f"{_NODES[name]}Backward0", error, input)
 
 
 def _check_unique(input: Tensor, dim: int | None, axis: int | None) -> None:
@@ -63,17 +78,14 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     inverse = np.cumsum(new) - 1
     counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
     inverse = inverse.reshape(shape) if axis is None else inverse
-    return _asked_for(np.ascontiguousarray(found), inverse, counts, return_inverse, return_counts)
+    values = _made_of(input, "unique_consecutive", np.ascontiguousarray(found))
+    return _asked_for(values, inverse, counts, return_inverse, return_counts)
 
 
-def _asked_for(found: Any, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
-    parts = [found]
-    if return_inverse:
-        parts.append(inverse)
-    if return_counts:
-        parts.append(counts)
-    results = [Tensor._wrap(np.asarray(p) if p is found else np.asarray(p, np.int64)) for p in parts]
-    return tuple(results) if len(results) > 1 else results[0]
+def _asked_for(found: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    asked = [x for x, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
+    results = [Tensor._wrap(np.asarray(x, np.int64)) for x in asked]
+    return (found, *results) if results else found
 
 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
@@ -187,7 +199,18 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if tuple(weights._d.shape) != tuple(shape):
         raise RuntimeError("weights should be 1-d and have the same length as input")
     dtype = weights._dtype() if weights._dtype() == FLOAT32 else FLOAT64
-    return Tensor._wrap(np.bincount(array, weights._array(), minlength).astype(dtype))
+    sums = Tensor._wrap(np.bincount(array, weights._array(), minlength).astype(dtype))
+    return _underivable("bincount", (weights,), sums)[0]
+
+
+def _underivable(name: str, operands: tuple[Any, ...], *results: Tensor) -> tuple[Tensor, ...]:
+    """`results` of function `name` of `operands`, which PyTorch has no derivative for at all."""
+    recorded = [x for x in operands if wants_gradient(x)]
+    if not recorded:
+        return results
+    error = RuntimeError(f"derivative for aten::{name} is not implemented")
+    made: Any = underivable(lambda *_: results, "NotImplemented", error, *recorded)
+    return made
 
 
 def _extent(input: Tensor, name: str) -> tuple[float, float]:
@@ -308,9 +331,9 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
     inside = E.logical_and(E.ge(x, first), E.le(x, last))
     places = E.sub(E.searchsorted(edges, x, right=True), 1)
     places = clamp_max(places, count - 1)
-    weights = None if weight is None else E.reshape(weight, shape=tuple(x._d.shape))
+    weights = None if weight is None else E.stop_gradient(E.reshape(weight, shape=tuple(x._d.shape)))
     hist = _counted(places, inside, weights, count, dtype)
     if density:
         widths = E.sub(edges[1:], edges[:-1])
         hist = E.div(E.div(hist, E.sum(hist, axis=(0,), keepdims=False)), widths)
-    return return_types.histogram(hist, edges)
+    return return_types.histogram(*_underivable("histogram", (input, bins, weight), hist, edges))

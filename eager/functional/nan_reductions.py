@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from eager import return_types
-from eager.functional.arguments import axes_of, axis_of, cast_to, converted, shape_of
+from eager.dtypes import to_numpy
+from eager.functional.arguments import axes_of, axis_of, converted, shape_of
+from eager.functional.reductions import MEAN_DTYPE, accumulated_in
 from eager.language import E
 from eager.naming import named, whole
 from eager.tensor import Tensor
@@ -23,7 +25,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     """The sum over `dim`, nan counting as 0. As `torch.nansum`. RuntimeError for complex numbers."""
     axes = axes_of(dim, len(shape_of(input, "nansum")))
     _check_real(input)
-    input = cast_to(input, dtype)
+    input = accumulated_in(input, dtype)
     numbers = E.where(E.isnan(input), 0, input) if is_inexact(input._dtype()) else input
     total = E.sum(numbers, axis=axes, keepdims=keepdim)
     return total if dtype is None else converted(total, input._dtype())
@@ -36,6 +38,8 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got " + torch_name(input._dtype())
         )
+    if dtype is not None and not is_inexact(to_numpy(dtype)):
+        raise RuntimeError(MEAN_DTYPE.format("nanmean", torch_name(to_numpy(dtype))))
     _check_real(input)
     count = E.sum(E.logical_not(E.isnan(input)), axis=axes, keepdims=keepdim)
     return E.div(nansum(input, dim, keepdim, dtype=dtype), count)

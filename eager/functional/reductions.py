@@ -15,14 +15,16 @@ from eager.functional.arguments import (
     cast_to,
     constant,
     converted,
+    lifted,
     no_overload,
     shape_of,
     unrecorded_arrays,
     written,
 )
+from eager.inplace import has_history
 from eager.language import E
 from eager.naming import enclosed, named, whole
-from eager.state import sequence
+from eager.state import grad_enabled, sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL, FLOAT32, UINT8, default_float, is_floating, is_half, is_inexact
@@ -34,7 +36,7 @@ NEEDS_DIM = (
     "Specify the reduction dim with the 'dim' argument."
 )
 MEAN_DTYPE = (
-    "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: {}"
+    "{}(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: {}"
 )
 
 
@@ -48,12 +50,19 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     if axis is not None:
         dim = axis
     if dtype is not None:
-        input = cast_to(input, dtype)
+        input = accumulated_in(input, dtype)
         total = E.sum(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims)
         return named(converted(total, input._dtype()), f"SumBackward{0 if dim is None else 1}")
     if dim is None:
         return E.sum(input, axis=ALL_AXES[len(shape)], keepdims=keepdim or keepdims)
     return named(E.sum(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims), "SumBackward1")
+
+
+def accumulated_in(input: Tensor, dtype: Any) -> Tensor:
+    """`input` in the dtype of a sum or product, if one is given. RuntimeError if it passes no gradient, but one is due."""
+    if dtype is not None and has_history(input) and grad_enabled() and not is_inexact(to_numpy(dtype)):
+        raise RuntimeError(f"Autograd not support dtype: {torch_name(to_numpy(dtype))}")
+    return cast_to(input, dtype)
 
 
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
@@ -64,7 +73,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     shape = shape_of(input, "mean")
     if dtype is not None:
         if not is_inexact(to_numpy(dtype)):
-            raise RuntimeError(MEAN_DTYPE.format(torch_name(to_numpy(dtype))))
+            raise RuntimeError(MEAN_DTYPE.format("mean", torch_name(to_numpy(dtype))))
         input = cast_to(input, dtype)
     if axis is not None:
         dim = axis
@@ -85,7 +94,7 @@ def prod(
             ("Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None"),
         )
         raise no_overload("prod", (input, dim), forms)
-    input = cast_to(input, dtype)
+    input = accumulated_in(input, dtype)
     result = E.prod(input, axis=axes_of(dim, len(shape)), keepdims=keepdim)
     if dtype is not None:
         result = converted(result, input._dtype())
@@ -304,18 +313,22 @@ def _kept(scanned: Tensor, dtype: np.dtype, name: str) -> Tensor:
 def _along(name: str, op: str, what: str) -> Any:
     def function(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         shape = shape_of(input, name)
-        if dtype is not None:
-            input = cast_to(input, dtype)
-            if name not in _SOFTMAX:
-                return _kept(function(input, dim), input._dtype(), name)
+        if dtype is not None and name not in _SOFTMAX:
+            input = accumulated_in(input, dtype)
+            return _kept(function(input, dim), input._dtype(), name)
+        input = cast_to(input, dtype)
         axis = axis_of(dim, len(shape))
         if name in _SOFTMAX and not is_floating(input._dtype()):
+            if 0 in shape:
+                return E.stop_gradient(E.clone(input))
             kernel = f"{name}_{'lastdim_' if axis >= len(shape) - 1 else ''}kernel_impl"
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
         if not shape:
-            return E.reshape(getattr(E, op)(E.reshape(input, shape=(1,)), axis=0), shape=())
+            since = next(sequence)
+            return enclosed(E.reshape(getattr(E, op)(lifted(input), axis=0), shape=()), node, since)
         return getattr(E, op)(input, axis=axis)
 
+    node = f"{''.join(part.capitalize() for part in name.split('_'))}Backward0"
     function.__name__ = name
     function.__doc__ = f"{what} along `dim`, in `dtype` if given. As `torch.{name}`."
     return function

@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.autograd.function import Function
 from eager.dtypes import type_name
-from eager.functional.arguments import axis_of, lifted, shape_of
+from eager.functional.arguments import axes_of, axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel
 from eager.functional.joining import narrow
+from eager.inplace import has_history
 from eager.language import E
 from eager.naming import enclosed, named
 from eager.outputs import with_out
 from eager.state import sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
-from graphc.ops.dtypes import BOOL, INT64, is_inexact
+from graphc.ops.dtypes import BOOL, INT64, is_floating, is_inexact
 from graphc.ops.rules import torch_name
 
 NOT_SORTED = "{name} does not support {kind} dtypes on CPU"
@@ -147,16 +149,39 @@ def _overall(input: Tensor, name: str, ignore_nan: bool, since: int) -> Tensor:
     """The median of all elements, equal ones of which share its gradient."""
     size = numel(tuple(input._d.shape))
     if not size:
-        return E.full(shape=(), value=float("nan"), dtype=input._dtype())
+        unknown = E.full(shape=(), value=float("nan"), dtype=input._dtype())
+        if not has_history(input):
+            return unknown
+        total = E.sum(input, axis=axes_of(None, len(input._d.shape)), keepdims=False)
+        return enclosed(E.add(total, unknown), f"{name.capitalize()}Backward0", since)
     flat = E.reshape(input, shape=(size,))
     still = E.stop_gradient(flat)
     value = E.gather(still, _median_place(still, 0, ignore_nan), axis=0)
-    if input._dtype().kind != "f" or input._n is None:
+    if not is_floating(input._dtype()) or not has_history(input):
         return not_a_view(E.reshape(value, shape=()))
     equal = E.logical_or(E.eq(still, value), E.logical_and(E.ne(still, still), E.ne(value, value)))
-    # the smallest of what equals it: `amin` shares the gradient among ties
-    found = E.amin(E.where(equal, flat, float("inf")), axis=(0,), keepdims=False)
-    return enclosed(found, f"{name.capitalize()}Backward0", since)
+    found = E.reshape(_SharedByEquals.apply(flat, value, equal), shape=())
+    return not_a_view(enclosed(found, f"{name.capitalize()}Backward0", since))
+
+
+class _SharedByEquals(Function):
+    """A value among those of a vector, as a vector; the elements that are `equal` to it share its gradient."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, value: Tensor, equal: Tensor) -> Tensor:
+        return E.clone(value)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[2])
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        (equal,) = ctx.saved_tensors
+        count = E.cast(E.sum(equal, axis=(0,), keepdims=False), dtype=g._dtype())
+        return E.where(equal, E.div(g, count), 0), None, None
 
 
 median = _median("median", False)

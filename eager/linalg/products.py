@@ -167,8 +167,9 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     count = shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    if x._dtype() == BOOL:
-        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    if x._dtype() == BOOL or is_half(x._dtype()):
+        supported = "floating point, complex, and integer tensors"
+        raise RuntimeError(f"linalg.vander supports {supported}, but got {torch_name(x._dtype())}")
     dtype = INT64 if x._dtype().kind in "ui" else x._dtype()
     x = x if x._dtype() == dtype else E.cast(x, dtype=dtype)
     ones = E.full(shape=(*shape, 1), value=1, dtype=dtype)

@@ -141,7 +141,7 @@ class Graph:
         for node in self.operations():
             operands = [values[i] for i in node.inputs]
             if node.op.check is not None and not node.op.check.ok(np, *operands, **node.params):
-                raise node.op.check.error(f"{node.op.check.message} (at {node.where or 'unknown line'})")
+                raise node.op.check.failure(node.params, node.where or "unknown line")
             values[node.id] = run_kernel(node.op, operands, node.params)
         return values
 

@@ -55,14 +55,14 @@ class Executable:
         if not self._checked:
             return outputs
         *outputs, failure = outputs
-        if (number := int(failure)) >= 0:
+        if (number := failure.item()) >= 0:
             raise self._error(number, outputs)
         return tuple(outputs)
 
     def _error(self, number: int, outputs: list[Any]) -> Exception:
         node = self._checked[number]
         assert node.op.check is not None
-        error = node.op.check.error(f"{node.op.check.message}" + (f" (at {node.where})" if node.where else ""))
+        error = node.op.check.failure(node.params, node.where)
         error.outputs = outputs  # type: ignore[attr-defined]  # donated state, handed back unchanged
         return error
 

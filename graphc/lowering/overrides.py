@@ -12,6 +12,7 @@ from jax import lax
 from graphc.lowering import matrices, sorting, special, strided
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
+from graphc.ops.rules import accumulation_dtype
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:
@@ -34,12 +35,17 @@ def pad_zeros(x: Any, low: tuple[int, ...], high: tuple[int, ...], interior: tup
     return lax.pad(x, jnp.zeros((), x.dtype), list(zip(low, high, interior, strict=True)))
 
 
+def cumsum(x: Any, axis: int, reverse: bool) -> Any:
+    return lax.cumsum(x.astype(accumulation_dtype(x.dtype)), axis, reverse=reverse)
+
+
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **matrices.OVERRIDES,
     **sorting.OVERRIDES,
     **special.OVERRIDES,
     **strided.OVERRIDES,
     "cast": cast,
+    "cumsum": cumsum,
     "complex": lambda real, imag: lax.complex(*jnp.broadcast_arrays(real, imag)),
     "view_as_complex": view_as_complex,
     "pad_zeros": pad_zeros,

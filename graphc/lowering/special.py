@@ -59,7 +59,7 @@ def zeta(s: Any, q: Any) -> Any:
     sign = jnp.where(jnp.abs(s) % 2 == 1, -1, 1)
     mirrored = sign * (special.zeta(s, low) - special.zeta(s, size + 1)) + special.zeta(s, 1 - low)
     direct = special.zeta(s, jnp.where((q > 0) & (q < jnp.inf), q, 1))
-    direct = jnp.where(q == jnp.inf, 0, jnp.where(q != q, q, direct))
+    direct = jnp.where((q == jnp.inf) | (q != q), jnp.nan, direct)
     result = jnp.where(left, jnp.where(s == jnp.floor(s), mirrored, jnp.nan), direct)
     result = jnp.where(pole, jnp.inf, result)
     return jnp.where(s < 1, jnp.nan, jnp.where(s == 1, jnp.inf, result)).astype(q.dtype)

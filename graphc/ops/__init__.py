@@ -13,6 +13,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     norms,
     pointwise,
     reduce,
+    requirements,
     solving,
     sorting,
     special,

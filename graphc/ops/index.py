@@ -11,6 +11,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT32, INT64
 from graphc.ops.rules import broadcast_shapes, normalize_axis, same, torch_name
 from graphc.ops.samples import Ints, Sample
+from graphc.ops.scattering import gathered, index_added, scatter_added, scattered
 from graphc.ops.spec import Check, Op, Rule, op
 
 # `spec` places the index arrays: one entry an axis of the input, the number of the index array that selects along
@@ -86,12 +87,11 @@ def _np_index(x, *indices, spec):
 
 
 def _np_index_put(x, values, *indices, spec, accumulate):
-    result = x.copy()
     where = full_index(spec, indices)
     if accumulate:
-        np.add.at(result, where, values)
-    else:
-        result[where] = values
+        return index_added(x, where, values)
+    result = x.copy()
+    result[where] = values
     return result
 
 
@@ -203,22 +203,9 @@ def along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
     return tuple(index if k == axis else g for k, g in enumerate(grid))
 
 
-def _np_scatter_add(x, index, src, axis):
-    result = x.copy()
-    src = src[tuple(map(slice, index.shape))]
-    np.add.at(result, along(np, index, axis), src)
-    return result
-
-
 def _jnp_scatter_add(xp, x, index, src, axis):
     src = src[tuple(map(slice, index.shape))]
     return added(x.at[along(xp, index, axis)], src)
-
-
-def _np_scatter(x, index, src, axis):
-    result = x.copy()
-    result[along(np, index, axis)] = src[tuple(map(slice, index.shape))]
-    return result
 
 
 def _ref_scatter(x, index, src, axis):
@@ -258,19 +245,19 @@ def _scatter_src_vjp(F, g, index, src_shape, axis):
     return F.pad_zeros(d, low=(0,) * len(high), high=high, interior=(0,) * len(high))
 
 
-gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=_ref_gather,
+gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=_ref_gather, numpy=gathered,
             impl=lambda xp, x, index, axis: x[along(xp, index, axis)],
             check=Check(_within, RuntimeError, "index out of bounds in gather()"),
             samples=(Sample((3, 4), Ints((3, 2), 4), axis=1), Sample((3, 4), Ints((2, 4), 3), axis=0),
                      Sample((5,), Ints((7,), 5), axis=0)),
             vjp=dict(input=_gather_vjp))  # fmt: skip
-scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=_np_scatter_add, impl=_jnp_scatter_add,
+scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=scatter_added, impl=_jnp_scatter_add,
                  rule=Rule(scatter_rule), ref=_ref_scatter_add,
                  check=Check(lambda xp, x, index, src, axis: _within(xp, x, index, axis), RuntimeError,
                              "index out of bounds in scatter()"),
                  samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),
                  vjp=dict(input=lambda F, g: g, src=_scatter_src_vjp))  # fmt: skip
-scatter = op("scatter", "input index src", params={"axis": 0}, numpy=_np_scatter,
+scatter = op("scatter", "input index src", params={"axis": 0}, numpy=scattered,
              impl=lambda xp, x, index, src, axis: x.at[along(xp, index, axis)].set(src[tuple(map(slice, index.shape))]),
              rule=Rule(scatter_rule), ref=_ref_scatter,
              check=Check(lambda xp, x, index, src, axis: _within(xp, x, index, axis), RuntimeError,

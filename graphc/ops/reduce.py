@@ -199,18 +199,32 @@ argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_firs
 
 # --- along one axis
 
+def _np_cumsum(x, axis, reverse=False):
+    dtype = accumulation_dtype(x.dtype)
+    if not reverse:
+        return np.cumsum(x, axis=axis, dtype=dtype)
+    result = np.empty(x.shape, dtype)
+    np.cumsum(np.flip(x, axis), axis=axis, dtype=dtype, out=np.flip(result, axis))
+    return result
+
+
+def _ref_cumsum(x, axis, reverse=False):
+    ends = [range(i, x.shape[axis]) if reverse else range(i + 1) for i in range(x.shape[axis])]
+    return np.stack([_ref_sum(x.take(end, axis), (axis,), False) for end in ends], axis)
+
+
+# `reverse` adds from the end; it is the transpose
 cumsum = op(
     "cumsum",
     "input",
-    params=ALONG,
+    params={**ALONG, "reverse": False},
     rule=scan_rule,
     traits=Trait.LINEAR,
-    samples=_ROWS,
-    impl=lambda xp, x, axis: xp.cumsum(x, axis=axis, dtype=accumulation_dtype(x.dtype)),
-    ref=lambda x, axis: np.stack(
-        [_ref_sum(x.take(range(i + 1), axis), (axis,), False) for i in range(x.shape[axis])], axis
-    ),
-    vjp=dict(input=lambda F, g, axis: F.flip(F.cumsum(F.flip(g, axis=(axis,)), axis=axis), axis=(axis,))),
+    samples=(*_ROWS, Sample((2, 3, 2), axis=1, reverse=True)),
+    numpy=_np_cumsum,
+    impl=lambda xp, x, axis, reverse=False: xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis),
+    ref=_ref_cumsum,
+    vjp=dict(input=lambda F, g, axis, reverse: F.cumsum(g, axis=axis, reverse=not reverse)),
 )
 
 

@@ -88,18 +88,15 @@ argcummax = op(
 # --- running products and sums
 
 
-def reversed_cumsum(F: Any, x: Any, axis: int) -> Any:
-    """The sum of what is at and behind each place."""
-    return F.flip(F.cumsum(F.flip(x, axis=(axis,)), axis=axis), axis=(axis,))
-
-
 def _cumprod_vjp(F, g, r, input, axis):
     # sum over i >= k of g[i] r[i] / x[k]; at the first zero, behind which r is 0, with the product of the others
     zero = input == 0
-    first = F.logical_and(zero, F.cumsum(zero, axis=axis) == 1)
+    zeros = F.cumsum(zero, axis=axis)
+    first = F.logical_and(zero, zeros == 1)
     others = F.cumprod(F.where(first, 1, input), axis=axis)
-    ahead = reversed_cumsum(F, g * r, axis) / F.where(zero, 1, input)
-    return F.where(first, reversed_cumsum(F, g * others, axis), ahead)
+    behind = F.cumsum(F.where(zeros == 1, g * others, 0), axis=axis, reverse=True)
+    ahead = F.cumsum(F.where(zeros == 0, g * r, 0), axis=axis, reverse=True) / F.where(zero, 1, input)
+    return F.where(zeros == 0, ahead, F.where(first, behind, 0))
 
 
 cumprod = op(
@@ -146,14 +143,16 @@ def _logcumsumexp_vjp(F, g, r, input, input_dtype, axis):
     lowest = -6e4 if input_dtype == np.float16 else -1e37
 
     def part(size, some):
-        logs = F.where(some, F.log(F.where(some, size, 1)) - r, lowest)
+        logs = F.where(some, F.log(F.where(some, size, 1)), lowest) - r
         total = F.flip(F.logcumsumexp(F.flip(logs, axis=(axis,)), axis=axis), axis=(axis,))
         return total, F.exp(total + input)
 
     if input_dtype.kind == "c":
         return part(g, F.ne(g, 0))[1]
-    (gained, more), (lost, less) = part(g, g > 0), part(-g, g < 0)
-    return F.where(gained > lowest / 2, more, 0) - F.where(lost > lowest / 2, less, 0)
+    def known(total, size):  # nan and what is infinite go on to what they make nan
+        return F.where((total < lowest / 2) & (total > -np.inf), 0, size)
+
+    return known(*part(g, g > 0)) - known(*part(-g, g < 0))
 
 
 logcumsumexp = op(

@@ -214,11 +214,18 @@ class Op:
 
 
 class Check(NamedTuple):
-    """A run-time validity test: unless `ok(xp, *arrays, **params)`, a boolean scalar, `error(message)` is raised."""
+    """A run-time validity test: unless `ok(xp, *arrays, **params)`, a boolean scalar, `error(message)` is raised.
+
+    An empty message stands for the op's parameter `message`.
+    """
 
     ok: Callable[..., Any]
     error: type[Exception]
     message: str
+
+    def failure(self, params: Mapping[str, Any], where: str | None = None) -> Exception:
+        """The error, which ends with the user's line if that is known."""
+        return self.error((self.message or params["message"]) + (f" (at {where})" if where else ""))
 
 
 class Registry(Mapping[str, Op]):

@@ -36,8 +36,16 @@ COMMUTATIVE, ORDERS = Trait.COMMUTATIVE, Trait.ORDERS
 
 # --- hyperbolic functions
 
+
+
+def _acosh_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
+    if input_dtype.kind == "c":  # the branch of the two roots
+        return g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))
+    return g * F.rsqrt(input * input - 1)
+
+
 acosh = op("acosh", "input", impl="arccosh", rule=pointwise_float, domain=(1.2, 4.0), ref="math.acosh",
-           vjp=dict(input=lambda F, g, input: g * F.rsqrt(input * input - 1)))  # fmt: skip
+           vjp=dict(input=_acosh_vjp))  # fmt: skip
 asinh = op("asinh", "input", impl="arcsinh", rule=pointwise_float, ref="math.asinh",
            vjp=dict(input=lambda F, g, input: g * F.rsqrt(1 + input * input)))  # fmt: skip
 atanh = op("atanh", "input", impl="arctanh", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.atanh",
@@ -246,6 +254,11 @@ def _np_lgamma(x: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(x), np.inf, _scipy().gammaln(x)).astype(x.dtype)
 
 
+def _np_zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
+    beyond = np.isposinf(q) & (s != 1)  # nan, as PyTorch's series
+    return np.where(beyond, np.nan, _scipy().zeta(s, q)).astype(q.dtype)
+
+
 def incomplete_gamma(xp: Any, r: Any, a: Any, x: Any, at_zero: int) -> Any:
     """The incomplete gamma function `r`, with the limits that PyTorch takes even if the other argument is nan."""
     at_infinity = xp.isposinf(x) & (a != a)
@@ -295,7 +308,7 @@ digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, t
 lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS,
             domain=(0.3, 4.0), ref="math.lgamma", vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
 special_zeta = op(
-    "special_zeta", "input other", impl="special.zeta", rule=pointwise_wide, traits=ORDERS, ref=_zeta_sum,
+    "special_zeta", "input other", impl="special.zeta", numpy=_np_zeta, rule=pointwise_wide, traits=ORDERS, ref=_zeta_sum,
     overloads={"sf": "SpecialZetaBackward1", "fs": "SpecialZetaBackward2"}, domain=((1.5, 4.0), (0.5, 3.0)),
     vjp=dict(other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
 )  # fmt: skip

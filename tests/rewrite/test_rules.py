@@ -51,6 +51,8 @@ def uniform(seed: int):
     def fill(aval: Aval) -> np.ndarray:
         if aval.dtype == bool:
             return rng.random(aval.shape) < 0.5
+        if aval.dtype.kind == "i":
+            return rng.integers(0, 2, aval.shape)
         return np.asarray(rng.uniform(0.3, 2.0, aval.shape))
 
     return fill
@@ -62,6 +64,8 @@ def special(seed: int):
     def fill(aval: Aval) -> np.ndarray:
         if aval.dtype == bool:
             return rng.random(aval.shape) < 0.5
+        if aval.dtype.kind == "i":
+            return rng.integers(0, 2, aval.shape)
         return rng.choice(SPECIALS, aval.shape)
 
     return fill

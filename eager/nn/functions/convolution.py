@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import converted, shape_of
 from eager.functional.precision import rounds_once
 from eager.language import E
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, is_inexact
+from graphc.ops.dtypes import BOOL, FLOAT32, category, is_inexact, promote_types
 from graphc.ops.nn import check_groups
 from graphc.ops.rules import c_name, torch_name
 
@@ -57,17 +58,41 @@ def _check_operands(name: str, rank: int, input: Tensor, weight: Tensor, bias: T
             f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "
             f"{list(shape)}"
         )
-    dtype = input._dtype()
-    if dtype != weight._dtype():
-        names = (f"torch.{torch_name(t._dtype())}Tensor" for t in (input, weight))
-        raise RuntimeError(
-            "Input type ({}) and weight type ({}) should be the same or input should be a MKLDNN tensor and weight is "
-            "a dense tensor".format(*names)
-        )
-    if bias is not None and bias._dtype() != dtype:
-        raise RuntimeError(f"Input type ({c_name(dtype)}) and bias type ({c_name(bias._dtype())}) should be the same")
+    if bias is not None and bias._dtype() != input._dtype() and "transpose" not in name:
+        kinds = c_name(input._dtype()), c_name(bias._dtype())
+        raise RuntimeError("Input type ({}) and bias type ({}) should be the same".format(*kinds))
     if len(sizes) < 3:
         raise RuntimeError("weight should have at least three dimensions")
+
+
+def _check_dtypes(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> None:
+    """Raise PyTorch's errors for operands of other dtypes than `x`, whose wording depends on who computes.
+
+    A bias of another dtype is added to a transpose of one or two dims, if the sum can be cast to the dtype of `x`.
+    """
+    dtype, shape, kernel = x._dtype(), x._d.shape, weight._d.shape[2:]
+    vectorized = dtype == FLOAT32 and (
+        groups > 1 or shape[0] > 1 or math.prod(shape) > 20480 or (len(kernel) > 1 and min(kernel[-2:]) > 3)
+    )
+    for what, t in (("weight", weight), ("bias", bias)):
+        if t is None or t._dtype() == dtype:
+            continue
+        if vectorized or dtype.kind == "c":
+            kinds = _legacy_name(dtype), _legacy_name(t._dtype())
+            dense = f" or input should be a MKLDNN tensor and {what} is a dense tensor" if vectorized else ""
+            raise RuntimeError("Input type ({}) and {} type ({}) should be the same{}".format(
+                kinds[0], what, kinds[1], dense))  # fmt: skip
+        if what == "weight" or len(kernel) == 3:
+            raise RuntimeError(f"expected scalar type {torch_name(dtype)} but found {torch_name(t._dtype())}")
+        total = promote_types(dtype, t._dtype())
+        if category(total) != category(dtype):
+            names = torch_name(total), torch_name(dtype)
+            raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+
+
+def _legacy_name(dtype: Any) -> str:
+    name = torch_name(dtype)
+    return f"CPU{name}Type" if dtype.kind == "c" or name == "BFloat16" else f"torch.{name}Tensor"
 
 
 def _check_bias(bias: Tensor | None, channels: int, sizes: Sizes, what: str) -> None:
@@ -158,6 +183,7 @@ def _convolution(rank: int) -> Any:
         if input._dtype() == BOOL:
             kernel = "compute_columns3d" if rank == 3 else "slow_conv2d_cpu"
             raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+        _check_dtypes(x, weight, bias, groups)
         result = _convolved(x, weight, bias, name, window, groups)
         return _unbatched(enclosed(result, "ConvolutionBackward0", since), len(shape) == rank + 2)
 
@@ -212,6 +238,7 @@ def _transposed(rank: int) -> Any:
             raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
         _check_kernel(sizes[2:])
         _check_transposed_dtype(input, rank)
+        _check_dtypes(x, weight, bias, groups)
         out = tuple(
             (n - 1) * s - 2 * p + d * (k - 1) + 1 + e
             for n, s, p, d, k, e in zip(
@@ -248,8 +275,10 @@ def _transpose(x: Tensor, weight: Tensor, bias: Tensor | None, conv: str, shape:
                window: dict[str, Sizes], groups: int) -> Tensor:  # fmt: skip
     # where it reaches the stride, the padding of the output is more than the convolution's transpose covers
     if any(e >= s for e, s in zip(extra, window["stride"], strict=True) if e):
-        return _plus(_cropped(conv, x, weight, shape, window, groups), bias)
-    return _plus(getattr(E, f"{conv}_input")(x, weight, shape=shape, **window, groups=groups), bias)
+        result = _cropped(conv, x, weight, shape, window, groups)
+    else:
+        result = getattr(E, f"{conv}_input")(x, weight, shape=shape, **window, groups=groups)
+    return converted(_plus(result, bias), x._dtype())
 
 
 def _cropped(conv: str, x: Tensor, weight: Tensor, shape: Sizes, window: dict[str, Sizes], groups: int) -> Tensor:

@@ -40,19 +40,33 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     if bias is None:
         result = E.matmul(input, transposed)
         return result if ndim == 2 or len(shape) != 2 else named(result, PRODUCTS[ndim > 2])
+    if bias._dtype() != weight._dtype() or len(shape) != 2 or bias._d.shape != shape[:1]:
+        _check_bias(input, weight, bias)
     if ndim == 2:
-        if len(bias._d.shape) == 1 and len(shape) == 2 and bias._d.shape[0] not in (1, shape[0]):
-            target = [input._d.shape[0], shape[0]]
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[0]}) must match the existing size ({bias._d.shape[0]}) at "
-                f"non-singleton dimension 1.  Target sizes: {target}.  Tensor sizes: {list(bias._d.shape)}"
-            )
         return E.addmm(bias, input, transposed)
+    return named(E.add(E.matmul(input, transposed), bias), "ViewBackward0")
+
+
+def _check_bias(input: Tensor, weight: Tensor, bias: Tensor) -> None:
+    """Raise the errors of PyTorch's `addmm` for a bias of another dtype or size than the rows of `weight`."""
+    shape, given, ndim = weight._d.shape, bias._d.shape, len(input._d.shape)
     if bias._dtype() != weight._dtype():
         names = torch_name(bias._dtype()), torch_name(weight._dtype())
         raise RuntimeError("self and mat2 must have the same dtype, but got {} and {}".format(*names))
-    result = E.add(E.matmul(input, transposed), bias)
-    return named(result, "ViewBackward0") if len(shape) == 2 else result
+    if len(shape) != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {len(shape)}-D tensor")
+    rows = (math.prod(input._d.shape[:-1]), shape[0])
+    if len(given) == 1 and given[0] not in (1, shape[0]):
+        raise RuntimeError(
+            f"The expanded size of the tensor ({shape[0]}) must match the existing size ({given[0]}) at non-singleton "
+            f"dimension 1.  Target sizes: {list(rows)}.  Tensor sizes: {list(given)}"
+        )
+    if ndim == 1 and len(given) > 1:
+        whole_shape = broadcast_shapes([shape[:1], given])
+        if whole_shape != shape[:1]:
+            raise RuntimeError(
+                f"output with shape {list(shape[:1])} doesn't match the broadcast shape {list(whole_shape)}"
+            )
 
 
 @whole("ViewBackward0")

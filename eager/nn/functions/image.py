@@ -17,7 +17,7 @@ from eager.naming import enclosed, whole
 from eager.nn.functions.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import FLOAT64, is_floating
+from graphc.ops.dtypes import FLOAT64, is_floating, is_half
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -243,7 +243,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         )
     if not all(shape[1:]):
         raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
-    _check_dtype(input, mode)
+    _check_dtype(input, mode, antialias)
     since = next(sequence)
     if mode.startswith("nearest"):
         result = input
@@ -255,8 +255,10 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     return enclosed(result, node.replace("DBackward", "DAaBackward") if antialias else node, since)
 
 
-def _check_dtype(input: Tensor, mode: str) -> None:
+def _check_dtype(input: Tensor, mode: str, antialias: bool) -> None:
     dtype = input._dtype()
+    if antialias and is_half(dtype):
+        raise NotImplementedError(f"\"compute_index_ranges_weights\" not implemented for '{torch_name(dtype)}'")
     bytes_too = mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "lanczos")
     if not is_floating(dtype) and not (bytes_too and dtype == BYTE):
         kind = "nearest" if mode.startswith("nearest") else "linear"

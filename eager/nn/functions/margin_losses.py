@@ -36,7 +36,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     """input where target is 1, max(0, margin - input) where it is -1. As in PyTorch."""
     reduction = chosen_reduction(size_average, reduce, reduction)
     zero = constant(0, input)
-    apart = E.where(E.eq(target, 1), zero, _positive(E.sub(margin, input)))
+    apart = E.where(E.eq(target, 1), zero, _positive(E.sub(float(margin), input)))
     close = E.where(E.eq(target, -1), zero, input)
     return reduced(E.add(apart, close), reduction)
 
@@ -50,7 +50,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    return reduced(_positive(E.add(E.mul(E.neg(target), E.sub(input1, input2)), margin)), reduction)
+    return reduced(_positive(E.add(E.mul(E.neg(target), E.sub(input1, input2)), float(margin))), reduction)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
@@ -73,7 +73,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     cosine = E.div(product, E.sqrt(E.mul(square1, square2)))
     zero = constant(0, cosine)
     close = E.where(E.eq(target, 1), E.sub(1, cosine), zero)
-    apart = E.where(E.eq(target, -1), _positive(E.sub(cosine, margin)), zero)
+    apart = E.where(E.eq(target, -1), _positive(E.sub(cosine, float(margin))), zero)
     return reduced(E.add(close, apart), reduction)
 
 

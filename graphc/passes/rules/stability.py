@@ -21,6 +21,13 @@ RULES = (
         lambda F, x, a: F.log_softmax(x, axis=a),
         example={"a": 1},
     ),
+    R(  # what the gradient of log_softmax holds
+        "softmax",
+        REASSOCIATES,
+        lambda F, x, a: F.exp(F.log_softmax(x, axis=a)),
+        lambda F, x, a: F.softmax(x, axis=a),
+        example={"a": 1},
+    ),
     R(
         "logsumexp",
         REASSOCIATES,
