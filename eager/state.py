@@ -63,6 +63,12 @@ class Interpreter(Protocol):
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         """The program is right only while `getter() == value`."""
 
+    def values_read(self, tensor: Any) -> None:
+        """Python decides on the values of `tensor`, which has some."""
+
+    def lies_plainly(self, tensor: Any) -> None:
+        """Raise unless the memory of `tensor` is known to hold its elements, row-major, and nothing else."""
+
 
 INTERPRETER: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
 current_interpreter = INTERPRETER.get
@@ -71,14 +77,14 @@ TRANSFORMS: ContextVar[tuple[Any, ...]] = ContextVar("transforms", default=())
 active_transforms = TRANSFORMS.get
 
 _gate_lock = threading.Lock()
-_closed = 0
+closed = 0  # how many times the fast paths are closed
 _gates: list[Callable[[bool], None]] = []
 
 
 def add_gate(set_open: Callable[[bool], None]) -> None:
     """Register a fast path; `set_open(False)` makes it hand every call to `dispatch.apply`."""
     _gates.append(set_open)
-    set_open(not _closed)
+    set_open(not closed)
 
 
 class interpreting:
@@ -99,11 +105,11 @@ class interpreting:
 
 def shift_gate(by: int) -> None:
     """Close the fast paths once more (+1) or once less (-1); they are open while nobody wants them closed."""
-    global _closed
+    global closed
     with _gate_lock:
-        _closed += by
+        closed += by
         for set_open in _gates:
-            set_open(not _closed)
+            set_open(not closed)
 
 
 # --- inference mode

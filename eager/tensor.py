@@ -160,7 +160,14 @@ class Tensor:
         data = self._d
         if data.__class__ is not np.ndarray and hasattr(data, "refuse"):
             data.refuse(purpose)
-        return self._array()
+        return self._known()
+
+    def _known(self) -> np.ndarray:
+        """`_array`, of which Python code decides something: a program that is being traced holds for these values."""
+        array = self._array()
+        if state.closed and (interpreter := current_interpreter()) is not None:
+            interpreter.values_read(self)
+        return array
 
     def _dtype(self) -> np.dtype:
         data = self._d
@@ -355,7 +362,7 @@ class Tensor:
         """
         if self._n is not None and not force:
             raise RuntimeError(NUMPY_OF_GRAD)
-        array = self._array()
+        array = self._known()
         if array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
         return array
@@ -365,7 +372,7 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The values as nested Python lists (a number, for a 0-d tensor)."""
-        return self._array().tolist()
+        return self._known().tolist()
 
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
@@ -403,6 +410,8 @@ class Tensor:
         data = self._d
         if data.__class__ is not np.ndarray:
             data = data.truth(self) if hasattr(data, "truth") else self._array()
+        elif state.closed:
+            data = self._known()
         if data.size != 1:
             what = "no values" if not data.size else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")

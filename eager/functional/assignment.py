@@ -15,10 +15,12 @@ from eager.functional.indexing import (
     basic_form,
     basic_part,
     bounds_error,
+    check_mask_shape,
     check_together,
     is_basic,
     normalized,
 )
+from eager.functional.static import filled_in_order, valueless
 from eager.inplace import assign, before
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled, note_write
@@ -183,11 +185,15 @@ def put_at(x: Tensor, value: Tensor, found: Index, accumulate: bool = False, str
 
 def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, strips: bool = False) -> Tensor:
     """A new tensor: `x` with `value` written (or added) at `index`, in the op language; see `put_at`."""
+    if index.__class__ is tuple and len(index) == 1 and isinstance(index[0], Tensor):
+        (index,) = index
     if not accumulate and _is_mask_fill(index, value):
         extra = len(x._d.shape) - len(index._d.shape)
         mask = E.reshape(index, shape=(*index._d.shape, *(1,) * extra)) if extra else index
         return E.where(mask, value, x)
     shape = tuple(x._d.shape)
+    if not accumulate and isinstance(index, Tensor) and index._dtype() == BOOL and valueless(index):
+        return _in_order(x, index, value)
     found = normalized(shape, index)
     region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(found.start, found.stop, found.step, strict=True))
     part = x
@@ -207,6 +213,24 @@ def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, str
     if value._d.shape != region:
         value = E.reshape(value, shape=region)
     return pasted(x, value, found.start, found.step)
+
+
+def _in_order(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    """`x` with `value` written, part by part, where a mask is true whose values are not known."""
+    part = check_mask_shape(mask, tuple(x._d.shape), 0)
+    shape = tuple(value._d.shape)
+    lead = len(shape) - len(part)
+    count = shape[0] if lead == 1 else 1
+    mismatch = (
+        f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape "
+        f"{['*', *part]}".replace("'", "")
+    )
+    if lead > 1 or broadcast_shapes([shape[lead:] if lead > 0 else shape, part]) != part:
+        raise RuntimeError(mismatch)
+    rows = E.broadcast_to(value, shape=(count, *part))
+    if count == 1:
+        return E.where(E.reshape(mask, shape=(*mask._d.shape, *(1,) * len(part))), E.reshape(rows, shape=part), x)
+    return filled_in_order(x, mask, rows, exactly=mismatch)
 
 
 def _is_mask_fill(index: Any, value: Tensor) -> bool:

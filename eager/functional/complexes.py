@@ -10,7 +10,7 @@ from eager.language import E
 from eager.naming import whole
 from eager.tensor import Tensor
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import default_float, is_floating, is_half, is_inexact
+from graphc.ops.dtypes import default_float, is_half, is_inexact
 from graphc.ops.rules import torch_name
 from graphc.ops.spec import OPS
 

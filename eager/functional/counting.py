@@ -1,4 +1,4 @@
-"""Counting: unique elements, bins, histograms; and places in sorted sequences."""
+"""Counting: unique elements, and numbers; and places in sorted sequences."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from eager import return_types
 from eager.functional.arguments import axis_of, shape_of
-from eager.functional.arithmetic import clamp_max
 from eager.functional.elementwise import underivable, wants_gradient
 from eager.functional.gathering import numel
 from eager.functional.slices import outside
 from eager.language import E
 from eager.outputs import with_out
 from eager.tensor import Tensor
-from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32, INT64, is_floating, of_scalar
-from graphc.ops.rules import c_name, torch_name
+from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32, INT64, of_scalar
+from graphc.ops.rules import torch_name
 
 # --- unique elements: how many there are depends on the values
 
@@ -200,10 +198,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError("weights should be 1-d and have the same length as input")
     dtype = weights._dtype() if weights._dtype() == FLOAT32 else FLOAT64
     sums = Tensor._wrap(np.bincount(array, weights._array(), minlength).astype(dtype))
-    return _underivable("bincount", (weights,), sums)[0]
+    return underivable_all("bincount", (weights,), sums)[0]
 
 
-def _underivable(name: str, operands: tuple[Any, ...], *results: Tensor) -> tuple[Tensor, ...]:
+def underivable_all(name: str, operands: tuple[Any, ...], *results: Tensor) -> tuple[Tensor, ...]:
     """`results` of function `name` of `operands`, which PyTorch has no derivative for at all."""
     recorded = [x for x in operands if wants_gradient(x)]
     if not recorded:
@@ -211,129 +209,3 @@ def _underivable(name: str, operands: tuple[Any, ...], *results: Tensor) -> tupl
     error = RuntimeError(f"derivative for aten::{name} is not implemented")
     made: Any = underivable(lambda *_: results, "NotImplemented", error, *recorded)
     return made
-
-
-def _extent(input: Tensor, name: str) -> tuple[float, float]:
-    """The least and the greatest value."""
-    values = input._values(name)
-    return float(values.min()), float(values.max())
-
-
-def _histc_range(input: Tensor, low: float, high: float) -> tuple[float, float]:
-    """The range of `histc`: that of the values if none is given, and never empty."""
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    if low == high and numel(tuple(input._d.shape)):
-        low, high = _extent(input, "histc")
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{_c_float(low)}, {_c_float(high)}] is not finite")
-    return (low - 1, high + 1) if low == high else (low, high)
-
-
-def _histogram_range(input: Tensor, given: Any) -> tuple[float, float]:
-    """The range of `histogram`: of the values if none is given, and never empty."""
-    if given is not None:
-        low, high = given
-    else:
-        low, high = _extent(input, "histogram") if numel(tuple(input._d.shape)) else (0.0, 1.0)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
-    if low > high:
-        raise RuntimeError(
-            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
-        )
-    return (low - 0.5, high + 0.5) if low == high else (low, high)
-
-
-def _c_float(x: float) -> str:
-    return "-nan" if x != x else f"{x:g}"
-
-
-def _counted(places: Tensor, inside: Tensor, weights: Tensor | None, bins: int, dtype: np.dtype) -> Tensor:
-    """The sum of the weights (ones) in each bin."""
-    amounts = E.cast(inside, dtype=dtype)
-    if weights is not None:
-        amounts = E.where(inside, weights, 0)
-    zeros = E.full(shape=(bins,), value=0, dtype=dtype)
-    return E.scatter_add(zeros, E.where(inside, places, 0), amounts, axis=0)
-
-
-@functools.partial(with_out, "histc")
-def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal bins from `min` to `max` (from the least to the greatest element if
-    they are equal), in the dtype of `input`. As `torch.histc`."""
-    shape_of(input, "histc")
-    dtype = input._dtype()
-    if not is_floating(dtype):
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{torch_name(dtype)}'")
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _histc_range(input, float(min), float(max))
-    x = E.stop_gradient(E.reshape(input, shape=(numel(tuple(input._d.shape)),)))
-    inside = E.logical_and(E.ge(x, low), E.le(x, high))
-    place = E.floor(E.div(E.mul(E.sub(E.where(inside, x, low), low), float(bins)), high - low))
-    places = clamp_max(E.cast(place, dtype=INT64), bins - 1)
-    return _counted(places, inside, None, bins, dtype)
-
-
-def _check_histogram(input: Tensor, bins: Any, weight: Tensor | None) -> None:
-    dtype, shape = input._dtype(), tuple(input._d.shape)
-    if isinstance(bins, Tensor):
-        if len(bins._d.shape) != 1:
-            raise RuntimeError(
-                f"torch.histogramdd: bins tensor should have one dimension, but got {len(bins._d.shape)} dimensions in "
-                "the bins tensor for dimension 0"
-            )
-        if bins._dtype() != dtype:
-            raise RuntimeError(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                f"{c_name(dtype)} and bins for dimension 0 with dtype {c_name(bins._dtype())}"
-            )
-    elif bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if weight is None:
-        return
-    if weight._dtype() != dtype:
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
-            f"dtype, but got input({c_name(dtype)}), and weight({c_name(weight._dtype())})"
-        )
-    if tuple(weight._d.shape) != shape:
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
-            f"excluding its innermost dimension, but got input with shape {[numel(shape), 1]} and weight with shape "
-            f"{[numel(tuple(weight._d.shape))]}"
-        )
-
-
-@functools.partial(with_out, "histogram")
-def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
-              density: bool = False) -> Any:  # fmt: skip
-    """(hist, bin_edges): the elements, or their weights, in each bin, the last one with its right edge.
-
-    `bins`: a number, or the edges. `density`: divided by the total and by the widths of the bins. As `torch.histogram`.
-    """
-    from eager.functional.lines import linspace
-
-    shape_of(input, "histogram")
-    dtype = input._dtype()
-    if dtype not in (FLOAT32, FLOAT64):
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{torch_name(dtype)}'")
-    _check_histogram(input, bins, weight)
-    if isinstance(bins, Tensor):
-        edges = E.clone(E.stop_gradient(bins))
-    else:
-        low, high = _histogram_range(input, range)
-        edges = linspace(low, high, bins + 1, dtype=input.dtype)
-    count = edges._d.shape[0] - 1
-    x = E.stop_gradient(E.reshape(input, shape=(numel(tuple(input._d.shape)),)))
-    first, last = edges[0], edges[count]
-    inside = E.logical_and(E.ge(x, first), E.le(x, last))
-    places = E.sub(E.searchsorted(edges, x, right=True), 1)
-    places = clamp_max(places, count - 1)
-    weights = None if weight is None else E.stop_gradient(E.reshape(weight, shape=tuple(x._d.shape)))
-    hist = _counted(places, inside, weights, count, dtype)
-    if density:
-        widths = E.sub(edges[1:], edges[:-1])
-        hist = E.div(E.div(hist, E.sum(hist, axis=(0,), keepdims=False)), widths)
-    return return_types.histogram(*_underivable("histogram", (input, bins, weight), hist, edges))

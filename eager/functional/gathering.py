@@ -12,6 +12,7 @@ from eager.functional.arguments import axis_of, fitting, lifted, no_overload, sh
 from eager.functional.assignment import NOT_ALIKE, replaced
 from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY
 from eager.functional.slices import cast_number, outside, reshaped
+from eager.functional.static import filled_in_order, required, valueless
 from eager.language import E
 from eager.naming import enclosed, whole
 from eager.state import current_interpreter, sequence
@@ -171,7 +172,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements where `mask` is true replaced by those of `source` in order. As `torch.masked_scatter`.
 
-    RuntimeError if `source` has too few elements. The places depend on values: eager only.
+    RuntimeError if `source` has too few elements.
     """
     if mask._dtype() != BOOL:
         found = torch_name(mask._dtype())
@@ -182,6 +183,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{torch_name(source._dtype())}"
         )
     shape = broadcast_shapes([tuple(shape_of(input, "masked_scatter")), tuple(mask._d.shape)])
+    if valueless(mask):
+        target, mask = (t if t._d.shape == shape else E.broadcast_to(t, shape=shape) for t in (input, mask))
+        return filled_in_order(target, mask, E.reshape(source, shape=(numel(source._d.shape),)))
     places = np.broadcast_to(mask._values("masked_scatter"), shape).nonzero()
     count = len(places[0]) if places else int(mask._values("masked_scatter"))
     if numel(source._d.shape) < count:
@@ -283,8 +287,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     shape = shape_of(tensor, "one_hot", "tensor")
     if tensor._dtype() != INT64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes == -1 or current_interpreter() is None:
-        values = tensor._array()
+    if num_classes != -1 and valueless(tensor):
+        tensor = required(tensor, E.ge(tensor, 0), "Class values must be non-negative.")
+        tensor = required(tensor, E.lt(tensor, num_classes), "Class values must be smaller than num_classes.")
+    else:
+        values = tensor._values("one_hot")
         if not values.size and num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         if values.size and values.min() < 0:

@@ -288,12 +288,18 @@ def _bounds(part: Any, size: int, axis: int) -> tuple[int, int, int]:
     return first, max(first, last), stride
 
 
-def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
-    """A mask as the integer arrays of its true places. Needs the mask's values."""
+def check_mask_shape(mask: Tensor, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """The sizes behind the dims that a mask at `axis` of `shape` covers. Raises IndexError unless it fits them."""
     wanted = shape[axis : axis + len(mask._d.shape)]
     for k, (n, m) in enumerate(zip(wanted, mask._d.shape, strict=True)):
         if n != m:
             raise IndexError(MASK_SHAPE.format(mask=list(mask._d.shape), at=k, shape=list(shape), axis=axis + k))
+    return shape[axis + len(mask._d.shape) :]
+
+
+def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
+    """A mask as the integer arrays of its true places. Needs the mask's values."""
+    check_mask_shape(mask, shape, axis)
     values = mask._values("mask")
     places = values.nonzero() if values.ndim else (np.zeros(int(values), np.int64),)
     return [Tensor._wrap(place) for place in places]

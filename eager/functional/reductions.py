@@ -59,7 +59,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 def accumulated_in(input: Tensor, dtype: Any) -> Tensor:
-    """`input` in the dtype of a sum or product, if one is given. RuntimeError if it passes no gradient, but one is due."""
+    """`input` in the dtype of a sum or product, if one is given. RuntimeError if a gradient is due that it has not."""
     if dtype is not None and has_history(input) and grad_enabled() and not is_inexact(to_numpy(dtype)):
         raise RuntimeError(f"Autograd not support dtype: {torch_name(to_numpy(dtype))}")
     return cast_to(input, dtype)

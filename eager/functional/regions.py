@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
+from eager.functional import strides
 from eager.functional.arguments import axis_of, converted, shape_of, sizes_of
 from eager.functional.joining import narrow, select, split
 from eager.functional.reductions import sum as sum_over
@@ -16,8 +17,11 @@ from eager.functional.shapes import diagonal, permute, unsqueeze, view
 from eager.functional.slices import index_copy
 from eager.language import E
 from eager.naming import whole
+from eager.state import current_interpreter
 from eager.tensor import Tensor
+from eager.views import geometry
 from graphc.ops.dtypes import INT64, is_inexact
+from graphc.ops.strided import row_major
 
 SIZES = "expected src to have a size equal to the slice of self. src size = {src}, slice size = {region}"
 
@@ -69,6 +73,24 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     places = Tensor._wrap(rows), Tensor._wrap(columns)
     written = E.index_put(permute(input, order), front, *places, spec=(0, 1), accumulate=False)
     return permute(written, tuple(int(i) for i in np.argsort(order)))
+
+
+@whole("AsStridedScatterBackward0")
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`input` with what `as_strided` shows of it replaced by `src`. As `torch.as_strided_scatter`."""
+    if 0 in strides.stride(input) and current_interpreter() is None:  # several elements in one place
+        input = E.clone(input)
+    view = strides.as_strided(E.stop_gradient(input), size, stride, storage_offset)
+    source = _fitting(input, src, tuple(view._d.shape))
+    if current_interpreter() is not None:
+        at = {"size": sizes_of((size,)), "stride": sizes_of((stride,)), "offset": storage_offset or 0, "layout": None}
+    else:
+        at = geometry(input._array(), view._array())
+    # places of the memory that `input` does not show are not in the result either; some may lie before its start
+    shift = max(-at["offset"], 0)
+    steps, start = at["layout"] or (row_major(tuple(input._d.shape)), 0)
+    at |= {"offset": at["offset"] + shift, "layout": (steps, start + shift)}
+    return E.as_strided_scatter(input, source, **at)
 
 
 @whole("NarrowCopyBackward0")

@@ -12,6 +12,7 @@ import numpy as np
 
 from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
 from eager.functional.indexing import OUT_OF_BOUNDS
+from eager.functional.static import required, spread, valueless
 from eager.language import E
 from eager.naming import enclosed, whole
 from eager.state import sequence
@@ -48,7 +49,10 @@ def inside(index: Tensor, size: int, error: Callable[[int], Exception]) -> Tenso
     """`index`, whose values lie in [0, size): raises `error` of the first that does not."""
     array = index._d
     if array.__class__ is not np.ndarray:
-        return E.in_range(index, size=size)
+        if isinstance(error(size), IndexError):
+            return E.in_range(index, size=size)
+        within = E.logical_and(E.ge(index, 0), E.lt(index, size))
+        return required(index, within, f"index is out of bounds for a dimension of size {size}")
     # seen as unsigned, a negative number is a large one
     if array.size and array.view(_UNSIGNED[array.dtype.itemsize]).max() >= size:
         wrong = outside(index, size)
@@ -260,13 +264,12 @@ def repeat_interleave(
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     axis = axis_of(dim, len(input._d.shape))
     size = input._d.shape[axis]
-    at = _repeated(repeats, size, axis, output_size)
-    result = E.index(input, Tensor._wrap(at), spec=at_axis(axis))
+    result = E.index(input, _repeated(repeats, size, axis, output_size), spec=at_axis(axis))
     # one number for all is a view, expanded and copied, in PyTorch
     return enclosed(result, "ViewBackward0" if isinstance(repeats, int) else "IndexSelectBackward0", since)
 
 
-def _repeated(repeats: int | Tensor, size: int, axis: int, output_size: int | None) -> np.ndarray:
+def _repeated(repeats: int | Tensor, size: int, axis: int, output_size: int | None) -> Tensor:
     if not isinstance(repeats, Tensor):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
@@ -274,31 +277,33 @@ def _repeated(repeats: int | Tensor, size: int, axis: int, output_size: int | No
             raise RuntimeError(
                 f"repeat_interleave: Invalid output_size, expected {size * repeats} but got {output_size}"
             )
-        return np.repeat(np.arange(size), repeats)
-    counts = repeats._values("repeat_interleave")
-    if counts.ndim > 1:
+        return Tensor._wrap(np.repeat(np.arange(size), repeats))
+    shape = tuple(repeats._d.shape)
+    if len(shape) > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
-    if counts.size != 1 and counts.size != size:
+    if shape not in ((), (1,), (size,)):
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{counts.size} and input.size({axis}) = {size}"
+            f"{shape[0]} and input.size({axis}) = {size}"
         )
-    return _spread(np.broadcast_to(counts, (size,)), output_size)
+    return _spread(repeats if shape == (size,) else E.broadcast_to(E.stop_gradient(repeats), shape=(size,)), output_size)
 
 
 def _places(counts: Tensor, output_size: int | None) -> Tensor:
-    array = counts._values("repeat_interleave")
-    if array.ndim != 1:
+    if len(counts._d.shape) != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    return Tensor._wrap(_spread(array, output_size).astype(array.dtype))
+    return E.cast(_spread(counts, output_size), dtype=counts._dtype())
 
 
-def _spread(counts: np.ndarray, output_size: int | None) -> np.ndarray:
+def _spread(repeats: Tensor, output_size: int | None) -> Tensor:
     """Each place as often as its count says."""
-    if counts.dtype not in (INT64, INT32):
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{torch_name(counts.dtype)}'")
+    if repeats._dtype() not in (INT64, INT32):
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{torch_name(repeats._dtype())}'")
+    if output_size is not None and valueless(repeats):
+        return spread(repeats, output_size)
+    counts = repeats._values("repeat_interleave")
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     if output_size not in (None, int(counts.sum())):
         raise RuntimeError("allocated size does not match required size")
-    return np.repeat(np.arange(counts.size), counts)
+    return Tensor._wrap(np.repeat(np.arange(counts.size), counts))

@@ -246,6 +246,11 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     length, steps = min(shape), strides.stride(self)
     if wrap and len(shape) == 2 and shape[0] > shape[1]:
         length = -(-shape[0] * shape[1] // (shape[1] + 1))
+    if current_interpreter() is not None:  # a write to a view is not captured
+        diagonal = np.zeros(shape, BOOL)
+        diagonal.reshape(-1)[np.arange(length) * sum(steps)] = True
+        fill = slices.cast_number(fill_value, self._dtype())
+        return assign(self, E.where(Tensor._wrap(diagonal), fill, before(self)), "fill")
     _filled(strides.as_strided(self, (length,), (sum(steps),)), fill_value, "fill")
     return self
 

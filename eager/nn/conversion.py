@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+import numpy as np
+
 from eager import dtypes
 from eager.devices import check_device
 from eager.grad_mode import no_grad
 from eager.language import E
+from eager.nn.parameter import is_lazy
 from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
+
+
+def _converted(t: Any, goal: np.dtype) -> Any:
+    """`t` in the dtype `goal`, if it is inexact."""
+    if not is_inexact(t._dtype()) or t._dtype() == goal:
+        return t
+    return t.of_dtype(goal) if is_lazy(t) else E.cast(t, dtype=goal)
 
 
 class Converted:
@@ -49,7 +59,7 @@ class Converted:
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
-        return self._apply(lambda t: E.cast(t, dtype=goal) if is_inexact(t._dtype()) and t._dtype() != goal else t)
+        return self._apply(lambda t: _converted(t, goal))
 
     def float(self) -> Any:
         """Convert floating-point parameters and buffers to float32."""

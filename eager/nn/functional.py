@@ -11,6 +11,7 @@ from eager.nn.functions import (
     convolution,
     ctc,
     distance,
+    fractional_pooling,
     grid,
     image,
     lookup,
@@ -29,6 +30,7 @@ from eager.nn.functions.class_losses import *  # noqa: F403
 from eager.nn.functions.convolution import *  # noqa: F403
 from eager.nn.functions.ctc import *  # noqa: F403
 from eager.nn.functions.distance import *  # noqa: F403
+from eager.nn.functions.fractional_pooling import *  # noqa: F403
 from eager.nn.functions.grid import *  # noqa: F403
 from eager.nn.functions.image import *  # noqa: F403
 from eager.nn.functions.lookup import *  # noqa: F403
@@ -49,6 +51,7 @@ __all__ += class_losses.__all__
 __all__ += convolution.__all__
 __all__ += ctc.__all__
 __all__ += distance.__all__
+__all__ += fractional_pooling.__all__
 __all__ += grid.__all__
 __all__ += image.__all__
 __all__ += lookup.__all__

@@ -44,6 +44,13 @@ class RemovableHandle:
         if table is not None:
             table.pop(self.id, None)
 
+    def __getstate__(self) -> tuple[HookTable | None, int]:
+        return self._table(), self.id
+
+    def __setstate__(self, kept: tuple[HookTable | None, int]) -> None:
+        table, self.id = kept
+        self._table = weakref.ref(HookTable() if table is None else table)
+
     def __enter__(self) -> RemovableHandle:
         return self
 

@@ -51,7 +51,7 @@ class Module(Called, Saved, Converted):
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
         if isinstance(value, Buffer):
-            for table in ("_parameters", "_modules", "_buffers"):
+            for table in ("_parameters", "_modules"):
                 fields.get(table, {}).pop(name, None)
             self.register_buffer(name, value, value.persistent)
             return

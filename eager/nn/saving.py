@@ -11,6 +11,7 @@ from eager.grad_mode import no_grad
 from eager.inplace import assign as write
 from eager.language import E
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
+from eager.nn.parameter import is_lazy
 from eager.tensor import Parameter, Tensor
 
 EXTRA_STATE = "_extra_state"
@@ -229,7 +230,9 @@ def _mismatch(key: str, current: Tensor, given: Any) -> list[str]:
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
             f"but received {type(given)}"
         ]
-    if given._d.shape != current._d.shape:
+    if is_lazy(current):
+        return []
+    if given.shape != current.shape:
         return [
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "
             f"model is {current.shape}."
@@ -239,6 +242,8 @@ def _mismatch(key: str, current: Tensor, given: Any) -> list[str]:
 
 def _place(table: dict[str, Any], name: str, given: Tensor, assign: bool) -> None:
     current = table[name]
+    if is_lazy(given):
+        return
     if not assign:
         same = given._dtype() == current._dtype()
         write(current, given if same else E.cast(given, dtype=current._dtype()), "copy")

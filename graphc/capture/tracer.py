@@ -28,11 +28,11 @@ from graphc.capture.tree import map_tensors, tensors_of
 from graphc.ir import Builder, Graph, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import BOOL, is_inexact
 
 _STOP, _USER = OPS["stop_gradient"], OPS["user_function"]
 _CAST = OPS["cast"]
-_FULL = OPS["full"]
+_FULL, _WHERE = OPS["full"], OPS["where"]
 INLINE = 64  # larger constants whose elements are all equal become `full`
 
 
@@ -261,11 +261,16 @@ class Tracer:
                     "cannot be captured yet. Remedy: write under torch.no_grad(), or return the new value."
                 )
             self._changed[id(target)] = target
+        if recorded and value._n is None:
+            # what has a past keeps it, though no gradient reaches that any more
+            everywhere = self.builder.emit(_FULL, (), {"shape": before.aval.shape, "value": True, "dtype": BOOL})
+            symbol = self.builder.emit(_WHERE, (everywhere, symbol, before), {})
+            self._recorded.add(symbol.id)
         self._stale |= self._viewers.get(before.id, set())
         if target._d.__class__ is Symbol:
             target._d = symbol
             if recorded:
-                target._n = symbol if value._n is not None else None
+                target._n = symbol
         else:
             self._held[id(target)] = (target, symbol)
         return target

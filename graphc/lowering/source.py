@@ -96,6 +96,8 @@ class Source:
             return name
         if isinstance(value, float):
             return repr(value) if np.isfinite(value) else f"float('{value}')"
+        if isinstance(value, complex):
+            return f"complex({self._value(value.real)}, {self._value(value.imag)})"
         if isinstance(value, tuple):
             return f"({', '.join(map(self._value, value))}{',' if len(value) == 1 else ''})"
         if isinstance(value, (int, bool, str, type(None))):

@@ -126,9 +126,13 @@ def _ref_index_put(x, values, *indices, spec, accumulate):
     return result.reshape(x.shape)
 
 
+def zeros(F: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Zeros to copy and write into: in memory they are one number."""
+    return F.broadcast_to(F.full(shape=(), value=0, dtype=dtype), shape=shape)
+
+
 def _scatter_back(F, g, input_shape, input_dtype, indices, spec):
-    zeros = F.full(shape=input_shape, value=0, dtype=input_dtype)
-    return F.index_put(zeros, g, *indices, spec=spec, accumulate=True)
+    return F.index_put(zeros(F, input_shape, input_dtype), g, *indices, spec=spec, accumulate=True)
 
 
 OUT_OF_RANGE = "index out of range in self"
@@ -234,7 +238,7 @@ def _ref_scatter_add(x, index, src, axis):
 
 
 def _gather_vjp(F, g, input_shape, input_dtype, index, axis):
-    return F.scatter_add(F.full(shape=input_shape, value=0, dtype=input_dtype), index, g, axis=axis)
+    return F.scatter_add(zeros(F, input_shape, input_dtype), index, g, axis=axis)
 
 
 def _scatter_src_vjp(F, g, index, src_shape, axis):

@@ -147,6 +147,7 @@ def conv_weight(
 
 # --- pooling
 
+MANY_TAPS = 64
 
 def _flat_windows(
     x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes, fill: float
@@ -164,32 +165,40 @@ def lowest(dtype: np.dtype) -> float:
     return -np.inf if is_floating(dtype) else float(np.iinfo(dtype).min)
 
 
+def _over_taps(view: np.ndarray, kernel: Sizes, combine: np.ufunc) -> np.ndarray:
+    """Reduce the taps of windows: one pass a tap is much faster than a reduction over two short axes."""
+    if _size(kernel) > MANY_TAPS:
+        return combine.reduce(view, axis=tuple(range(2, 2 + len(kernel))))
+    first, *rest = (view[(slice(None), slice(None), *tap)] for tap in _taps(kernel))
+    result = first.copy()
+    for part in rest:
+        combine(result, part, out=result)
+    return result
+
+
 def max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
     """The largest element of each window; padding never wins; nan does."""
-    view = windows(padded(x, padding, lowest(x.dtype)), kernel, stride, dilation)
-    result = None
-    for tap in _taps(kernel):  # one pass a tap is much faster than a reduction over two short axes
-        part = view[(slice(None), slice(None), *tap)]
-        result = part.copy() if result is None else np.maximum(result, part, out=result)
-    assert result is not None
-    return result
+    return _over_taps(windows(padded(x, padding, lowest(x.dtype)), kernel, stride, dilation), kernel, np.maximum)
 
 
 def _winners(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
     """(N, C, *out): the first tap of each window that holds its maximum, or the last nan: PyTorch's choice."""
     low = lowest(x.dtype)
-    taps = _flat_windows(x, kernel, stride, padding, dilation, low)
-    if not taps.size:
-        return np.zeros(taps.shape[:-1], np.int64)
-    winners = taps.argmax(axis=-1)
-    if low == -np.inf and any(map(any, padding)) and np.isneginf(x).any():
+    view = windows(padded(x, padding, low), kernel, stride, dilation)
+    best = _over_taps(view, kernel, np.maximum)
+    taps = [(number, view[(slice(None), slice(None), *tap)]) for number, tap in enumerate(_taps(kernel))]
+    winners = np.zeros(best.shape, np.int16 if _size(kernel) < 2**15 else np.int64)
+    for number, part in reversed(taps):
+        np.copyto(winners, number, where=part == best)
+    if low == -np.inf and np.isnan(best).any():
+        for number, part in taps:
+            np.copyto(winners, number, where=np.isnan(part))
+    if low == -np.inf and any(map(any, padding)) and np.isneginf(best).any():
         # an element -inf ties with the border, which must not win
-        real = _flat_windows(np.ones_like(x), kernel, stride, padding, dilation, 0.0) > 0
-        lost = ~np.take_along_axis(real, winners[..., None], axis=-1)[..., 0]
-        winners = np.where(lost, real.argmax(axis=-1), winners)
-    if low == -np.inf and np.isnan(x).any():
-        nan = np.isnan(taps)
-        winners = np.where(nan.any(axis=-1), nan.shape[-1] - 1 - nan[..., ::-1].argmax(axis=-1), winners)
+        real = windows(padded(np.ones(x.shape, np.bool_), padding, 0.0), kernel, stride, dilation)
+        for (number, part), tap in reversed(list(zip(taps, _taps(kernel), strict=True))):
+            inside = real[(slice(None), slice(None), *tap)]
+            np.copyto(winners, number, where=inside & np.isneginf(best) & np.isneginf(part))
     return winners
 
 
@@ -228,7 +237,9 @@ def max_pool_pick(
 def avg_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders) -> np.ndarray:
     """The mean of each window; padding counts as zeros."""
     view = windows(padded(x, padding), kernel, stride, (1,) * len(kernel))
-    return view.sum(axis=tuple(range(2, 2 + len(kernel)))) * x.dtype.type(1 / _size(kernel))
+    result = _over_taps(view, kernel, np.add)
+    result *= x.dtype.type(1 / _size(kernel))
+    return result
 
 
 def avg_pool_spread(g: np.ndarray, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders) -> np.ndarray:

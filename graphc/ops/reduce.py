@@ -238,23 +238,21 @@ def _log_softmax(xp, x, axis):
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 
-def _np_exp_of_shifted(x, axis):
-    if not x.shape[axis]:
-        return x.copy(), x.copy()
-    shifted = x - _largest(x, axis, None, None, True)
-    return shifted, np.exp(shifted)
+def _np_shifted(x, axis):
+    return x - _largest(x, axis, None, None, True) if x.shape[axis] else np.array(x)
 
 
 def _np_softmax(x, axis):
-    _, e = _np_exp_of_shifted(x, axis)
+    e = np.asarray(_np_shifted(x, axis))
+    np.exp(e, out=e)
     e /= _total(e, axis, None, None, True)
     return e
 
 
 def _np_log_softmax(x, axis):
-    shifted, e = _np_exp_of_shifted(x, axis)
-    total = _total(e, axis, None, None, True)
-    return np.subtract(shifted, np.log(total), out=shifted if shifted.ndim else None)
+    shifted = np.asarray(_np_shifted(x, axis))
+    shifted -= np.log(_total(np.exp(shifted), axis, None, None, True))
+    return shifted
 
 
 def _logsumexp(xp, x, axis, keepdims):

@@ -149,6 +149,7 @@ def _logcumsumexp_vjp(F, g, r, input, input_dtype, axis):
 
     if input_dtype.kind == "c":
         return part(g, F.ne(g, 0))[1]
+
     def known(total, size):  # nan and what is infinite go on to what they make nan
         return F.where((total < lowest / 2) & (total > -np.inf), 0, size)
 

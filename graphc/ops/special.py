@@ -37,7 +37,6 @@ COMMUTATIVE, ORDERS = Trait.COMMUTATIVE, Trait.ORDERS
 # --- hyperbolic functions
 
 
-
 def _acosh_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
     if input_dtype.kind == "c":  # the branch of the two roots
         return g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))
@@ -308,8 +307,9 @@ digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, t
 lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS,
             domain=(0.3, 4.0), ref="math.lgamma", vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
 special_zeta = op(
-    "special_zeta", "input other", impl="special.zeta", numpy=_np_zeta, rule=pointwise_wide, traits=ORDERS, ref=_zeta_sum,
-    overloads={"sf": "SpecialZetaBackward1", "fs": "SpecialZetaBackward2"}, domain=((1.5, 4.0), (0.5, 3.0)),
+    "special_zeta", "input other", impl="special.zeta", numpy=_np_zeta, rule=pointwise_wide, traits=ORDERS,
+    ref=_zeta_sum, overloads={"sf": "SpecialZetaBackward1", "fs": "SpecialZetaBackward2"},
+    domain=((1.5, 4.0), (0.5, 3.0)),
     vjp=dict(other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
 )  # fmt: skip
 igamma = op("igamma", "input other", impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating,

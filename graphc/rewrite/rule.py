@@ -128,6 +128,8 @@ def number(x: Any) -> Any:
 def scalar_value(x: Any) -> float | int | bool | complex | None:
     """The value of a Symbol that is known to hold one number in every place, or None."""
     node = x.builder.nodes[x.id]
+    while node.op is OPS["broadcast_to"]:
+        node = x.builder.nodes[node.inputs[0]]
     if node.op is OPS["full"]:
         return np.asarray(node.params["value"], node.dtype).item()
     if node.op is OPS["constant"]:

@@ -25,6 +25,22 @@ DEVIATIONS: tuple[tuple[str, str, str], ...] = (
     ("t.special.log_ndtr", "[12]v", "PyTorch's gradient at -inf is inf - inf; the limit is infinity"),
 )
 
-# (start of the call, why a graph cannot have it): test_compiled asks for a CaptureError
-REFUSED: tuple[tuple[str, str], ...] = (
+_SHAPE = "the values decide on the shape"
+_PYTHON = "the values become Python's"
+# (start of the call, part of the operands, why a graph cannot have it): test_compiled asks for a CaptureError
+REFUSED: tuple[tuple[str, str, str], ...] = (
+    ("t.bincount(x", "", _SHAPE),
+    ("t.unique(x", "", _SHAPE),
+    ("t.unique_consecutive(x", "", _SHAPE),
+    ("t.masked_select(x", "", _SHAPE),
+    ("t.nonzero(x", "", _SHAPE),
+    ("t.argwhere(x", "", _SHAPE),
+    ("F.one_hot(i)", "", _SHAPE),
+    ("x[i]", "i:u8", _SHAPE),
+    ("x[m]", "", _SHAPE),
+    ("x[:, m]", "", _SHAPE),
+    ("x[m, i]", "", _SHAPE),
+    ("t.allclose(x", "", _PYTHON),
+    ("t.equal(x", "", _PYTHON),
+    ("x.reshape(-1)[0].item()", "", _PYTHON),
 )

@@ -276,8 +276,13 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """input / 6 + 1 / 2, limited to [0, 1]. As `torch.nn.functional.hardsigmoid`."""
     _floating(input, "hardsigmoid_cpu")
-    compute = lambda x: E.div(_bounded(E.add(x, 3.0), 0.0, 6.0), 6.0)
-    return _one_node("HardsigmoidBackward0", input, compute, inplace)
+    return _one_node("HardsigmoidBackward0", input, _hardsigmoid, inplace)
+
+
+def _hardsigmoid(x: Tensor) -> Tensor:
+    moved = E.add(x, 3.0)
+    inside = E.bitwise_and(E.gt(moved, 0.0), E.lt(moved, 6.0))  # nan is not: its gradient is 0
+    return E.div(E.where(inside, moved, E.stop_gradient(_bounded(moved, 0.0, 6.0))), 6.0)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:

@@ -154,7 +154,7 @@ def _adaptive_max(rank: int) -> Any:
         flat = E.reshape(input, shape=(*lead, math.prod(sizes)))
         table = Tensor._wrap(places)
         taps = E.index(flat, table, spec=(None,) * len(lead) + (0,))
-        winner = _winners(E.stop_gradient(taps), len(lead) + 1)
+        winner = winners(E.stop_gradient(taps), len(lead) + 1)
         values = E.reshape(gather(taps, len(lead) + 1, winner), shape=(*lead, *targets))
         values = enclosed(values, node, since)
         if not return_indices:
@@ -171,7 +171,7 @@ def _adaptive_max(rank: int) -> Any:
     return function
 
 
-def _winners(taps: Tensor, axis: int) -> Tensor:
+def winners(taps: Tensor, axis: int) -> Tensor:
     """Where each window has its maximum: the first of equals, but the last nan."""
     if not all(taps._d.shape):
         return E.full(shape=tuple(1 if i == axis else n for i, n in enumerate(taps._d.shape)), value=0, dtype=INT64)

@@ -19,6 +19,7 @@ from graphc.ops.rules import torch_name
 
 __all__ = ["cross_entropy", "nll_loss"]
 
+MASKED = 4096  # scores: above, reading all of them through a mask costs more than picking some
 TARGETS = (INT64, np.dtype(np.uint8))
 
 
@@ -131,24 +132,33 @@ def _nll_of_classes(
     if current_interpreter() is None:
         values = target._array()
         some_ignored = _check_classes(values, classes, ignore)
-        # a mask and a sum cost a third of a gather and its scatter, and their code is generated
-        mask = Tensor._wrap(
-            values.reshape(tall) == np.arange(classes).reshape((classes,) + (1,) * (len(shape) - axis - 1))
-        )
-        chosen = E.where(mask, logs, constant(0, logs))
-        if plain and not some_ignored and reduction != "none":
-            total = E.sum(chosen, axis=ALL_AXES[len(shape)], keepdims=False)
-            return E.div(total, float(-values.size)) if reduction == "mean" else E.neg(total)
-        picked = E.sum(chosen, axis=(axis,), keepdims=False)
         valid = E.ne(target, ignore) if some_ignored else None
         index = target if valid is None else E.where(valid, target, 0)
+        if values.size * classes > MASKED:
+            chosen = picked = _picked(logs, index, tall, axis)
+        else:  # a mask and a sum cost less than the calls that a gather and its scatter take, and their code is generated
+            mask = Tensor._wrap(
+                values.reshape(tall) == np.arange(classes).reshape((classes,) + (1,) * (len(shape) - axis - 1))
+            )
+            chosen, picked = E.where(mask, logs, constant(0, logs)), None
+        if plain and not some_ignored and reduction != "none":
+            total = E.sum(chosen, axis=ALL_AXES[len(chosen._d.shape)], keepdims=False)
+            return E.div(total, float(-values.size)) if reduction == "mean" else E.neg(total)
+        if picked is None:
+            picked = E.sum(chosen, axis=(axis,), keepdims=False)
     else:
         valid = E.ne(target, ignore)
         index = E.where(valid, target, 0)
-        picked = E.reshape(E.gather(logs, E.reshape(index, shape=tall), axis=axis), shape=at)
+        picked = _picked(logs, index, tall, axis)
     if plain and valid is None:
         return E.neg(picked)
     return _weighted(logs, picked, index, valid, weight, reduction, smoothing, axis)
+
+
+def _picked(logs: Tensor, index: Tensor, tall: tuple[int, ...], axis: int) -> Tensor:
+    if index._dtype() != INT64:
+        index = E.cast(index, dtype=INT64)
+    return E.reshape(E.gather(logs, E.reshape(index, shape=tall), axis=axis), shape=tall[:axis] + tall[axis + 1 :])
 
 
 def _weighted(logs: Tensor, picked: Tensor, index: Tensor, valid: Tensor | None, weight: Tensor | None, reduction: str,

@@ -183,7 +183,8 @@ def _convolution(rank: int) -> Any:
         if input._dtype() == BOOL:
             kernel = "compute_columns3d" if rank == 3 else "slow_conv2d_cpu"
             raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
-        _check_dtypes(x, weight, bias, groups)
+        if x._d.shape[1] == sizes[1] * groups:
+            _check_dtypes(x, weight, bias, groups)
         result = _convolved(x, weight, bias, name, window, groups)
         return _unbatched(enclosed(result, "ConvolutionBackward0", since), len(shape) == rank + 2)
 

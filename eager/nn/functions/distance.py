@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import axis_of, shape_of, written
+from eager.functional.arguments import axis_of, converted, shape_of, written
 from eager.functional.norms import norm
 from eager.functional.reductions import root
 from eager.language import E
@@ -27,20 +27,21 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     """input @ weight.T + bias, for input (*, in), weight (out, in), bias (out,). As `torch.nn.functional.linear`."""
     if out is not None:
         return written(out, "linear", linear, input, weight, bias)
-    shape = shape_of(weight, "linear", "weight", 2)
+    shape, ndim = shape_of(weight, "linear", "weight", 2), len(shape_of(input, "linear"))
+    if not ndim or not shape:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {ndim}D and {len(shape)}D")
     if len(shape) == 2:
         transposed = E.permute(weight, dims=(1, 0))
     elif len(shape) == 1:
         transposed = weight
     else:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {len(shape)}D")
-    ndim = len(shape_of(input, "linear"))
-    if not ndim or not shape:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {ndim}D and {len(shape)}D")
     if bias is None:
         result = E.matmul(input, transposed)
         return result if ndim == 2 or len(shape) != 2 else named(result, PRODUCTS[ndim > 2])
     if bias._dtype() != weight._dtype() or len(shape) != 2 or bias._d.shape != shape[:1]:
+        if ndim != 2 and len(bias._d.shape) != 1:
+            return _plus(E.matmul(input, transposed), bias)
         _check_bias(input, weight, bias)
     if ndim == 2:
         return E.addmm(bias, input, transposed)
@@ -49,7 +50,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
 
 def _check_bias(input: Tensor, weight: Tensor, bias: Tensor) -> None:
     """Raise the errors of PyTorch's `addmm` for a bias of another dtype or size than the rows of `weight`."""
-    shape, given, ndim = weight._d.shape, bias._d.shape, len(input._d.shape)
+    shape, given = weight._d.shape, bias._d.shape
     if bias._dtype() != weight._dtype():
         names = torch_name(bias._dtype()), torch_name(weight._dtype())
         raise RuntimeError("self and mat2 must have the same dtype, but got {} and {}".format(*names))
@@ -61,12 +62,15 @@ def _check_bias(input: Tensor, weight: Tensor, bias: Tensor) -> None:
             f"The expanded size of the tensor ({shape[0]}) must match the existing size ({given[0]}) at non-singleton "
             f"dimension 1.  Target sizes: {list(rows)}.  Tensor sizes: {list(given)}"
         )
-    if ndim == 1 and len(given) > 1:
-        whole_shape = broadcast_shapes([shape[:1], given])
-        if whole_shape != shape[:1]:
-            raise RuntimeError(
-                f"output with shape {list(shape[:1])} doesn't match the broadcast shape {list(whole_shape)}"
-            )
+
+
+def _plus(product: Tensor, bias: Tensor) -> Tensor:
+    """`product` plus a `bias` that is no vector, in the shape and the dtype of `product`."""
+    shape = tuple(product._d.shape)
+    spread = broadcast_shapes([shape, bias._d.shape])
+    if spread != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(spread)}")
+    return converted(E.add(product, bias), product._dtype())
 
 
 @whole("ViewBackward0")

@@ -12,12 +12,14 @@ from eager import random
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.precision import rounds_once
+from eager.functional.slices import inside
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
 from eager.naming import named, whole
 from eager.tensor import Tensor
 from graphc.ops.dtypes import INT32, INT64, is_floating, is_inexact
+from graphc.ops.index import OUT_OF_RANGE
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -214,9 +216,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     _check_indices(input, "embedding")
     if len(weight._d.shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    data = input._d
-    if isinstance(data, np.ndarray) and data.size and data.min() < 0:
-        raise IndexError("index out of range in self")
+    input = inside(input, weight._d.shape[0], lambda wrong: IndexError(OUT_OF_RANGE))
     if max_norm is not None:
         _shortened(weight, input, max_norm, norm_type)
     rows = E.index(weight, input, spec=(0,))

@@ -17,7 +17,7 @@ from eager.nn.functions.activation import logsigmoid
 from eager.nn.functions.distance import pairwise_distance
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
 from eager.tensor import Tensor
-from graphc.ops.dtypes import INT64, is_floating, is_half
+from graphc.ops.dtypes import INT64, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -36,7 +36,8 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     """input where target is 1, max(0, margin - input) where it is -1. As in PyTorch."""
     reduction = chosen_reduction(size_average, reduce, reduction)
     zero = constant(0, input)
-    apart = E.where(E.eq(target, 1), zero, _positive(E.sub(float(margin), input)))
+    margin = float(margin) if is_inexact(input._dtype()) else int(margin)  # PyTorch's is of the dtype of `input`
+    apart = E.where(E.eq(target, 1), zero, _positive(E.sub(margin, input)))
     close = E.where(E.eq(target, -1), zero, input)
     return reduced(E.add(apart, close), reduction)
 

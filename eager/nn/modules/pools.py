@@ -278,3 +278,53 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Adaptive max pooling of volumes (N, C, D, H, W)."""
 
     rank = 3
+
+
+class _FractionalMaxPool(Module):
+    """The maximum over windows at random steps; either `output_size` or `output_ratio` says how many."""
+
+    rank: int
+    _random_samples: Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ):
+        super().__init__()
+        rank, name = self.rank, type(self).__name__
+        self.kernel_size = repeated(kernel_size, rank)
+        if rank == 3 and min(self.kernel_size) <= 0:
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else repeated(output_size, rank)
+        self.output_ratio = None if output_ratio is None else repeated(output_ratio, rank)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio[:rank]):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        """(N, C, *) or (C, *) -> the same with the output's sizes; with `return_indices` also where the maxima are."""
+        pool = getattr(F, f"fractional_max_pool{self.rank}d")
+        return pool(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Fractional max pooling of images (N, C, H, W)."""
+
+    rank = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Fractional max pooling of volumes (N, C, D, H, W)."""
+
+    rank = 3

@@ -1,0 +1,140 @@
+"""Parameters and buffers, and those whose shape is still unknown. As `torch.nn.parameter`."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from eager.devices import check_device
+from eager.dtypes import to_numpy
+from eager.nn.buffer import Buffer
+from eager.tensor import Parameter, Tensor
+from graphc.ops.dtypes import default_float
+
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
+]  # fmt: skip
+
+NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` "
+    "when trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the "
+    "parameters before accessing their attributes."
+)
+NOT_SHARED = (
+    "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before "
+    "calling `module.share_memory()`."
+)
+NOT_USABLE = (
+    "Attempted to use an uninitialized parameter. This error happens when you are using a `LazyModule` or explicitly "
+    "manipulating `torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` with a "
+    "dummy batch to initialize the parameters before calling torch functions"
+)
+
+
+class Unshaped:
+    """In place of the array of a tensor without a shape: knows its dtype, and refuses everything else."""
+
+    __slots__ = ("numpy_dtype",)
+    dtype = None  # equals no dtype: the fast paths hand such a tensor to the slow one
+
+    def __init__(self, dtype: np.dtype):
+        self.numpy_dtype = dtype
+
+    @property
+    def shape(self) -> NoReturn:
+        raise ValueError(NOT_USABLE)
+
+    def force(self, tensor: Tensor) -> NoReturn:
+        """Raises ValueError: there are no values."""
+        raise ValueError(NOT_USABLE)
+
+
+class UninitializedTensorMixin:
+    """What parameters and buffers without a shape share: they can change their dtype, and `materialize`."""
+
+    __slots__ = ()
+    cls_to_become: type[Tensor]
+    _d: Any
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a plain Parameter or Buffer of that `shape`, whose values are still to be set."""
+        check_device(device)
+        self._d = np.zeros(tuple(shape), self._d.numpy_dtype if dtype is None else to_numpy(dtype))
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> NoReturn:
+        """Raises RuntimeError: there is none yet."""
+        raise RuntimeError(NO_SHAPE)
+
+    @property
+    def data(self) -> Any:
+        """The tensor itself, which has no history."""
+        return self
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._d = value._d
+
+    def share_memory_(self) -> NoReturn:
+        """Raises RuntimeError."""
+        raise RuntimeError(NOT_SHARED)
+
+    def of_dtype(self, dtype: np.dtype) -> Any:
+        """The same with another dtype."""
+        made: Any = type(self)(self.requires_grad)  # type: ignore[call-arg, attr-defined]
+        made._d = Unshaped(dtype)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), self.of_dtype(self._d.numpy_dtype))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad,)  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
+        check_device(device)
+        self._d = Unshaped(default_float() if dtype is None else to_numpy(dtype))
+        self._n = None
+        self.requires_grad_(requires_grad)  # type: ignore[attr-defined]
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether `param` has no shape yet. As `torch.nn.parameter.is_lazy`."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A Parameter whose shape is still unknown. As `torch.nn.UninitializedParameter`."""
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        made = object.__new__(cls)
+        made._begin(requires_grad, device, dtype)
+        return made
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
+        pass
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A Buffer whose shape is still unknown. As `torch.nn.UninitializedBuffer`."""
+
+    __slots__ = ()
+    cls_to_become = Buffer
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+                persistent: bool = True) -> UninitializedBuffer:  # fmt: skip
+        made = object.__new__(cls)
+        made._begin(requires_grad, device, dtype)
+        made.persistent = persistent
+        return made
+
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True):
+        pass
