@@ -27,6 +27,14 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Whether `tensor` fills its memory, row-major and from the start."""
+    array = tensor._d
+    if array.__class__ is not np.ndarray:
+        return True
+    return array.flags.c_contiguous and memoryview_size(array) == array.nbytes
+
+
 def owner_of(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory of `array`."""
     return state.storage_of(array)

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from eager.state import current_interpreter, grad_enabled
+from eager.storage import is_plain
 from eager.tensor import Parameter, Tensor
 from graphc.capture import Guard, Program, capture
 from graphc.capture.environment import guards_of
@@ -58,7 +59,7 @@ class Compiled:
         entries = self._entries.get(signature)
         if entries is not None:
             for entry in entries:
-                if entry.holds():
+                if entry.holds(tensors):
                     self._latest = entry
                     return entry.runner(tensors)
         return self._compile(signature, tensors, args, kwargs).runner(tensors)
@@ -152,13 +153,17 @@ class _Entry:
     def __init__(self, program: Program, guards: tuple[Guard, ...], runner: Runner):
         self.program = program
         self.guards = guards
+        self.plain = program.plain
         self.runner = runner
         self.reason = ""
         self.seconds = 0.0
 
-    def holds(self) -> bool:
-        for getter, value in self.guards:  # noqa: SIM110  (a generator would double the cost of a call)
+    def holds(self, tensors: list[Tensor]) -> bool:
+        for getter, value in self.guards:  # a generator would double the cost of a call
             if getter() != value:
+                return False
+        for position in self.plain:  # noqa: SIM110
+            if not is_plain(tensors[position]):
                 return False
         return True
 

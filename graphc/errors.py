@@ -66,6 +66,14 @@ TRACED_TO_NUMPY = (
     "Remedy: keep the computation in tensor operations, or move it outside the compiled function."
 )
 
+UNKNOWN_MEMORY = (
+    "{what} needs the place in memory of a traced tensor, which a graph knows only of one that fills its memory in "
+    "row-major order.\n"
+    "  value: {aval}, made at {made}\n"
+    "  used at {used}\n"
+    "Remedy: use a copy (clone), or express the view with slices, transpose, expand or unfold."
+)
+
 INPLACE_ON_VIEW = (
     "{op}: in-place write to a view of another tensor cannot be captured yet (at {used}).\n"
     "Remedy: write to the whole tensor, or build the new value with torch.where or torch.cat."

@@ -228,6 +228,15 @@ class BatchInterpreter:
         if self.outer is not None:
             self.outer.guard(getter, value)
 
+    def values_read(self, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.values_read(tensor)
+
+    def lies_plainly(self, tensor: Tensor) -> None:
+        if self.outer is not None:
+            with self.below():
+                self.outer.lies_plainly(tensor)
+
     # --- gradients
 
     def get_grad(self, tensor: Tensor) -> Tensor | None:

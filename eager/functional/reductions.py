@@ -303,19 +303,14 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 _SOFTMAX = ("softmax", "log_softmax")
 
 
-def _kept(scanned: Tensor, dtype: np.dtype, name: str) -> Tensor:
-    """The result of a scan in the dtype that was asked for."""
-    if dtype == BOOL:
-        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
-    return converted(scanned, dtype)
-
-
 def _along(name: str, op: str, what: str) -> Any:
     def function(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         shape = shape_of(input, name)
         if dtype is not None and name not in _SOFTMAX:
+            if to_numpy(dtype) == BOOL:
+                raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
             input = accumulated_in(input, dtype)
-            return _kept(function(input, dim), input._dtype(), name)
+            return converted(function(input, dim), input._dtype())
         input = cast_to(input, dtype)
         axis = axis_of(dim, len(shape))
         if name in _SOFTMAX and not is_floating(input._dtype()):

@@ -15,7 +15,7 @@ from eager.functional.indexing import OUT_OF_BOUNDS
 from eager.functional.static import required, spread, valueless
 from eager.language import E
 from eager.naming import enclosed, whole
-from eager.state import sequence
+from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL, INT32, INT64
@@ -231,7 +231,7 @@ def cast_number(value: Any, wanted: np.dtype) -> Tensor:
         return Tensor._wrap(fitting(value, wanted))
     if value._dtype() == wanted:
         return value
-    if value._d.__class__ is np.ndarray and value._n is None:
+    if value._d.__class__ is np.ndarray and value._n is None and current_interpreter() is None:
         return Tensor._wrap(fitting(value._d.item(), wanted))
     return E.cast(value, dtype=wanted)
 

@@ -88,20 +88,27 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    if current_interpreter() is not None:
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        interpreter.lies_plainly(input)
+        item = input._dtype().itemsize
+        _check_within(size, stride, storage_offset or 0, item, math.prod(input._d.shape) * item)
         return E.as_strided(input, size=size, stride=stride, offset=storage_offset or 0, layout=None)
     array = input._array()
     memory = storage_of(array)
     own = (_address(array) - _address(memory)) // array.itemsize
     offset = own if storage_offset is None else storage_offset
-    needed = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * array.itemsize
-    if offset < 0 or (math.prod(size) and needed > memory.nbytes):
+    _check_within(size, stride, offset, array.itemsize, memory.nbytes)
+    return strided_view(input, size, stride, offset - own)
+
+
+def _check_within(size: tuple[int, ...], stride: tuple[int, ...], offset: int, item: int, available: int) -> None:
+    needed = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * item
+    if offset < 0 or (math.prod(size) and needed > available):
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-            f"{array.itemsize} requiring a storage size of {needed} are out of bounds for storage of size "
-            f"{memory.nbytes}"
+            f"{item} requiring a storage size of {needed} are out of bounds for storage of size {available}"
         )
-    return strided_view(input, size, stride, offset - own)
 
 
 def strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:

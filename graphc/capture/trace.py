@@ -27,6 +27,7 @@ class Program(NamedTuple):
     histories what autograd knows of each tensor of the result
     recorded  ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
     rules     the tracer, if gradients depend on autograd.Functions or hooks of the user's
+    plain     positions of the arguments that have to fill their memory in row-major order
     """
 
     graph: Graph
@@ -36,6 +37,7 @@ class Program(NamedTuple):
     histories: tuple[History, ...]
     recorded: frozenset[int]
     rules: Tracer | None
+    plain: tuple[int, ...]
 
 
 def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -90,7 +92,7 @@ def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), refs)
     return Program(
         graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(histories), tracer.recorded,
-        tracer if tracer.has_rules else None,
+        tracer if tracer.has_rules else None, tuple(tracer.plain_arguments),
     )  # fmt: skip
 
 

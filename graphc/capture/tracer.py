@@ -20,6 +20,7 @@ from eager import hooks, tape
 from eager.dispatch import call_text
 from eager.grad_mode import set_grad_enabled
 from eager.state import grad_enabled, interpreting
+from eager.storage import is_plain
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.autodiff import Custom, pullback
@@ -115,6 +116,9 @@ class Tracer:
         self.sources: list[Source] = []  # of each input
         self.guards: list[Guard] = []
         self._name_of = name_of
+        self.plain_arguments: set[int] = set()  # positions of those that have to fill their memory in row-major order
+        self._arguments: list[Tensor] = []
+        self._read: set[int] = set()  # concrete tensors whose values are guarded
         self._held: dict[int, tuple[Tensor, Symbol]] = {}  # concrete tensors and their present values
         self._fresh: dict[int, Tensor] = {}  # concrete tensors made inside the trace
         self._origin: dict[int, Argument | Captured] = {}  # id of tensor -> where it comes from
@@ -137,6 +141,7 @@ class Tracer:
         symbol = self._input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), Argument(position))
         stand_in = self._wrap(symbol, tensor._n is not None)
         self._origin[id(stand_in)] = Argument(position)
+        self._arguments.append(tensor)
         self._fresh[id(stand_in)] = stand_in  # keeps its id from being used again
         if tensor._n is not None:
             self._leaves[symbol.id] = stand_in
@@ -308,6 +313,34 @@ class Tracer:
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         self.guards.append(Guard(getter, value))
+
+    def values_read(self, tensor: Tensor) -> None:
+        if id(tensor) in self._changed:
+            raise self._unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values after an in-place write")
+        if id(tensor) not in self._fresh and id(tensor) not in self._read:
+            self._read.add(id(tensor))
+            self.guard(functools.partial(_values_of, tensor), _values_of(tensor))
+
+    def lies_plainly(self, tensor: Tensor) -> None:
+        given, data = tensor, tensor._d
+        if data.__class__ is Symbol:
+            origin = self._origin.get(id(tensor))
+            if isinstance(origin, Argument):
+                given = self._arguments[origin.position]
+                self.plain_arguments.add(origin.position)
+            elif data.id in self._views:
+                raise self._unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+            else:
+                return
+        elif id(tensor) not in self._fresh:
+            self.guard(functools.partial(is_plain, tensor), True)
+        if not is_plain(given):
+            raise self._unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+
+    def _unknown(self, tensor: Tensor, message: str, what: str) -> errors.CaptureError:
+        symbol = self.read(tensor)
+        made = self.builder.nodes[symbol.id].where or "the call"
+        return errors.CaptureError(message.format(what=what, aval=symbol.aval, made=made, used=user_line()))
 
     # --- gradients
 
@@ -512,6 +545,11 @@ class Tracer:
         if tensor._n is None:
             return History.NONE
         return History.FREED if self._history_of([self.read(tensor).id]) & self._freed else History.LIVE
+
+
+def _values_of(tensor: Tensor) -> tuple[Any, ...]:
+    array = tensor._array()
+    return array.shape, array.dtype, array.tobytes()
 
 
 def _saves(op: Op) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager import random
-from eager.functional.arguments import converted, shape_of
+from eager.functional.arguments import axis_of, converted, shape_of
 from eager.functional.gathering import gather
 from eager.language import E
 from eager.naming import enclosed
@@ -38,6 +38,7 @@ def _fractional(rank: int) -> tuple[Any, Any]:
         kernel, targets = _ints(name, rank, "kernel_size", kernel_size), _ints(name, rank, "output_size", output_size)
         samples = _random_samples
         if samples is None:
+            axis_of(-rank - 1, len(shape))
             batch = 1 if len(shape) == rank + 1 else shape[0]
             samples = random.rand(batch, shape[-rank - 1], rank, dtype=input.dtype)
         _check(name, rank, input, kernel, targets, samples)
@@ -73,25 +74,25 @@ def _ints(name: str, rank: int, what: str, value: Any) -> Sizes:
     values = (value,) * rank if isinstance(value, int) else tuple(value)
     values = values * rank if len(values) == 1 else values
     if len(values) != rank:
-        number = "two" if rank == 2 else "three"
-        raise RuntimeError(f"{name}: {what} must either be a single int or tuple of {number} ints")
+        number = "" if rank == 2 else "three "
+        raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of {number}Ints")
     return values
 
 
 def _check(name: str, rank: int, input: Tensor, kernel: Sizes, targets: Sizes, samples: Tensor) -> None:
     """Raise PyTorch's errors for sizes, windows and samples that do not fit."""
-    shape = tuple(input._d.shape)
+    shape, where = tuple(input._d.shape), f"{name}()" if rank == 2 else f"{name}_out()"
     if len(shape) not in (rank + 1, rank + 2):
-        raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(shape)}")
+        raise RuntimeError(f"{where}: Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(shape)}")
     for axis in range(len(shape) - rank - 1, len(shape)):
         if not shape[axis]:
             raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{" " if rank == 3 else ""}{list(shape)} with "
+                f"{where}: Expected input to have non-zero size for non-batch dimensions, but got{list(shape)} with "
                 f"dimension {axis} being empty."
             )
     for side, n, k, m in zip(SIDES[-rank:], shape[-rank:], kernel, targets, strict=True):
         if m + k - 1 > n:
-            raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
+            raise RuntimeError(f"{where}: pool {side} {k} too large relative to input {side} {n}")
     if input._dtype() != samples._dtype():
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     given = tuple(samples._d.shape)
