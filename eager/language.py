@@ -11,8 +11,10 @@ from typing import Any
 from eager import dispatch
 from eager.codegen import Module
 from eager.dispatch import apply, plain_or_trace
+from eager.state import grad_enabled
 from eager.tensor import Parameter, Tensor
 from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.interpret import with_defaults
 from graphc.ops.spec import OPS, Op
 
 single = Module(FLOAT32, Tensor, Parameter, apply)
@@ -23,6 +25,8 @@ double = dispatch.double_module = Module(FLOAT64, Tensor, Parameter, plain_or_tr
 
 def function_of(op: Op) -> Callable[..., Any]:
     """The fastest function that runs `op` on Tensors."""
+    if op.definition is not None and not op.vjp:
+        return _by_definition(op)
     if op.args and not op.variadic:
         return single.get(op)
 
@@ -31,6 +35,19 @@ def function_of(op: Op) -> Callable[..., Any]:
 
     generic.__name__ = op.name
     return generic
+
+
+def _by_definition(op: Op) -> Callable[..., Any]:
+    """`op`, as which several ops are recorded where a gradient may be wanted: it has no rule of its own."""
+
+    def function(*operands: Any, **params: Any) -> Any:
+        if grad_enabled() and any(x._n is not None for x in operands):
+            assert op.definition is not None
+            return op.definition(E, *operands, **with_defaults(op, params))
+        return apply(op, operands, params)
+
+    function.__name__ = op.name
+    return function
 
 
 class TensorLanguage:

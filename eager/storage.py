@@ -32,7 +32,7 @@ def is_plain(tensor: Tensor) -> bool:
     array = tensor._d
     if array.__class__ is not np.ndarray:
         return True
-    return array.flags.c_contiguous and memoryview_size(array) == array.nbytes
+    return array.flags.c_contiguous and state.storage_of(array).nbytes == array.nbytes
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:

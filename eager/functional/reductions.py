@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from eager import return_types
 from eager.dtypes import to_numpy
 from eager.functional.arguments import (

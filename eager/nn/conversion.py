@@ -91,8 +91,8 @@ class Converted:
         raise AssertionError
 
     def share_memory(self) -> Any:
-        """The module itself: its memory is this process's."""
-        return self
+        """The module itself: its memory is this process's. RuntimeError for parameters that have none yet."""
+        return self._apply(lambda t: t.share_memory_() if is_lazy(t) else t)  # type: ignore[attr-defined]
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
         """Give parameters and buffers new memory, with values yet to be set."""

@@ -99,6 +99,17 @@ class _Base(NamedTuple):
     id: int
 
 
+class _Values(NamedTuple):
+    """The values of a tensor at some time."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    data: bytes
+
+    def __repr__(self) -> str:
+        return str(np.ndarray(self.shape, self.dtype, self.data))
+
+
 class History(enum.Enum):
     """What autograd knows of a result."""
 
@@ -547,9 +558,9 @@ class Tracer:
         return History.FREED if self._history_of([self.read(tensor).id]) & self._freed else History.LIVE
 
 
-def _values_of(tensor: Tensor) -> tuple[Any, ...]:
+def _values_of(tensor: Tensor) -> _Values:
     array = tensor._array()
-    return array.shape, array.dtype, array.tobytes()
+    return _Values(array.shape, array.dtype, array.tobytes())
 
 
 def _saves(op: Op) -> bool:

@@ -18,6 +18,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     sorting,
     special,
     spectra,
+    standardizing,
     strided,
 )
 from graphc.ops.aval import Aval, Literal, aval_of

@@ -49,9 +49,6 @@ def _conv(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
             f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight{list(w.shape)}, but got "
             f"{x.ndim}-dimensional input of size {list(x.shape)} instead"
         )
-    if x.dtype != w.dtype:
-        names = C_NAMES[SHORT_NAMES[x.dtype]], C_NAMES[SHORT_NAMES[w.dtype]]
-        raise RuntimeError(f"Input type ({names[0]}) and weight type ({names[1]}) should be the same")
     groups = params["groups"]
     check_groups(groups, w.shape)
     if x.shape[1] != w.shape[1] * groups:
@@ -59,6 +56,9 @@ def _conv(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
             f"Given groups={groups}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
             f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
         )
+    if x.dtype != w.dtype:
+        names = C_NAMES[SHORT_NAMES[x.dtype]], C_NAMES[SHORT_NAMES[w.dtype]]
+        raise RuntimeError(f"Input type ({names[0]}) and weight type ({names[1]}) should be the same")
     padding, dilation = params["padding"], params["dilation"]
     size = [
         kernels.out_size(*sizes)

@@ -20,7 +20,7 @@ from eager.language import E
 from eager.naming import enclosed
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, is_floating, is_half, is_inexact
+from graphc.ops.dtypes import BOOL, FLOAT32, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -36,14 +36,15 @@ IMPLICIT_DIM = (
 
 
 def _floating(input: Tensor, kernel: str) -> None:
-    if not is_floating(input._dtype()):
+    if input._d.dtype is not FLOAT32 and not is_floating(input._dtype()):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
 
 
 def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inplace: bool = False) -> Tensor:
     """`compute(input)` as one node of the history; written to `input` if `inplace`."""
     since = next(sequence)
-    result = enclosed(rounds_once(compute)(input) if is_half(input._dtype()) else compute(input), name, since)
+    halves = input._d.dtype is not FLOAT32 and is_half(input._dtype())
+    result = enclosed(rounds_once(compute)(input) if halves else compute(input), name, since)
     return assign(input, result, "activation") if inplace else result
 
 
@@ -89,9 +90,13 @@ def _gelu_by_tanh(x: Tensor) -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """input * sigmoid(input). As `torch.nn.functional.silu`."""
-    if not is_inexact(input._dtype()):
+    if input._d.dtype is not FLOAT32 and not is_inexact(input._dtype()):
         _floating(input, "silu_cpu")
-    return _one_node("SiluBackward0", input, lambda x: E.mul(x, E.sigmoid(x)), inplace)
+    return _one_node("SiluBackward0", input, _silu, inplace)
+
+
+def _silu(x: Tensor) -> Tensor:
+    return E.mul(x, E.sigmoid(x))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -188,7 +193,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(input)). As `torch.nn.functional.logsigmoid`."""
     _floating(input, "log_sigmoid_cpu")
-    return _one_node("LogSigmoidBackward0", input, lambda x: E.sub(0, E.softplus(E.neg(x))))
+    return _one_node("LogSigmoidBackward0", input, lambda x: E.sub(constant(0, x), E.softplus(E.neg(x))))
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -281,8 +286,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _hardsigmoid(x: Tensor) -> Tensor:
     moved = E.add(x, 3.0)
-    inside = E.bitwise_and(E.gt(moved, 0.0), E.lt(moved, 6.0))  # nan is not: its gradient is 0
-    return E.div(E.where(inside, moved, E.stop_gradient(_bounded(moved, 0.0, 6.0))), 6.0)
+    capped = E.where(E.lt(moved, 6.0), moved, E.stop_gradient(E.minimum(moved, constant(6.0, x))))  # nan has gradient 0
+    return E.div(E.where(E.le(capped, 0.0), constant(0.0, x), capped), 6.0)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:

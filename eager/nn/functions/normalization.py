@@ -45,12 +45,6 @@ def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: tuple[
     return x
 
 
-def _standardized(x: Tensor, axis: tuple[int, ...], eps: float) -> Tensor:
-    centered = E.sub(x, E.mean(x, axis=axis, keepdims=True))
-    variance = E.mean(E.square(centered), axis=axis, keepdims=True)
-    return E.mul(centered, E.rsqrt(E.add(variance, eps)))
-
-
 def _last_dims(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, name: str,
                comma: str) -> tuple[int, ...]:  # fmt: skip
     """The axes that `normalized_shape` covers. Raises PyTorch's errors for shapes that do not fit."""
@@ -84,7 +78,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     """(input - mean) / sqrt(variance + eps) over the last dims, times weight plus bias. As in PyTorch."""
     axis = _last_dims(input, normalized_shape, weight, bias, "layer_norm", ", ")
     _check_dtype(input, "LayerNormKernelImpl", weight, bias)
-    return _affine(_standardized(input, axis, eps), weight, bias)
+    return _affine(E.standardize(input, axis=axis, eps=eps), weight, bias)
 
 
 @rounds_once
@@ -174,7 +168,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {flat}")
     _check_dtype(input, "GroupNormKernelImpl", weight, bias)
     grouped = E.reshape(input, shape=(n, num_groups, math.prod(shape[2:]) * (c // num_groups)))
-    result = E.reshape(_standardized(grouped, (2,), eps), shape=shape)
+    result = E.reshape(E.standardize(grouped, axis=(2,), eps=eps), shape=shape)
     return _affine(result, weight, bias, (1, c, *(1,) * (len(shape) - 2)))
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from eager.functional.gathering import gather
 from eager.functional.joining import cut
 from eager.language import E
+from eager.naming import named
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.modules.basic import Linear
@@ -79,13 +80,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         _check_shapes(input_, target_)
         input = input_ if batched else E.reshape(input_, shape=(1, *shape))
         target = target_ if batched else E.reshape(target_, shape=(1,))
-        head_output = self.head(input)  # checks the features, before a cluster is asked
         logs, column = self._in_clusters(input, target)
-        head = F.log_softmax(head_output, dim=1)
+        head = F.log_softmax(self.head(input), dim=1)
         rows = tuple(target._d.shape)
         output = E.add(logs, E.reshape(gather(head, 1, E.reshape(column, shape=(*rows, 1))), shape=rows))
         loss = E.mean(E.neg(output), axis=(0,), keepdims=False)
-        return _ASMoutput(output if batched else E.reshape(output, shape=()), loss)
+        return _ASMoutput(output if batched else named(E.reshape(output, shape=()), "SqueezeBackward1"), loss)
 
     def _in_clusters(self, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """The log-probability of each target in its cluster, and the column of the head that is for it."""

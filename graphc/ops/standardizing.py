@@ -1,0 +1,80 @@
+"""Rows with mean 0 and variance 1: the heart of layer_norm and group_norm, in two passes each way where NumPy allows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.interpret import F as arrays
+from graphc.ops.rules import same, same_float
+from graphc.ops.samples import Sample
+from graphc.ops.spec import op
+
+_SAMPLES = (Sample((3, 5), axis=(1,), eps=1e-5), Sample((2, 3, 4), axis=(1, 2), eps=0.1))
+
+
+def _definition(F: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
+    centered = x - F.mean(x, axis=axis, keepdims=True)
+    return centered * F.rsqrt(F.mean(F.square(centered), axis=axis, keepdims=True) + eps)
+
+
+def _grad_definition(F: Any, g: Any, r: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
+    # r = s (x - mean(x)) and mean(r) = 0, so that mean(r x) = mean(r r) / s; of constant rows r is 0, s is 1 / sqrt(eps)
+    square, product = (F.mean(r * other, axis=axis, keepdims=True) for other in (r, x))
+    constant = square == 0
+    scale = F.where(constant, 1 / math.sqrt(eps) if eps > 0 else math.inf, square / F.where(constant, 1, product))
+    along = F.mean(g * r, axis=axis, keepdims=True)
+    return (g - F.mean(g, axis=axis, keepdims=True) - r * along) * scale
+
+
+def _rows(x: np.ndarray, axis: tuple[int, ...]) -> tuple[int, int] | None:
+    """The shape in which the axes are the last one; None if they are not the last ones, or there is nothing."""
+    first = x.ndim - len(axis)
+    return (-1, math.prod(x.shape[first:])) if x.size and axis == tuple(range(first, x.ndim)) else None
+
+
+def _means(flat: np.ndarray) -> np.ndarray:
+    n = flat.shape[1]
+    return (flat @ np.full(n, 1 / n, flat.dtype))[:, None]  # a product with a vector takes a quarter of a sum of rows
+
+
+def _standardize(x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
+    rows = _rows(x, axis)
+    if rows is None:
+        return _definition(arrays, x, axis, eps)
+    flat = x.reshape(rows)
+    result = flat - _means(flat)
+    variance = np.vecdot(result, result) / x.dtype.type(rows[1])
+    result *= (1 / np.sqrt(variance + x.dtype.type(eps)))[:, None]
+    return result.reshape(x.shape)
+
+
+def _standardize_grad(g: np.ndarray, r: np.ndarray, x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
+    rows = _rows(x, axis)
+    if rows is None:
+        return _grad_definition(arrays, g, r, x, axis, eps)
+    flat_g, flat_r, flat_x = (a.reshape(rows) for a in (g, r, x))
+    square = np.vecdot(flat_r, flat_r)
+    with np.errstate(all="ignore"):
+        scale = np.where(square == 0, 1 / np.sqrt(x.dtype.type(eps)), square / np.vecdot(flat_r, flat_x))
+    along = np.vecdot(flat_g, flat_r) / x.dtype.type(rows[1])
+    result = flat_g - _means(flat_g)
+    result -= flat_r * along[:, None]
+    result *= scale[:, None]
+    return result.reshape(x.shape)
+
+
+standardize = op(
+    "standardize", "input", params={"axis": (), "eps": 1e-5}, rule=same_float, samples=_SAMPLES, definition=_definition,
+    impl=lambda xp, x, axis, eps: _standardize(x, axis, eps),
+    ref=lambda x, axis, eps: (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps),
+    vjp=dict(input=lambda F, g, r, input, axis, eps: F.standardize_grad(g, r, input, axis=axis, eps=eps)),
+)  # fmt: skip
+standardize_grad = op(
+    "standardize_grad", "grad output input", params={"axis": (), "eps": 1e-5}, rule=same, definition=_grad_definition,
+    impl=lambda xp, g, r, x, axis, eps: _standardize_grad(g, r, x, axis, eps),
+    samples=tuple(Sample(*s.inputs * 3, **s.params) for s in _SAMPLES),
+    ref=lambda g, r, x, axis, eps: _grad_definition(arrays, g, r, x, axis, eps),
+)  # fmt: skip
