@@ -63,6 +63,9 @@ class Interpreter(Protocol):
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         """The program is right only while `getter() == value`."""
 
+    def became_leaf(self, tensor: Any) -> None:
+        """`tensor`, without a history, requires grad from now on."""
+
     def values_read(self, tensor: Any) -> None:
         """Python decides on the values of `tensor`, which has some."""
 

@@ -223,6 +223,8 @@ class Tensor:
                 raise RuntimeError(SEALED_LEAF)
             if self._n is None:
                 self._n = tape.new_leaf(self)
+                if state.closed and (interpreter := current_interpreter()) is not None:
+                    interpreter.became_leaf(self)
         else:
             self._n = None
         return self

@@ -228,6 +228,9 @@ class BatchInterpreter:
         if self.outer is not None:
             self.outer.guard(getter, value)
 
+    def became_leaf(self, tensor: Tensor) -> None:
+        """Nothing: its own `_n` says so."""
+
     def values_read(self, tensor: Tensor) -> None:
         if self.outer is not None:
             self.outer.values_read(tensor)

@@ -301,15 +301,20 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 _SOFTMAX = ("softmax", "log_softmax")
 
 
+def _scanned_in(function: Any, name: str, input: Tensor, dim: int, dtype: Any) -> Tensor:
+    if to_numpy(dtype) == BOOL:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    input = accumulated_in(input, dtype)
+    return converted(function(input, dim), input._dtype())
+
+
 def _along(name: str, op: str, what: str) -> Any:
     def function(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         shape = shape_of(input, name)
-        if dtype is not None and name not in _SOFTMAX:
-            if to_numpy(dtype) == BOOL:
-                raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
-            input = accumulated_in(input, dtype)
-            return converted(function(input, dim), input._dtype())
-        input = cast_to(input, dtype)
+        if dtype is not None:
+            if name not in _SOFTMAX:
+                return _scanned_in(function, name, input, dim, dtype)
+            input = cast_to(input, dtype)
         axis = axis_of(dim, len(shape))
         if name in _SOFTMAX and not is_floating(input._dtype()):
             if 0 in shape:

@@ -78,11 +78,12 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 @whole("AsStridedScatterBackward0")
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` with what `as_strided` shows of it replaced by `src`. As `torch.as_strided_scatter`."""
-    if 0 in strides.stride(input) and current_interpreter() is None:  # several elements in one place
+    traced = current_interpreter() is not None
+    if not traced and 0 in strides.stride(input):  # several elements in one place
         input = E.clone(input)
-    view = strides.as_strided(E.stop_gradient(input), size, stride, storage_offset)
+    view = strides.as_strided(input if traced else E.stop_gradient(input), size, stride, storage_offset)
     source = _fitting(input, src, tuple(view._d.shape))
-    if current_interpreter() is not None:
+    if traced:
         at = {"size": sizes_of((size,)), "stride": sizes_of((stride,)), "offset": storage_offset or 0, "layout": None}
     else:
         at = geometry(input._array(), view._array())

@@ -178,8 +178,8 @@ class _SharedByEquals(Function):
         ctx.save_for_backward(inputs[2])
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        (equal,) = ctx.saved_tensors
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        (equal,), (g,) = ctx.saved_tensors, grads
         count = E.cast(E.sum(equal, axis=(0,), keepdims=False), dtype=g._dtype())
         return E.where(equal, E.div(g, count), 0), None, None
 

@@ -10,6 +10,7 @@ import numpy as np
 from eager import return_types
 from eager.functional.arguments import shape_of
 from eager.functional.shapes import tril, triu
+from eager.functional.static import required, valueless
 from eager.language import E
 from eager.linalg.arguments import (
     aligned,
@@ -62,9 +63,15 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 @functools.partial(with_out, "linalg_cholesky_ex")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """(L, info): info is 0, or the order of the first leading minor that is not positive. As in PyTorch. Eager only."""
+    """(L, info): info is 0, or the order of the first leading minor that is not positive. As in PyTorch.
+
+    Under a trace a matrix with such a minor is a LinAlgError.
+    """
     check_square(A, "linalg.cholesky")
     check_floating(A, "linalg.cholesky")
+    if valueless(A):
+        info = E.full(shape=tuple(A._d.shape[:-2]), value=0, dtype=INT32)
+        return return_types.linalg_cholesky_ex(cholesky(A, upper=upper), info)
     values = hermitian(Tensor._wrap(A._values("cholesky_ex")), upper)._array()
     info = minors(values) if values.size else np.zeros(values.shape[:-2], np.int32)
     if info.any() and check_errors:
@@ -135,6 +142,7 @@ ZERO_PIVOT = (
     "If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, "
     "pivot)"
 )
+SINGULAR_LU = ZERO_PIVOT.format(batch="", at="i")
 
 
 @functools.partial(with_out, "linalg_lu_factor")
@@ -144,7 +152,11 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     RuntimeError for a matrix with a zero pivot.
     """
     factors, swaps, info = _factor(A, "torch.lu_factor", pivot)
-    if current_interpreter() is None and info._array().any():
+    if valueless(info):
+        regular = E.eq(info, 0)
+        factors = result(required(factors, regular, SINGULAR_LU), "LinalgLuFactorExBackward0", next(sequence))
+        swaps = required(swaps, regular, SINGULAR_LU)
+    elif current_interpreter() is None and info._array().any():
         raise RuntimeError(str(failure(ZERO_PIVOT, info._array())))
     return return_types.linalg_lu_factor(factors, swaps)
 

@@ -325,6 +325,10 @@ class Tracer:
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         self.guards.append(Guard(getter, value))
 
+    def became_leaf(self, tensor: Tensor) -> None:
+        if not isinstance(self._origin.get(id(tensor)), Argument):  # whose `.grad` a program does not set
+            self._leaves[self.read(tensor).id] = tensor
+
     def values_read(self, tensor: Tensor) -> None:
         if id(tensor) in self._changed:
             raise self._unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values after an in-place write")

@@ -260,11 +260,12 @@ softplus = op(
     ref=lambda x: np.log(1 + np.exp(x)),
     vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),
 )
-# x < 0 is false for nan and -0.0: both pass through, as in PyTorch
-relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x), rule=refusing_bool("Boolean inputs not supported for relu"),
+# x < 0 is false for nan and -0.0: both pass through, as in PyTorch; r is not negative, and nan passes its gradient
+relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
+          rule=refusing_bool("Boolean inputs not supported for relu"),
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS,
           domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=lambda x: np.clip(x, 0, None),
-          vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip; r is not negative, and nan passes g
+          vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip
 
 # --- choices between values
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import BOOL, INT32
+from graphc.ops.dtypes import BOOL, FLOAT32, INT32, is_half
 from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
 from graphc.ops.rules import (
     counting,
@@ -298,9 +298,15 @@ def _trigamma(xp: Any, x: Any) -> Any:
     return xp.where(left, math.pi**2 / (sine * sine) - total, total).astype(x.dtype)
 
 
+def _trigamma_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
+    wide = F.cast(input, dtype=FLOAT32) if is_half(input_dtype) else input  # the zeta function has no 16-bit form
+    slope = -2 * F.special_zeta(3, wide)
+    return g * (F.cast(slope, dtype=input_dtype) if is_half(input_dtype) else slope)
+
+
 trigamma = op(
     "trigamma", "input", impl=_trigamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0), label="Polygamma",
-    ref=lambda x: _zeta_sum(2.0, x), vjp=dict(input=lambda F, g, input: g * (-2 * F.special_zeta(3, input))),
+    ref=lambda x: _zeta_sum(2.0, x), vjp=dict(input=_trigamma_vjp),
 )  # fmt: skip
 digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
              ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.trigamma(input)))  # fmt: skip

@@ -286,7 +286,9 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _hardsigmoid(x: Tensor) -> Tensor:
     moved = E.add(x, 3.0)
-    capped = E.where(E.lt(moved, 6.0), moved, E.stop_gradient(E.minimum(moved, constant(6.0, x))))  # nan has gradient 0
+    # nan stays, with gradient 0
+    beyond = E.stop_gradient(E.where(E.ge(moved, 6.0), constant(6.0, x), moved))
+    capped = E.where(E.lt(moved, 6.0), moved, beyond)
     return E.div(E.where(E.le(capped, 0.0), constant(0.0, x), capped), 6.0)
 
 

@@ -78,10 +78,9 @@ def _check_dtypes(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -
         if t is None or t._dtype() == dtype:
             continue
         if vectorized or dtype.kind == "c":
-            kinds = _legacy_name(dtype), _legacy_name(t._dtype())
+            kinds = f"Input type ({_legacy_name(dtype)}) and {what} type ({_legacy_name(t._dtype())})"
             dense = f" or input should be a MKLDNN tensor and {what} is a dense tensor" if vectorized else ""
-            raise RuntimeError("Input type ({}) and {} type ({}) should be the same{}".format(
-                kinds[0], what, kinds[1], dense))  # fmt: skip
+            raise RuntimeError(f"{kinds} should be the same{dense}")
         if what == "weight" or len(kernel) == 3:
             raise RuntimeError(f"expected scalar type {torch_name(dtype)} but found {torch_name(t._dtype())}")
         total = promote_types(dtype, t._dtype())

@@ -39,7 +39,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     if bias is None:
         result = E.matmul(input, transposed)
         return result if ndim == 2 or len(shape) != 2 else named(result, PRODUCTS[ndim > 2])
-    if bias._dtype() != weight._dtype() or len(shape) != 2 or bias._d.shape != shape[:1]:
+    if bias._d.dtype is not weight._d.dtype or len(shape) != 2 or bias._d.shape != shape[:1]:
         if ndim != 2 and len(bias._d.shape) != 1:
             return _plus(E.matmul(input, transposed), bias)
         _check_bias(input, weight, bias)

@@ -31,7 +31,8 @@ def _fractional(rank: int) -> tuple[Any, Any]:
     name = f"fractional_max_pool{rank}d"
 
     def with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                     return_indices: bool = False, _random_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+                     return_indices: bool = False,
+                     _random_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:  # fmt: skip
         shape = tuple(shape_of(input, name))
         if output_size is None:
             output_size = _scaled(name, rank, shape, output_ratio)

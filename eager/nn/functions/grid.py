@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ CORNERS = (
     "old behavior is desired. See the documentation of {name} for details."
 )
 CUBIC = -0.75
+STEPS = (-1, 0, 1, 2)
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
@@ -141,31 +144,41 @@ def _mixed(last: Tensor, places: list[Tensor], shape: tuple[int, ...], mode: str
            align_corners: bool) -> Tensor:  # fmt: skip
     """The sum over the pixels around each point, weighted by how near they are."""
     lows = [E.stop_gradient(E.floor(p)) for p in places]
-    steps = (0, 1) if mode == "bilinear" else (-1, 0, 1, 2)
-    kernel = _triangle if mode == "bilinear" else _cubic
-    total: Any = None
-    for offsets in itertools.product(steps, repeat=len(places)):
-        weight: Any = None
-        for place, low, k in zip(places, lows, offsets, strict=True):
-            w = kernel(E.sub(place, low), k)
-            weight = w if weight is None else E.mul(weight, w)
+    rests = [E.sub(place, low) for place, low in zip(places, lows, strict=True)]
+
+    def pixels(offsets: tuple[int, ...]) -> Tensor:
         at = [E.add(low, float(k)) for low, k in zip(lows, offsets, strict=True)]
-        pixel = _taken(last, at, shape, padding_mode, align_corners)
-        term = E.mul(pixel, E.reshape(weight, shape=(*weight._d.shape, 1)))
-        total = term if total is None else E.add(total, term)
-    return total
+        return _taken(last, at, shape, padding_mode, align_corners)
+
+    if mode == "bicubic":
+        down, across = ([_beside_channels(_cubic(t, k)) for k in STEPS] for t in rests)
+        rows = [_sum(E.mul(pixels((i, j)), w) for j, w in zip(STEPS, across, strict=True)) for i in STEPS]
+        return _sum(E.mul(row, w) for row, w in zip(rows, down, strict=True))
+    terms = []
+    for offsets in itertools.product((0, 1), repeat=len(places)):
+        weight = _product(t if k else E.sub(1, t) for t, k in zip(rests, offsets, strict=True))
+        terms.append(E.mul(pixels(offsets), _beside_channels(weight)))
+    return _sum(terms)
 
 
-def _triangle(t: Tensor, k: int) -> Tensor:
-    return t if k else E.sub(1, t)
+def _sum(terms: Iterable[Tensor]) -> Tensor:
+    return functools.reduce(E.add, terms)
+
+
+def _product(factors: Iterable[Tensor]) -> Tensor:
+    return functools.reduce(E.mul, factors)
+
+
+def _beside_channels(weight: Tensor) -> Tensor:
+    return E.reshape(weight, shape=(*weight._d.shape, 1))
 
 
 def _cubic(t: Tensor, k: int) -> Tensor:
-    """Keys' kernel at distance |t - k|."""
+    """Keys' kernel at distance |t - k|, in the steps that PyTorch rounds 16-bit floats after."""
     x = E.sub(t, float(k)) if k <= 0 else E.sub(float(k), t)
     if k in (0, 1):
-        return E.add(E.mul(E.sub(E.mul(x, CUBIC + 2), CUBIC + 3), E.mul(x, x)), 1)
-    return E.sub(E.mul(E.mul(E.add(E.mul(E.sub(x, 5), x), 8), x), CUBIC), 4 * CUBIC)
+        return E.add(E.mul(E.mul(E.sub(E.mul(x, CUBIC + 2), CUBIC + 3), x), x), 1)
+    return E.sub(E.mul(E.add(E.mul(E.sub(E.mul(x, CUBIC), 5 * CUBIC), x), 8 * CUBIC), x), 4 * CUBIC)
 
 
 def _bounded(x: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:

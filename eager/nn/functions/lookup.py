@@ -12,7 +12,8 @@ from eager import random
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.precision import rounds_once
-from eager.functional.slices import inside
+from eager.functional.slices import inside as within
+from eager.functional.static import required, valueless
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
@@ -187,7 +188,7 @@ def _padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
 
 def _shortened(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` that are looked up and longer than `max_norm` to that length, in place."""
-    rows = np.unique(indices._array())
+    rows = np.unique(indices._known())
     array = weight._array()
     lengths = np.linalg.norm(array[rows].astype(np.float64), norm_type, axis=1)
     factors = np.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0)
@@ -199,7 +200,7 @@ def _shortened(weight: Tensor, indices: Tensor, max_norm: float, norm_type: floa
 
 def _unrare(rows: Tensor, indices: Tensor) -> Tensor:
     """`rows` with gradients divided by how often their index occurs."""
-    values = indices._array()
+    values = indices._known()
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     share = Tensor._wrap((1 / counts[inverse.reshape(values.shape)])[..., None].astype(rows._dtype()))
     return E.add(E.mul(rows, share), E.stop_gradient(E.sub(rows, E.mul(rows, share))))
@@ -216,7 +217,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     _check_indices(input, "embedding")
     if len(weight._d.shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    input = inside(input, weight._d.shape[0], lambda wrong: IndexError(OUT_OF_RANGE))
+    input = within(input, weight._d.shape[0], lambda wrong: IndexError(OUT_OF_RANGE))
     if max_norm is not None:
         _shortened(weight, input, max_norm, norm_type)
     rows = E.index(weight, input, spec=(0,))
@@ -258,7 +259,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         if len(offsets._d.shape) != 1:
             raise ValueError("offsets has to be a 1D Tensor")
         count = input._d.shape[0]
-        starts = offsets._array()
+        starts = np.zeros(offsets._d.shape, np.int64) if valueless(offsets) else offsets._known()
         if include_last_offset and not starts.size:
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
         if starts.size and starts[0] != 0:
@@ -313,27 +314,50 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     padding_idx = _padding_row(padding_idx, weight)
     if max_norm is not None:
         _shortened(weight, input, max_norm, norm_type)
-    stops = starts[1:] if include_last_offset else np.append(starts[1:], count)
-    starts = starts[:-1] if include_last_offset else starts
-    return _bagged(weight, E.reshape(input, shape=(count,)), starts, stops, mode, per_sample_weights,
+    if offsets is not None and valueless(offsets):
+        inside, table = _traced_members(offsets, count, include_last_offset)
+    else:
+        stops = starts[1:] if include_last_offset else np.append(starts[1:], count)
+        inside, table = _members(starts[:-1] if include_last_offset else starts, stops)
+    return _bagged(weight, E.reshape(input, shape=(count,)), inside, table, mode, per_sample_weights,
                    scale_grad_by_freq, padding_idx)  # fmt: skip
 
 
-@rounds_once
-def _bagged(weight: Tensor, input: Tensor, starts: np.ndarray, stops: np.ndarray, mode: str, factors: Tensor | None,
-            scale_grad_by_freq: bool, padding_idx: int | None) -> Tensor:  # fmt: skip
+def _members(starts: np.ndarray, stops: np.ndarray) -> tuple[Tensor, np.ndarray]:
+    """(which places of a row belong to the bag, the places), both (bags, the longest bag)."""
     lengths = stops - starts
     longest = int(lengths.max(initial=0))
-    if not longest or not input._d.shape[0]:
-        return E.mul(E.full(shape=(len(starts), weight._d.shape[1]), value=0, dtype=weight._dtype()), 1)
     inside = np.arange(longest) < lengths[:, None]
-    table = np.where(inside, starts[:, None] + np.arange(longest), 0)
+    return Tensor._wrap(inside), np.where(inside, starts[:, None] + np.arange(longest), 0)
+
+
+def _traced_members(offsets: Tensor, count: int, include_last_offset: bool) -> tuple[Tensor, np.ndarray]:
+    """`_members`, of bags of unknown places: each row has all `count` places."""
+    size = offsets._d.shape[0]
+    if size:
+        first, last = (E.slice(offsets, start=(k,), stop=(k + 1,), step=(1,)) for k in (0, size - 1))
+        offsets = required(offsets, E.eq(first, 0), "offsets[0] has to be 0, i.e., the first sequence in the "
+                           "mini-batch has to start from position 0.")  # fmt: skip
+        offsets = required(offsets, E.le(last, count), "offsets[-1] can not be greater than input's length "
+                           f"{count}")  # fmt: skip
+    bags = size - include_last_offset
+    places = np.arange(count)
+    at = E.sub(E.searchsorted(E.cast(offsets, dtype=INT64), Tensor._wrap(places), right=True), 1)
+    inside = E.eq(E.reshape(at, shape=(1, count)), Tensor._wrap(np.arange(bags)[:, None]))
+    return inside, np.broadcast_to(places, (bags, count))
+
+
+@rounds_once
+def _bagged(weight: Tensor, input: Tensor, inside: Tensor, table: np.ndarray, mode: str, factors: Tensor | None,
+            scale_grad_by_freq: bool, padding_idx: int | None) -> Tensor:  # fmt: skip
+    if not table.size:
+        return E.mul(E.full(shape=(len(table), weight._d.shape[1]), value=0, dtype=weight._dtype()), 1)
     chosen = E.index(input, Tensor._wrap(table), spec=(0,))  # (bags, longest)
     rows = E.index(weight, chosen, spec=(0,))
     if scale_grad_by_freq:
         flat = E.index(weight, input, spec=(0,))
         rows = E.index(_unrare(flat, input), Tensor._wrap(table), spec=(0,))
-    counted: Tensor = Tensor._wrap(inside)
+    counted = inside
     if padding_idx is not None:
         counted = E.bitwise_and(counted, E.ne(chosen, padding_idx))
     mask = E.reshape(counted, shape=(*table.shape, 1))
@@ -341,7 +365,7 @@ def _bagged(weight: Tensor, input: Tensor, starts: np.ndarray, stops: np.ndarray
     if mode == "max":
         low = E.where(mask, rows, constant(-math.inf, rows))
         best = E.argmax(E.stop_gradient(low), axis=1, keepdims=True)
-        picked = E.reshape(E.gather(rows, best, axis=1), shape=(len(starts), weight._d.shape[1]))
+        picked = E.reshape(E.gather(rows, best, axis=1), shape=(len(table), weight._d.shape[1]))
         return E.where(E.any(mask, axis=(1,), keepdims=False), picked, zero)
     if factors is not None:
         share = E.index(E.reshape(factors, shape=tuple(input._d.shape)), Tensor._wrap(table), spec=(0,))
