@@ -70,7 +70,8 @@ FUNCTIONS = {
     "linalg.lowrank": "pca_lowrank svd_lowrank",
     "linalg.named": "chain_matmul frobenius_norm lu_unpack matrix_rank nuclear_norm",
     "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson "
-    "rand rand_like randint randint_like randn randn_like randperm seed set_rng_state",
+    "rand randint randn randperm seed set_rng_state",
+    "random_fills": "rand_like randint_like randn_like",
     "spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "printing": "set_printoptions get_printoptions",
     "limits": "finfo iinfo",
@@ -124,7 +125,8 @@ METHODS = {
     "functional.arithmetic": "__pow__=power __pos__=positive __invert__=invert __rtruediv__=reflected_div "
     "__rpow__=reflected_power __rmatmul__=reflected_matmul __rdiv__=old_reflected_div __div__=div",
     "functional.scattering": "index_reduce_ put_ scatter_reduce_",
-    "random": "bernoulli uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
+    "random": "bernoulli",
+    "random_fills": "uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
     "storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",
     "tensor_types": "new",
     "placement": "cpu cuda xpu get_device pin_memory is_pinned",

@@ -184,7 +184,7 @@ def _outputs(func: Function, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
 
 
 def _check_batched(output: Tensor, xs: list[Tensor], number: int) -> None:
-    from eager import random
+    from eager import random_fills
     from eager.func import vmap
     from eager.functional.joining import stack
 
@@ -194,7 +194,7 @@ def _check_batched(output: Tensor, xs: list[Tensor], number: int) -> None:
             for g, x in zip(pulled(output, xs, v), xs, strict=True)
         )
 
-    cotangents = [random.randn_like(output).detach() for _ in range(2)]  # type: ignore[attr-defined]
+    cotangents = [random_fills.randn_like(output).detach() for _ in range(2)]  # type: ignore[attr-defined]
     expected = [stack(list(column)) for column in zip(*(pull(v) for v in cotangents), strict=True)]
     try:
         result = vmap(pull)(stack(cotangents))
@@ -212,7 +212,7 @@ def _check_same(result: Sequence[Tensor], expected: Sequence[Tensor], number: in
 
 
 def _check_batched_forward(func: Function, inputs: tuple[Any, ...]) -> None:
-    from eager import random
+    from eager import random_fills
     from eager.func import jvp, vmap
     from eager.functional.joining import stack
 
@@ -225,7 +225,7 @@ def _check_batched_forward(func: Function, inputs: tuple[Any, ...]) -> None:
         def push(tangent: Tensor, of_x: Function = of_x, x: Tensor = x) -> tuple[Any, ...]:
             return jvp(of_x, (x.detach(),), (tangent,))[1]  # type: ignore[attr-defined]
 
-        tangents = [random.randn_like(x).detach() for _ in range(2)]  # type: ignore[attr-defined]
+        tangents = [random_fills.randn_like(x).detach() for _ in range(2)]  # type: ignore[attr-defined]
         expected = [stack(list(column)) for column in zip(*(push(t) for t in tangents), strict=True)]
         try:
             result = vmap(push)(stack(tangents))

@@ -15,7 +15,7 @@ from eager.functional.slices import cast_number, outside, reshaped
 from eager.functional.static import filled_in_order, required, valueless
 from eager.language import E
 from eager.naming import enclosed, whole
-from eager.state import current_interpreter, sequence
+from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, INT64, default_float, of_scalar

@@ -286,7 +286,7 @@ def _repeated(repeats: int | Tensor, size: int, axis: int, output_size: int | No
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{shape[0]} and input.size({axis}) = {size}"
         )
-    return _spread(repeats if shape == (size,) else E.broadcast_to(E.stop_gradient(repeats), shape=(size,)), output_size)
+    return _spread(repeats if shape == (size,) else E.broadcast_to(repeats, shape=(size,)), output_size)
 
 
 def _places(counts: Tensor, output_size: int | None) -> Tensor:

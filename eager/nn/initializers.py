@@ -7,10 +7,11 @@ import warnings
 
 import numpy as np
 
-from eager import random
+from eager import random, random_fills
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.random import Generator
+from eager.sampling import default_generator
 from eager.tensor import Tensor
 
 LIKELY = 0.3  # from this probability of [a, b] on, normal numbers are drawn for `trunc_normal_`, else uniform ones
@@ -56,7 +57,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if not math.prod(shape):
         return tensor
     rows, columns = shape[0], math.prod(shape[1:])
-    drawn = random.normal_(Tensor._wrap(np.empty((rows, columns), tensor._dtype())), generator=generator)._array()
+    drawn = random_fills.normal_(Tensor._wrap(np.empty((rows, columns), tensor._dtype())), generator=generator)._array()
     q, r = np.linalg.qr(drawn.T if rows < columns else drawn)
     q = q * np.sign(np.diagonal(r))
     values = (q.T if rows < columns else q) * q.dtype.type(gain)
@@ -67,7 +68,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     """Fill with normal numbers, a fraction `sparsity` of each column zero. ValueError unless it is 2-D."""
     rows, columns = _two_dims(tensor)
     zeros = math.ceil(sparsity * rows)
-    values = random.normal_(
+    values = random_fills.normal_(
         Tensor._wrap(np.empty((rows, columns), tensor._dtype())), 0, std, generator=generator
     )._array()
     for column in range(columns):
@@ -91,7 +92,7 @@ def trunc_normal_(
             stacklevel=2,
         )
     shape, dtype = tuple(tensor._d.shape), tensor._dtype()
-    source = random.default_generator if generator is None else generator
+    source = default_generator if generator is None else generator
     low, high = (0.5 * math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
     if high - low > LIKELY:
         candidates = lambda: source.normal(shape, dtype, mean, std)

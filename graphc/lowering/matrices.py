@@ -15,9 +15,8 @@ def solve_triangular(x: Any, y: Any, upper: bool, unit: bool) -> Any:
     return lax.linalg.triangular_solve(x, y, left_side=True, lower=not upper, unit_diagonal=unit)
 
 
-# the 1-norm up to which JAX's approximant of exp is as good as the dtype, and squarings beyond which all is 0 or infinite
-_EXP_NORM = {4: 3.9, 8: 5.3}
-_SQUARINGS = 32
+_EXP_NORM = {4: 3.9, 8: 5.3}  # the 1-norm up to which JAX's approximant of exp is as good as floats of these bytes
+_SQUARINGS = 32  # beyond, all is 0 or infinite
 
 
 def matrix_exp(x: Any) -> Any:

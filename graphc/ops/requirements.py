@@ -8,6 +8,7 @@ from graphc.ops.spec import Check, Rule, op
 required = op(
     "required", "input condition", params={"message": None}, impl=lambda xp, x, condition, message: x,
     numpy=lambda x, condition, message: x.copy(), rule=Rule(lambda op, avals, params: avals[0]),
-    ref=lambda x, condition, message: x, check=Check(lambda xp, x, condition, message: xp.all(condition), RuntimeError, ""),
+    ref=lambda x, condition, message: x,
+    check=Check(lambda xp, x, condition, message: xp.all(condition), RuntimeError, ""),
     samples=(Sample((3, 2), Ints((4,), 5, 1), message="all must be positive"),), vjp=dict(input=lambda F, g: g),
 )  # fmt: skip

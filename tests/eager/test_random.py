@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eager import dtypes, random, state
+from eager import dtypes, random, random_fills, state
 from eager.generator import Generator
 from eager.tensor import Tensor
 from graphc.errors import CaptureError
@@ -131,9 +131,9 @@ def test_fork_rng_restores_the_stream():
 
 def test_like_and_gradient():
     x = leaf(np.zeros((2, 3)))
-    assert random.rand_like(x).dtype is dtypes.float64
-    assert random.randn_like(x, dtype=dtypes.float32).shape == (2, 3)
-    assert set(random.randint_like(x, 3, 5).numpy().ravel()) <= {3.0, 4.0}
+    assert random_fills.rand_like(x).dtype is dtypes.float64
+    assert random_fills.randn_like(x, dtype=dtypes.float32).shape == (2, 3)
+    assert set(random_fills.randint_like(x, 3, 5).numpy().ravel()) <= {3.0, 4.0}
     assert random.randn(2, requires_grad=True).requires_grad
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         x.normal_()

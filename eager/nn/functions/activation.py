@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eager import draws, random
+from eager import draws
 from eager.functional.arguments import axis_of, constant, shape_of
 from eager.functional.joining import cut
 from eager.functional.precision import rounds_once
@@ -18,6 +18,8 @@ from eager.functional.reductions import softmax as _softmax
 from eager.inplace import assign
 from eager.language import E
 from eager.naming import enclosed
+from eager.random_fills import exponential_
+from eager.sampling import default_generator
 from eager.state import sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, is_floating, is_half, is_inexact
@@ -145,7 +147,7 @@ def rrelu(
         return _one_node("RreluWithNoiseBackward0", input, lambda x: leaky_relu(x, mean), inplace)
     _floating(input, "rrelu_with_noise_out_cpu")
     values = input._array()
-    slopes = Tensor._wrap(draws.leaky_slopes(random.default_generator, values, lower, upper))
+    slopes = Tensor._wrap(draws.leaky_slopes(default_generator, values, lower, upper))
     return _one_node("RreluWithNoiseBackward0", input, lambda x: E.mul(x, slopes), inplace)
 
 
@@ -360,7 +362,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
     As `torch.nn.functional.gumbel_softmax` (Jang et al. 2016).
     """
-    clocks = random.exponential_(E.full(shape=tuple(logits._d.shape), value=0, dtype=logits._dtype()))
+    clocks = exponential_(E.full(shape=tuple(logits._d.shape), value=0, dtype=logits._dtype()))
     soft = _softmax(E.div(E.add(logits, E.neg(E.log(clocks))), tau), dim)
     if not hard:
         return soft

@@ -1,0 +1,138 @@
+"""Programs that depend on values: as checks of the program, as guards, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import eager as torch
+import graphc
+from graphc.errors import CaptureError
+
+F = torch.nn.functional
+X = torch.arange(6.0).reshape(2, 3)
+MASK = torch.tensor([[True, False, True], [False, True, True]])
+
+
+def _assigned(x: Any, mask: Any, value: Any) -> Any:
+    x = x.clone()
+    x[mask] = value
+    return x
+
+
+def _bag(mode: str, **how: Any) -> Callable[..., Any]:
+    return lambda i, o: F.embedding_bag(i, X.reshape(3, 2), o, mode=mode, **how)
+
+
+INDICES = torch.tensor([0, 2, 1, 2])
+CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (torch.masked_scatter, (X, MASK, torch.arange(10.0, 16.0))),
+    (torch.masked_scatter, (X, MASK[:1], torch.arange(10.0, 16.0))),
+    (torch.masked_scatter, (X, MASK, torch.arange(3.0))),
+    (torch.masked_scatter, (X, ~MASK & MASK, torch.zeros(0))),
+    (_assigned, (X, MASK, torch.arange(4.0))),
+    (_assigned, (X, MASK, torch.arange(5.0))),
+    (_assigned, (X, MASK[:, 0], torch.ones(3))),
+    (_assigned, (X, MASK[:, 0], torch.ones(1, 3))),
+    (_assigned, (X, MASK[:, 0], torch.ones(2, 3))),
+    (_assigned, (X, MASK[0], torch.ones(2, 3))),
+    (lambda x, n: torch.repeat_interleave(x, n, 1, output_size=4), (X, torch.tensor([1, 0, 3]))),
+    (lambda x, n: torch.repeat_interleave(x, n, 1, output_size=5), (X, torch.tensor([1, 0, 3]))),
+    (lambda x, n: torch.repeat_interleave(x, n, 1, output_size=2), (X, torch.tensor([1, 2, -1]))),
+    (lambda i: F.one_hot(i, 3), (INDICES,)),
+    (lambda i: F.one_hot(i, 2), (INDICES,)),
+    (lambda i: F.one_hot(i, 3), (-INDICES,)),
+    (F.embedding, (INDICES, X.T)),
+    (F.embedding, (INDICES - 1, X.T)),
+    (lambda x, i: x.index_select(1, i), (X, INDICES - 1)),
+    (lambda x, i: x.index_select(0, i), (X, INDICES)),
+    (_bag("sum"), (INDICES, torch.tensor([0, 2, 2]))),
+    (_bag("mean", include_last_offset=True), (INDICES, torch.tensor([0, 1, 3]))),
+    (_bag("max", padding_idx=2), (INDICES, torch.tensor([0, 3]))),
+    (_bag("sum"), (INDICES, torch.tensor([1, 3]))),
+    (torch.linalg.matrix_exp, (torch.tensor([[3.0, 1.0], [2.0, 6.0]]),)),
+    (torch.linalg.lu_factor, (torch.zeros(2, 2),)),
+    (lambda x: torch.linalg.cholesky_ex(x @ x.mT), (X[:, :2],)),
+    (lambda x: x.clone().fill_diagonal_(7), (X,)),
+    (lambda x: torch.scatter(x.cfloat(), 1, torch.tensor([[0], [2]]), 1 + 2j), (X,)),
+    (lambda x: torch.as_strided(x, (2, 2), (1, 2), 1), (X,)),
+    (lambda x: torch.as_strided(x, (2, 2), (1, 2), 3), (X,)),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), CASES)
+def test_as_in_eager(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    try:
+        expected = function(*args)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            graphc.compile(function)(*args)
+    else:
+        torch.testing.assert_close(graphc.compile(function)(*args), expected)
+
+
+def test_gradients_of_what_is_replaced_in_order() -> None:
+    x, source = X.clone().requires_grad_(), torch.arange(10.0, 16.0).requires_grad_()
+    weight = torch.arange(1.0, 7.0).reshape(2, 3)
+    graphc.compile(torch.masked_scatter)(x, MASK, source).backward(weight)
+    assert x.grad.tolist() == [[0, 2, 0], [4, 0, 0]]
+    assert source.grad.tolist() == [1, 3, 5, 6, 0, 0]
+
+
+def test_values_that_python_reads_are_guarded() -> None:
+    mask, scale = torch.tensor([True, False, True]), torch.tensor(2.0)
+    f = graphc.compile(lambda x: x[mask] * scale.item())
+    x = torch.arange(3.0)
+    assert f(x).tolist() == [0, 4]
+    mask[1] = True
+    assert f(x).tolist() == [0, 2, 4]
+    scale += 1
+    assert f(x).tolist() == [0, 3, 6]
+
+
+def test_a_number_of_a_tensor_is_read_anew() -> None:
+    value = torch.tensor(2.0)
+    f = graphc.compile(lambda x: x.masked_fill(x > 1, value))
+    f(torch.arange(3.0))
+    value += 1
+    assert f(torch.arange(3.0)).tolist() == [0, 1, 3]
+    assert "1 program" in f.explain()
+
+
+def test_values_after_an_in_place_write_are_refused() -> None:
+    count = torch.tensor(2.0)
+
+    def step(x: Any) -> Any:
+        count.add_(1)
+        return x * count.item()
+
+    with pytest.raises(CaptureError, match="in-place write"):
+        graphc.compile(step)(X)
+
+
+def test_a_tensor_may_become_a_leaf() -> None:
+    def gradient(x: Any) -> Any:
+        leaf = x.clone().requires_grad_()
+        (leaf * leaf).sum().backward()
+        return leaf.grad
+
+    assert graphc.compile(gradient)(X).tolist() == (2 * X).tolist()
+
+
+def test_an_overwritten_tensor_keeps_its_past() -> None:
+    x = X.clone().requires_grad_()
+    y = graphc.compile(lambda x: x.clone().zero_())(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("given", [torch.arange(8.0)[4:], torch.arange(8.0)[::2]])
+def test_memory_that_is_not_known(given: Any) -> None:
+    f = graphc.compile(lambda x: torch.as_strided(x, (2,), (1,), 0))
+    assert f(torch.arange(4.0)).tolist() == [0, 1]
+    with pytest.raises(CaptureError, match="memory of a traced tensor"):
+        f(given)
+    with pytest.raises(CaptureError, match="memory of a traced tensor"):
+        graphc.compile(lambda x: torch.as_strided(x[1:], (2,), (1,), 0))(torch.arange(4.0))
