@@ -2,8 +2,8 @@
 
 Run: python benchmarks/kernels.py [name ...]
 
-Each workload is f(*arrays) in PyTorch's API and the same in JAX; what is timed is the gradient of sum(f * c) with respect to
-its float operands. PyTorch needs the extra `torch`.
+Each workload is f(*arrays) in PyTorch's API and the same in JAX; what is timed is the value of sum(f * c) and its
+gradient with respect to the float operands. PyTorch needs the extra `torch`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def _attention(q: Any, k: Any, v: Any) -> Any:
 
 
 KERNELS = {
-    "conv2d": Kernel(lambda t, x, w: t.nn.functional.conv2d(x, w, padding=1), _conv, (floats(8, 16, 32, 32), floats(32, 16, 3, 3))),
+    "conv2d": Kernel(
+        lambda t, x, w: t.nn.functional.conv2d(x, w, padding=1), _conv, (floats(8, 16, 32, 32), floats(32, 16, 3, 3))
+    ),
     "max_pool2d": Kernel(lambda t, x: t.nn.functional.max_pool2d(x, 3, 2, 1), _max_pool, (floats(8, 32, 32, 32),)),
     "max_pool2d tiles": Kernel(
         lambda t, x: t.nn.functional.max_pool2d(x, 2),
@@ -88,9 +90,13 @@ KERNELS = {
     "avg_pool2d": Kernel(lambda t, x: t.nn.functional.avg_pool2d(x, 2), _avg_pool, (floats(8, 32, 32, 32),)),
     "softmax": Kernel(lambda t, x: t.softmax(x, -1), jax.nn.softmax, (floats(256, 1024),)),
     "layer_norm": Kernel(
-        lambda t, x, w, b: t.nn.functional.layer_norm(x, (512,), w, b), _layer_norm, (floats(256, 512), floats(512), floats(512))
+        lambda t, x, w, b: t.nn.functional.layer_norm(x, (512,), w, b),
+        _layer_norm,
+        (floats(256, 512), floats(512), floats(512)),
     ),
-    "cross_entropy": Kernel(lambda t, x, y: t.nn.functional.cross_entropy(x, y), _cross_entropy, (floats(256, 1000), places(1000, 256))),
+    "cross_entropy": Kernel(
+        lambda t, x, y: t.nn.functional.cross_entropy(x, y), _cross_entropy, (floats(256, 1000), places(1000, 256))
+    ),
     "attention": Kernel(
         lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(q, k, v),
         _attention,

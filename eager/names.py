@@ -29,7 +29,8 @@ BOTH = {
     "logit mvlgamma nan_to_num rad2deg round",
     "functional.calculus": "diff",
     "functional.distances": "corrcoef cov cross dist renorm vdot",
-    "functional.regions": "as_strided_scatter diagonal_scatter narrow_copy select_scatter slice_scatter split_with_sizes",
+    "functional.regions": "as_strided_scatter diagonal_scatter narrow_copy select_scatter slice_scatter "
+    "split_with_sizes",
     "functional.nan_reductions": "aminmax nanmean nansum",
     "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk",
     "functional.quantiles": "nanquantile quantile",

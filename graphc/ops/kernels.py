@@ -149,6 +149,7 @@ def conv_weight(
 
 MANY_TAPS = 64
 
+
 def _flat_windows(
     x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes, fill: float
 ) -> np.ndarray:

@@ -199,6 +199,7 @@ argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_firs
 
 # --- along one axis
 
+
 def _np_cumsum(x, axis, reverse=False):
     dtype = accumulation_dtype(x.dtype)
     result = np.empty(x.shape, dtype)
@@ -241,7 +242,9 @@ cumsum = op(
     traits=Trait.LINEAR,
     samples=(*_ROWS, Sample((2, 3, 2), axis=1, reverse=True)),
     numpy=_np_cumsum,
-    impl=lambda xp, x, axis, reverse=False: xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis),
+    impl=lambda xp, x, axis, reverse=False: (
+        xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis)
+    ),
     ref=_ref_cumsum,
     vjp=dict(input=lambda F, g, axis, reverse: F.cumsum(g, axis=axis, reverse=not reverse)),
 )

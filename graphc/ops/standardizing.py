@@ -1,4 +1,4 @@
-"""Rows with mean 0 and variance 1: the heart of layer_norm and group_norm, in two passes each way where NumPy allows."""
+"""Rows with mean 0 and variance 1: the heart of layer_norm and group_norm, in as few passes as NumPy allows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _definition(F: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
 
 
 def _grad_definition(F: Any, g: Any, r: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
-    # r = s (x - mean(x)) and mean(r) = 0, so that mean(r x) = mean(r r) / s; of constant rows r is 0, s is 1 / sqrt(eps)
+    # r = s (x - mean(x)) and mean(r) = 0, so that mean(r x) = mean(r r) / s; where r is 0, s is 1 / sqrt(eps)
     square, product = (F.mean(r * other, axis=axis, keepdims=True) for other in (r, x))
     constant = square == 0
     scale = F.where(constant, 1 / math.sqrt(eps) if eps > 0 else math.inf, square / F.where(constant, 1, product))

@@ -370,7 +370,10 @@ def test_results_of_one_call_may_be_walked_one_after_the_other() -> None:
 
 
 def test_modules_of_eager_may_be_imported_first_while_tracing() -> None:
-    code = "import eager, graphc; print(graphc.compile(lambda x: eager.nn.functional.relu(x) + 0 * eager.rand(2))(eager.ones(2)))"
+    code = """
+import eager, graphc
+print(graphc.compile(lambda x: eager.nn.functional.relu(x) + 0 * eager.rand(2))(eager.ones(2)))
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "tensor([1., 1.])\n"
 

@@ -1,4 +1,4 @@
-"""Differences from PyTorch on its own samples that are accepted: (op, aspect, part of the difference or sample, reason)."""
+"""Differences from PyTorch on its own samples that are accepted: (op, aspect, reason)."""
 
 from __future__ import annotations
 

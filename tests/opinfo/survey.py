@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +74,8 @@ def difference(expected: Any, got: Any, values: bool = True) -> str:
             same = np.isclose(b, a, rtol, atol, equal_nan=True) if a.dtype.kind in "fc" else a == b
             if a.dtype.kind == "c":  # infinities in one part only
                 same |= np.isclose(a.real, b.real, rtol, atol, equal_nan=True) & np.isclose(
-                    a.imag, b.imag, rtol, atol, equal_nan=True)
+                    a.imag, b.imag, rtol, atol, equal_nan=True
+                )
         if np.all(same):
             return ""
         where = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0]) if a.ndim else ()
@@ -84,7 +86,8 @@ def difference(expected: Any, got: Any, values: bool = True) -> str:
         if not isinstance(got, (list, tuple)) or len(got) != len(expected):
             return f"{type(expected).__name__} of {len(expected)} became {type(got).__name__}"
         fields = getattr(expected, "_fields", None) or [
-            n for n in dir(type(expected)) if type(getattr(type(expected), n)).__name__ == "member_descriptor"]
+            n for n in dir(type(expected)) if type(getattr(type(expected), n)).__name__ == "member_descriptor"
+        ]
         if missing := [n for n in fields if not hasattr(got, n)]:
             return f"the result has no {missing}"
         found = (difference(a, b, values) for a, b in zip(expected, got, strict=True))
@@ -99,6 +102,7 @@ def difference(expected: Any, got: Any, values: bool = True) -> str:
 
 def text(sample: SampleInput) -> str:
     """The sample in a line."""
+
     def one(x: Any) -> str:
         if isinstance(x, torch.Tensor):
             dense = "" if x.layout != torch.strided or x.is_contiguous() else f" strides {tuple(x.stride())}"
@@ -127,9 +131,13 @@ class Case:
     def torch(self) -> tuple[Any, list[torch.Tensor]]:
         """PyTorch's result and the leaves that require grad."""
         args = torch.utils._pytree.tree_map(
-            lambda x: x.detach().clone(memory_format=torch.preserve_format).requires_grad_(x.requires_grad)
-            if isinstance(x, torch.Tensor) else x,
-            (self.sample.input, *self.sample.args, self.sample.kwargs))
+            lambda x: (
+                x.detach().clone(memory_format=torch.preserve_format).requires_grad_(x.requires_grad)
+                if isinstance(x, torch.Tensor)
+                else x
+            ),
+            (self.sample.input, *self.sample.args, self.sample.kwargs),
+        )
         torch.manual_seed(0)
         return self.settled(self.theirs(*args[:-1], **args[-1])), _leaves(args, torch.Tensor)
 
@@ -169,8 +177,11 @@ def run_value(case: Case) -> str:
         try:
             case.eager()
         except Exception as own:
-            return "" if isinstance(own, type(error)) or type(own).__name__ == type(error).__name__ else (
-                f"{type(error).__name__}({str(error)[:80]}) became {type(own).__name__}({str(own)[:80]})")
+            return (
+                ""
+                if isinstance(own, type(error)) or type(own).__name__ == type(error).__name__
+                else (f"{type(error).__name__}({str(error)[:80]}) became {type(own).__name__}({str(own)[:80]})")
+            )
         return f"no {type(error).__name__}: {str(error)[:100]}"
     try:
         got = case.eager()[0]
@@ -182,8 +193,12 @@ def run_value(case: Case) -> str:
     return "" if text and " elements" in text and as_good(case, expected, got) else text
 
 
-WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
-         torch.complex64: torch.complex128}
+WIDER = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
 
 
 def as_good(case: Case, expected: Any, got: Any) -> bool:
@@ -200,8 +215,13 @@ def as_good(case: Case, expected: Any, got: Any) -> bool:
         truth = case.settled(case.theirs(*args[:-1], **args[-1]))
     except Exception:
         return False
-    triples = zip(*(_leaves([x], kind, False) for x, kind in (
-        (truth, torch.Tensor), (expected, torch.Tensor), (got, eager.Tensor))), strict=True)
+    triples = zip(
+        *(
+            _leaves([x], kind, False)
+            for x, kind in ((truth, torch.Tensor), (expected, torch.Tensor), (got, eager.Tensor))
+        ),
+        strict=True,
+    )
     for exact, theirs, mine in triples:
         if theirs.dtype not in WIDER:
             if difference(theirs, mine):
@@ -283,7 +303,8 @@ def run_compiled(case: Case) -> str:
     tensors = _leaves(args, eager.Tensor, needs_grad=False)
     try:
         eager.manual_seed(42 if "wrapper_set_seed" in case.op.op.__code__.co_names else 0) if hasattr(
-            case.op.op, "__code__") else eager.manual_seed(0)
+            case.op.op, "__code__"
+        ) else eager.manual_seed(0)
         got = case.settled(graphc.compile(_compiled_function(case, args))(*tensors), ours=True)
     except CaptureError as error:  # the values decide on Python's flow or on a shape: refused, with the line
         return "" if DATA_DEPENDENT.search(str(error)) else f"raises CaptureError: {str(error)[:300]}"
@@ -298,8 +319,10 @@ def run_compiled(case: Case) -> str:
     leaves = [x for x in tensors if x.requires_grad]
     if len(theirs) != len(outs):
         return f"gradient: {len(outs)} differentiable results became {len(theirs)}"
-    cotangents = [translate.tensor(c) for c in _cotangents([torch.empty(tuple(o.shape), dtype=getattr(
-        torch, kind(o))) for o in outs])]
+    cotangents = [
+        translate.tensor(c)
+        for c in _cotangents([torch.empty(tuple(o.shape), dtype=getattr(torch, kind(o))) for o in outs])
+    ]
     try:
         expected = eager.autograd.grad(outs, inputs, cotangents, allow_unused=True)
     except Exception:
@@ -499,16 +522,25 @@ def survey_errors(op: OpInfo) -> tuple[int, list[Finding]]:
                 continue
             same_type = isinstance(error, type(expected))
             difference_ = ("wording " if same_type else "") + (
-                f"{type(expected).__name__}: {str(expected)[:150]}\n      became {type(error).__name__}: {str(error)[:150]}")
+                f"{type(expected).__name__}: {str(expected)[:150]}\n      became {type(error).__name__}: {str(error)[:150]}"
+            )
         found.append(Finding(full, "errors", "", text(item.sample_input), difference_))
     return count, found
+
+
+NAMES = frozenset((Path(__file__).parent / "names.txt").read_text().split())
+
+
+def is_wanted(op: OpInfo) -> bool:
+    """Whether `eager` means to have an op of PyTorch's list."""
+    return op.name in NAMES
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--aspect", nargs="*", default=["value"])
     parser.add_argument("--only", default=".")
-    parser.add_argument("--names")
+    parser.add_argument("--all", action="store_true", help="also ops that are not in names.txt")
     parser.add_argument("--limit", type=int, default=1000)
     parser.add_argument("--most", type=int, default=3)
     parser.add_argument("--json")
@@ -516,15 +548,17 @@ def main() -> None:
     parser.add_argument("--part", default="0/1")
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
-    wanted = set(open(options.names).read().split()) if options.names else None
     found: list[Finding] = []
-    chosen = [o for o in op_db if re.search(options.only, o.name) and (wanted is None or o.name in wanted)]
+    chosen = [o for o in op_db if re.search(options.only, o.name) and (options.all or is_wanted(o))]
     total = 0
     for op in chosen[part::parts]:
         for aspect in options.aspect:
             start = time.perf_counter()
-            count, new = survey_errors(op) if aspect == "errors" else survey(
-                op, aspect, options.limit, options.most, options.more)
+            count, new = (
+                survey_errors(op)
+                if aspect == "errors"
+                else survey(op, aspect, options.limit, options.most, options.more)
+            )
             total += count
             found += new
             for f in new:
@@ -533,7 +567,7 @@ def main() -> None:
                 print(f"# {op.name} {aspect} {spent:.0f} s for {count}", flush=True)
     print(f"# {total} samples, {len(found)} findings, {len({f.op for f in found})} ops of {len(chosen[part::parts])}")
     if options.json:
-        json.dump([f._asdict() for f in found], open(options.json, "w"), indent=1)
+        Path(options.json).write_text(json.dumps([f._asdict() for f in found], indent=1))
 
 
 if __name__ == "__main__":

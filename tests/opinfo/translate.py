@@ -38,8 +38,11 @@ def tensor(value: torch.Tensor) -> Any:
     if data:
         whole = eager.frombuffer(data, dtype=dtype)
         made = whole.as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
-        made = made if plain.storage_offset() or whole.numel() != made.numel() or not made.is_contiguous() else (
-            whole.reshape(tuple(plain.shape)))
+        made = (
+            made
+            if plain.storage_offset() or whole.numel() != made.numel() or not made.is_contiguous()
+            else (whole.reshape(tuple(plain.shape)))
+        )
     else:
         made = eager.empty(tuple(plain.shape), dtype=dtype)
     made = made.detach()

@@ -45,6 +45,7 @@ REFUSED: tuple[tuple[str, str, str], ...] = (
     ("x[m]", "", _SHAPE),
     ("x[:, m]", "", _SHAPE),
     ("x[m, i]", "", _SHAPE),
+    ("F.rrelu(x, training=True)", "", "as many random numbers are drawn as elements are negative"),
     ("F.ctc_loss", "", "the labels' values lay out the alignments"),
     ("x.view(t.int32)", "", "no op reads the bits of one dtype as another"),
     ("t.allclose(x", "", _PYTHON),

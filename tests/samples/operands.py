@@ -12,9 +12,10 @@
     f64[3,3]p     symmetric (or Hermitian) positive definite in the last two dims
     f32[4]c       a constant: no gradient is asked for
 
-Several marks may follow each other. The class letters A (all dtypes), N (numbers), R (real numbers), I (integers and bool),
-F (real floats), D (float32 and float64), C (floats and complex) stand for each dtype of the class in turn, the same for
-all operands of a call. A star instead of the shape stands for a set of shapes and layouts.
+Several marks may follow each other. The class letters A (all dtypes), N (numbers), R (real numbers), I (integers and
+bool), F (real floats), D (float32 and float64), C (floats and complex), L (the wide ones of these) stand for each dtype
+of the class in turn, the same for all operands of a call. A star instead of the shape stands for a set of shapes and
+layouts.
 """
 
 from __future__ import annotations

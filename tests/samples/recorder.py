@@ -2,7 +2,7 @@
 
     python -m tests.samples.recorder [family ...]
 
-writes `recorded/<family>.txt` anew from the tables `calls/<family>.txt` with the PyTorch that is installed. A line of a table is
+writes `recorded/<family>.txt` anew from the tables `calls/<family>.txt`, with PyTorch. A line of a table is
 
     names | call of {} | operands
 

@@ -16,6 +16,8 @@ from tests.samples.deviations import COMPILED, DEVIATIONS, REFUSED
 from tests.samples.operands import make
 from tests.samples.recorder import Sample
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # as the recorder does
+
 
 @cache
 def groups() -> dict[str, list[Sample]]:

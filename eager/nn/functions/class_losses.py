@@ -136,7 +136,7 @@ def _nll_of_classes(
         index = target if valid is None else E.where(valid, target, 0)
         if values.size * classes > MASKED:
             chosen = picked = _picked(logs, index, tall, axis)
-        else:  # a mask and a sum cost less than the calls that a gather and its scatter take, and their code is generated
+        else:  # a mask and a sum cost less than a gather's calls and its scatter's, and their code is generated
             mask = Tensor._wrap(
                 values.reshape(tall) == np.arange(classes).reshape((classes,) + (1,) * (len(shape) - axis - 1))
             )
