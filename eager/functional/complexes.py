@@ -10,7 +10,7 @@ from eager.language import E
 from eager.naming import whole
 from eager.tensor import Tensor
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import default_float, is_half, is_inexact
+from graphc.ops.dtypes import FLOAT16, default_float, is_half, is_inexact
 from graphc.ops.rules import torch_name
 from graphc.ops.spec import OPS
 
@@ -102,7 +102,9 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Complex numbers whose parts lie along the last dim, a view. As `torch.view_as_complex`."""
+    """Complex numbers whose parts lie along the last dim, a view. As `torch.view_as_complex`, but for 16-bit floats."""
+    if isinstance(input, Tensor) and input._dtype() == FLOAT16:
+        raise NotImplementedError("view_as_complex of 16-bit floats: there is no dtype complex32 here")
     return _checked("view_as_complex", input)
 
 

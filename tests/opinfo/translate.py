@@ -101,7 +101,7 @@ def function(given: Callable, name: str) -> Callable:
     if name.startswith("__"):
         return getattr(eager.Tensor, name)
     found = getattr(eager, name, None) if "." not in name else lookup(name)
-    return found if found is not None else getattr(eager.Tensor, name)
+    return found if callable(found) else getattr(eager.Tensor, name)  # `cfloat` is a dtype, too
 
 
 def array(given: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ import graphc
 from graphc.errors import CaptureError
 from graphc.ops.spec import OPS
 from tests.samples import digest, recorder
-from tests.samples.deviations import DEVIATIONS
+from tests.samples.deviations import DEVIATIONS, GRADIENTS, REFUSED
 from tests.samples.operands import make
 from tests.samples.recorder import Sample
 
@@ -85,7 +85,7 @@ def rows() -> dict[str, Row]:
 
 
 def deviations_of(name: str) -> Iterator[str]:
-    for call, _, reason in DEVIATIONS:
+    for call, _, reason in (*DEVIATIONS, *GRADIENTS, *REFUSED):
         if re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", call):
             yield reason
 
