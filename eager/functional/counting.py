@@ -163,7 +163,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(shape)}and got sorter tensor {list(sorter._d.shape)}"
             )
-        if outside(sorter, shape[-1]) is not None:
+        if outside(sorter, shape[-1]) is not None:  # pyright: ignore[reportGeneralTypeIssues]
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = E.gather(sorted_sequence, sorter, axis=len(shape) - 1)
     found = E.searchsorted(*(E.stop_gradient(t) for t in _alike(sorted_sequence, input)), right=right)

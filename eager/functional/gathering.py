@@ -12,7 +12,7 @@ from eager.functional.arguments import axis_of, fitting, lifted, no_overload, sh
 from eager.functional.assignment import NOT_ALIKE, replaced
 from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY
 from eager.functional.slices import cast_number, outside, reshaped
-from eager.functional.static import filled_in_order, required, valueless
+from eager.functional.static import batched, filled_in_order, required, valueless
 from eager.language import E
 from eager.naming import enclosed, whole
 from eager.state import sequence
@@ -290,7 +290,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes != -1 and valueless(tensor):
         tensor = required(tensor, E.ge(tensor, 0), "Class values must be non-negative.")
         tensor = required(tensor, E.lt(tensor, num_classes), "Class values must be smaller than num_classes.")
-    else:
+    elif num_classes == -1 or not batched(tensor):
         values = tensor._values("one_hot")
         if not values.size and num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

@@ -9,16 +9,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import Any
 
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32, is_half
 
-Fn = TypeVar("Fn", bound=Callable[..., Any])
 
-
-def rounds_once(function: Fn | None = None, *, keep: Collection[str] = ()) -> Any:
+def rounds_once(function: Callable[..., Any] | None = None, *, keep: Collection[str] = ()) -> Any:
     """Decorator: 16-bit floating Tensors among the arguments are widened to float32, float32 results rounded back.
 
     Whether it is the case is asked of the first argument only. Arguments named in `keep` are passed as they are, such

@@ -71,7 +71,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if index._dtype() not in (INT64, INT32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not shape and listed not in ((), (1,)):
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {listed[0]} value(s)")
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {listed[0]} value(s)")  # pyright: ignore[reportGeneralTypeIssues]
     size = shape[axis] if shape else 1
     if not size and listed != (0,):
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
@@ -284,7 +284,7 @@ def _repeated(repeats: int | Tensor, size: int, axis: int, output_size: int | No
     if shape not in ((), (1,), (size,)):
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{shape[0]} and input.size({axis}) = {size}"
+            f"{shape[0]} and input.size({axis}) = {size}"  # pyright: ignore[reportGeneralTypeIssues]
         )
     return _spread(repeats if shape == (size,) else E.broadcast_to(repeats, shape=(size,)), output_size)
 

@@ -20,7 +20,12 @@ FEW_ELEMENTS = "Number of elements of source < number of ones in mask"
 def valueless(tensor: Tensor) -> bool:
     """Whether the values of `tensor` are those of a graph under capture."""
     data = tensor._d
-    return data.__class__ is not np.ndarray and current_interpreter() is not None and not hasattr(data, "refuse")
+    return data.__class__ is not np.ndarray and current_interpreter() is not None and not batched(tensor)
+
+
+def batched(tensor: Tensor) -> bool:
+    """Whether `tensor` stands for the slices of a batch of `vmap`."""
+    return hasattr(tensor._d, "refuse")
 
 
 def required(x: Tensor, condition: Tensor, message: str) -> Tensor:

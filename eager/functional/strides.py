@@ -154,4 +154,5 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         )
     if traced:
         return E.as_strided(self, size=geometry[0], stride=geometry[1], offset=0, layout=None)
-    return named(strided_view(self, *geometry, 0), "UnfoldBackward0")
+    sizes, strides = geometry
+    return named(strided_view(self, sizes, strides, 0), "UnfoldBackward0")

@@ -7,6 +7,7 @@ whole rows are added by a sparse matrix product, which is a loop over rows in C.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def scatter_added(x: np.ndarray, index: np.ndarray, src: np.ndarray, axis: int) 
     return result
 
 
-def index_added(x: np.ndarray, where: tuple[slice | np.ndarray, ...], values: np.ndarray) -> np.ndarray:
+def index_added(x: np.ndarray, where: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
     """A copy of `x` to which `values` have been added at the index `where`, once for each time a place occurs in it."""
     if values.size < FEW or x.dtype.kind not in "fciu":
         result = x.copy()

@@ -259,8 +259,7 @@ cofactor = op(
 def _np_matrix_exp(x):
     from scipy.linalg import expm
 
-    wide = np.complex128 if x.dtype.kind == "c" else np.float64  # squaring doubles the error many times over
-    return expm(x.astype(wide, copy=False)).astype(x.dtype, copy=False) if x.size else x.copy()
+    return expm(x).astype(x.dtype, copy=False) if x.size else x.copy()
 
 
 def _ref_matrix_exp(x):

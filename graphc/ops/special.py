@@ -161,8 +161,9 @@ sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, vjp=dict(input=_si
 
 
 def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
-    inside = F.where((input == 0) | (input == 1), g * np.inf, g / (input * (1 - input)))
-    return F.where((input < 0) | (input > 1), np.nan, inside)
+    edge = (input == 0) | (input == 1)
+    inner = F.where(edge, 0.5, input)
+    return F.where((input < 0) | (input > 1), np.nan, g * F.where(edge, np.inf, 1 / (inner * (1 - inner))))
 
 
 logit = op("logit", "input", impl="special.logit", rule=pointwise_float, traits=ORDERS, domain=(0.1, 0.9),

@@ -108,7 +108,7 @@ def _ref_eigh(x, upper):
 eigh = op(
     "eigh", "input", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
     rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh,
-    samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 2, 2)), upper=True)),
+    samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),
     vjp=dict(input=_eigh_vjp),
 )  # fmt: skip
 

@@ -31,6 +31,9 @@ import graphc
 from graphc.errors import CaptureError
 from tests.opinfo import translate
 
+# PyTorch's test code forbids to set its flags in this process, which other tests do
+vars(torch.backends)["__allow_nonbracketed_mutation_flag"] = True
+
 
 class Finding(NamedTuple):
     """One difference from PyTorch."""
@@ -540,9 +543,8 @@ def survey_errors(op: OpInfo) -> tuple[int, list[Finding]]:
             if isinstance(error, type(expected)) and str(error) == str(expected):
                 continue
             same_type = isinstance(error, type(expected))
-            difference_ = ("wording " if same_type else "") + (
-                f"{type(expected).__name__}: {str(expected)[:150]}\n      became {type(error).__name__}: {str(error)[:150]}"
-            )
+            was, now = (f"{type(e).__name__}: {str(e)[:150]}" for e in (expected, error))
+            difference_ = ("wording " if same_type else "") + f"{was}\n      became {now}"
         found.append(Finding(full, "errors", "", text(item.sample_input), difference_))
     return count, found
 
