@@ -32,7 +32,7 @@ from graphc.errors import CaptureError
 from tests.opinfo import translate
 
 # PyTorch's test code forbids to set its flags in this process, which other tests do
-vars(torch.backends)["__allow_nonbracketed_mutation_flag"] = True
+torch.backends.flags_frozen.__globals__["__allow_nonbracketed_mutation_flag"] = True
 
 
 class Finding(NamedTuple):
