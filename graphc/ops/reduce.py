@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops.aval import size_of
+from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import (
     accumulation_dtype,
@@ -22,7 +22,7 @@ from graphc.ops.rules import (
     scan_rule,
 )
 from graphc.ops.samples import Sample
-from graphc.ops.spec import Trait, op
+from graphc.ops.spec import Rule, Trait, op
 
 OVER = {"axis": (), "keepdims": False}
 ALONG = {"axis": -1}
@@ -267,13 +267,19 @@ def _np_shifted(x, axis):
 def _np_softmax(x, axis):
     e = np.asarray(_np_shifted(x, axis))
     np.exp(e, out=e)
-    e /= _total(e, axis, None, None, True)
+    e /= _positive_sums(e, axis)
     return e
+
+
+def _positive_sums(e, axis):
+    if e.size < LONG or e.shape[axis] > LONG or axis % e.ndim != e.ndim - 1 or not is_inexact(e.dtype):
+        return _total(e, axis, None, None, True)
+    return e @ np.ones((e.shape[axis], 1), e.dtype)  # a product with a vector takes a quarter of a sum of rows
 
 
 def _np_log_softmax(x, axis):
     shifted = np.asarray(_np_shifted(x, axis))
-    shifted -= np.log(_total(np.exp(shifted), axis, None, None, True))
+    shifted -= np.log(_positive_sums(np.exp(shifted), axis))
     return shifted
 
 
@@ -285,6 +291,20 @@ def _logsumexp(xp, x, axis, keepdims):
     return total if keepdims else total.reshape([n for i, n in enumerate(x.shape) if i not in axis])
 
 
+def _np_dot_along(x, y, axis):
+    if x.ndim and axis == x.ndim - 1 and x.dtype.kind == "f":
+        return np.vecdot(x, y)[..., None]  # without the products in memory
+    return _total(x * y, axis, None, None, True)
+
+
+dot_along = op(
+    "dot_along", "input other", params=ALONG, impl=lambda xp, x, y, axis: xp.sum(x * y, axis=axis, keepdims=True),
+    numpy=_np_dot_along, definition=lambda F, x, y, axis: F.sum(x * y, axis=(axis,), keepdims=True),
+    rule=Rule(lambda op, avals, params: Aval(kept(avals[0].shape, (params["axis"],)), avals[0].dtype)),
+    samples=(Sample((3, 4), (3, 4), axis=1), Sample((3, 4), (3, 4), axis=0)),
+    ref=lambda x, y, axis: _ref_sum(x * y, (axis,), True),
+    vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input),
+)  # fmt: skip
 softmax = op(
     "softmax",
     "input",
@@ -294,7 +314,7 @@ softmax = op(
     rule=same_float,
     samples=_ROWS,
     ref="scipy.special.softmax",
-    vjp=dict(input=lambda F, g, r, axis: r * (g - F.sum(g * r, axis=(axis,), keepdims=True))),
+    vjp=dict(input=lambda F, g, r, axis: r * (g - F.dot_along(g, r, axis=axis))),
 )
 log_softmax = op(
     "log_softmax",
