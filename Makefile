@@ -22,6 +22,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/eager_engine.py
+	$(BIN)/python benchmarks/kernels.py
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py

@@ -75,4 +75,5 @@ def rows_added(table: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.nd
     from scipy.sparse import csc_array  # here: it takes longer to import than all of this package
 
     ones = np.ones(len(rows), table.dtype)
-    return table + csc_array((ones, rows, np.arange(len(rows) + 1)), shape=(len(table), len(rows))) @ values
+    added = csc_array((ones, rows, np.arange(len(rows) + 1)), shape=(len(table), len(rows))) @ values
+    return (table + added).astype(table.dtype, copy=False)  # SciPy has no float16

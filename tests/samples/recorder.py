@@ -34,6 +34,11 @@ class Sample(NamedTuple):
     operands: tuple[Operand, ...]
     recorded: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> str:
+        """The operands as the recorded files write them."""
+        return " ".join(f"{o.name}:{o.notation}" for o in self.operands)
+
 
 def calls(family: str) -> Iterator[Sample]:
     """The samples of a family's table."""
@@ -66,8 +71,7 @@ def record(torch: Any, family: str) -> str:
         found = "; ".join(map(str, run(torch, sample.call, sample.operands)))
         if "complex32" in found:  # a dtype that eager does not have
             continue
-        operands = " ".join(f"{o.name}:{o.notation}" for o in sample.operands)
-        lines.append(f"{operands} -> {found}")
+        lines.append(f"{sample.told} -> {found}")
     return "\n".join(lines) + "\n"
 
 

@@ -5,14 +5,12 @@ python -m tests.samples.table > docs/ops.md
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import eager
-import graphc
+from graphc.capture.trace import capture
 from graphc.errors import CaptureError
 from graphc.ops.spec import OPS
 from tests.samples import digest, recorder
@@ -42,6 +40,7 @@ class Row(NamedTuple):
     primitives: set[str]
     gradient: set[str]
     compiled: set[str]
+    deviations: dict[str, None]  # in the order of their tables
 
 
 def public_name(sample: Sample) -> str:
@@ -55,39 +54,38 @@ def primitives_of(sample: Sample) -> set[str]:
     """The ops in the graph of a sample's call. Raises CaptureError if the call cannot be captured."""
     function = digest.expression(sample.call)
     names = [o.name for o in sample.operands]
-    graph = graphc.trace(
-        lambda *tensors: function(eager, **dict(zip(names, tensors, strict=True))),
-        *(make(eager, o) for o in sample.operands),
-    )
-    return {node.op.name for node in graph.operations()} - {"cast", "stop_gradient"}
+    operands = tuple(make(eager, o) for o in sample.operands)
+    program = capture(lambda *tensors: function(eager, **dict(zip(names, tensors, strict=True))), operands, {})
+    return {node.op.name for node in program.graph.operations()} - {"cast", "stop_gradient"}
 
 
 def rows() -> dict[str, Row]:
-    found: dict[str, Row] = defaultdict(lambda: Row(set(), set(), set()))
+    found: dict[str, Row] = defaultdict(lambda: Row(set(), set(), set(), {}))
     seen: set[tuple[str, str]] = set()
     for sample in (s for family in recorder.FAMILIES for s in recorder.recorded(family)):
         row = found[public_name(sample)]
+        row.deviations.update(dict.fromkeys(reasons(sample, (*DEVIATIONS, *GRADIENTS))))
         if any(text.startswith("! ") for text in sample.recorded):
             continue
-        results = [text for text in sample.recorded if not text.startswith("grad !")]
-        if len(results) > 1:
-            row.gradient.add("yes")
-        kind = "float" if any(o.notation[0] in "fbc" for o in sample.operands) else "other"
+        kind = "float" if any(o.notation.startswith(("f", "bf", "c")) for o in sample.operands) else "other"
         if (sample.call, kind) in seen:
             continue
         seen.add((sample.call, kind))
+        tensors = {o.name: make(eager, o) for o in sample.operands}
+        _, outs, leaves = digest.describe(digest.expression(sample.call)(eager, **tensors), tensors)
+        if outs and leaves and "grad !" not in " ".join(sample.recorded):
+            row.gradient.add("yes")
         try:
             row.primitives.update(primitives_of(sample))
             row.compiled.add("yes")
         except CaptureError:
-            row.compiled.add("refused: the values decide on a shape or on Python's flow")
+            row.compiled.add(f"refused: {reasons(sample, REFUSED)[0]}")
     return found
 
 
-def deviations_of(name: str) -> Iterator[str]:
-    for call, _, reason in (*DEVIATIONS, *GRADIENTS, *REFUSED):
-        if re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", call):
-            yield reason
+def reasons(sample: Sample, table: tuple[tuple[str, str, str], ...]) -> list[str]:
+    """What a table of deviations says of a sample."""
+    return [why for call, part, why in table if sample.call.startswith(call) and part in sample.told]
 
 
 def main() -> None:
@@ -100,9 +98,13 @@ def main() -> None:
     )
     for name, row in sorted(rows().items(), key=lambda item: (item[0].count("."), item[0])):
         own = name.rpartition(".")[2]
-        made = "itself" if row.primitives == {own} else ", ".join(sorted(row.primitives)) or "constants"
+        made = (
+            "itself"
+            if row.primitives == {own}
+            else ", ".join(sorted(row.primitives)) or ("constants" if "yes" in row.compiled else "")
+        )
         cells = (f"`{name}`", made, *("; ".join(sorted(c)) or "no" for c in (row.gradient, row.compiled)))
-        print(f"| {' | '.join(cells)} | {'; '.join(deviations_of(name))} |")
+        print(f"| {' | '.join(cells)} | {'; '.join(row.deviations)} |")
 
 
 if __name__ == "__main__":

@@ -30,11 +30,7 @@ def groups() -> dict[str, list[Sample]]:
 
 
 def listed(sample: Sample, table: tuple[tuple[str, str, str], ...]) -> bool:
-    return any(sample.call.startswith(call) and part in told(sample) for call, part, _ in table)
-
-
-def told(sample: Sample) -> str:
-    return " ".join(f"{o.name}:{o.notation}" for o in sample.operands)
+    return any(sample.call.startswith(call) and part in sample.told for call, part, _ in table)
 
 
 def differences(sample: Sample, found: list[Any]) -> str:
@@ -42,7 +38,7 @@ def differences(sample: Sample, found: list[Any]) -> str:
     if len(found) == len(sample.recorded) and all(map(digest.agree, sample.recorded, found)):
         return ""
     here = "; ".join(map(str, found))
-    return f"{sample.call} with {told(sample)}:\n  PyTorch {'; '.join(sample.recorded)}\n  here    {here}"
+    return f"{sample.call} with {sample.told}:\n  PyTorch {'; '.join(sample.recorded)}\n  here    {here}"
 
 
 def values_only(sample: Sample, found: list[Any]) -> str:

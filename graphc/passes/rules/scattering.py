@@ -1,6 +1,6 @@
-"""Arrays that are zero but for some elements, as the gradients of gather are: worked with by those elements.
+"""Arrays that are zero but for some elements, as the gradients of gather are: summed by those elements.
 
-XLA writes the zeros and reads them back. Duplicates add up on both sides, in another order.
+XLA reads the zeros back. Duplicates add up on both sides, in another order.
 """
 
 from __future__ import annotations
@@ -29,23 +29,5 @@ RULES = (
         numbers="z",
         when=lambda z, i, s, a, t, k: t == (a % len(z.shape),) and _whole(z, i, s, a),
         example={**_EXAMPLE, "t": (1,), "k": True},
-    ),
-    R(
-        "scattered_minus",
-        REASSOCIATES,
-        lambda F, z, i, s, a, y: F.scatter_add(z, i, s, axis=a) - y,
-        lambda F, z, i, s, a, y: F.scatter_add(F.neg(y), i, s, axis=a),
-        numbers="z",
-        when=lambda z, i, s, a, y: number(z) == 0 and y.shape == z.shape,
-        example=_EXAMPLE,
-    ),
-    R(
-        "scattered_plus",
-        REASSOCIATES,
-        lambda F, z, i, s, a, y: F.scatter_add(z, i, s, axis=a) + y,
-        lambda F, z, i, s, a, y: F.scatter_add(y, i, s, axis=a),
-        numbers="z",
-        when=lambda z, i, s, a, y: number(z) == 0 and y.shape == z.shape,
-        example=_EXAMPLE,
     ),
 )

@@ -1,0 +1,100 @@
+"""Kernels that take another way on large arrays, which the derived samples never reach, against the plain way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import eager
+from graphc.ops import OPS, kernels
+from graphc.ops.interpret import F, run_kernel
+from graphc.ops.reduce import BLOCK, LONG
+from graphc.ops.scattering import FEW, index_added
+
+RNG = np.random.default_rng(0)
+NUMBERS = ["float16", "float32", "float64", "complex64", "uint8", "int32", "int64", "bool"]
+
+
+def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    return np.asarray(RNG.integers(0, 5, shape)).astype(dtype)
+
+
+WHERE = {
+    "rows": lambda: (RNG.integers(-20, 20, 70),),
+    "matrix of rows": lambda: (RNG.integers(0, 20, (7, 10)),),
+    "columns": lambda: (slice(None), RNG.integers(0, 30, 40)),
+    "adjacent": lambda: (slice(None), RNG.integers(0, 30, 90), RNG.integers(-4, 4, 90)),
+    "apart": lambda: (RNG.integers(0, 20, 90), slice(None), RNG.integers(0, 4, (90,))),
+    "elements": lambda: (RNG.integers(0, 20, 900), RNG.integers(0, 30, 900), RNG.integers(0, 4, 900)),
+}
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("place", WHERE)
+def test_index_added(place: str, dtype: str) -> None:
+    x, where = numbers((20, 30, 4), dtype), WHERE[place]()
+    values = numbers(x[where].shape, dtype)
+    assert values.size >= FEW
+    expected = x.copy()
+    np.add.at(expected, where, values)
+    found = index_added(x, where, values)
+    assert found.dtype == expected.dtype and found.flags.c_contiguous
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_gradient_of_a_large_embedding(dtype: str) -> None:
+    table = eager.ones(50, 16, dtype=getattr(eager, dtype), requires_grad=True)
+    at = eager.tensor(np.arange(60) % 7)
+    eager.nn.functional.embedding(at, table).sum().backward()
+    assert table.grad.dtype is table.dtype
+    assert table.grad[:, 0].tolist() == np.bincount(np.arange(60) % 7, minlength=50).tolist()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64"])
+@pytest.mark.parametrize(("shape", "axis"), [((100, 3 * BLOCK + 5), 1), ((4 * BLOCK, 100), 0), ((LONG + 7,), 0)])
+def test_cumsum_by_blocks(shape: tuple[int, ...], axis: int, dtype: str, reverse: bool) -> None:
+    x = numbers(shape, dtype)
+    found = run_kernel(OPS["cumsum"], [x], {"axis": axis, "reverse": reverse})
+    along = np.flip(x, axis) if reverse else x
+    expected = np.cumsum(along, axis, dtype=found.dtype)
+    np.testing.assert_array_equal(found, np.flip(expected, axis) if reverse else expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_many_rows(dtype: str) -> None:
+    x = RNG.standard_normal((300, 40)).astype(dtype)
+    assert x.size > LONG
+    e = np.exp(x.astype(np.float64))
+    expected = e / e.sum(1, keepdims=True)
+    np.testing.assert_allclose(F.softmax(x, axis=1), expected, rtol=2e-5)
+    np.testing.assert_allclose(F.log_softmax(x, axis=1), np.log(expected), rtol=2e-5, atol=2e-5)
+
+
+def test_pools_with_many_taps() -> None:
+    x, kernel, none = RNG.standard_normal((2, 3, 12, 11)), (10, 9), ((0, 0), (0, 0))
+    assert np.prod(kernel) > kernels.MANY_TAPS
+    windows = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))
+    np.testing.assert_allclose(kernels.avg_pool(x, kernel, (1, 1), none), windows.mean((-1, -2)))
+    np.testing.assert_array_equal(kernels.max_pool(x, kernel, (1, 1), none, (1, 1)), windows.max((-1, -2)))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"reduction": "none"}, {"ignore_index": 3}, {"label_smoothing": 0.1}, {"weight": 1}]
+)
+def test_cross_entropy_of_many_scores_is_that_of_few(options: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    from eager.nn.functions import class_losses
+
+    if "weight" in options:
+        options = {"weight": eager.rand(100)}
+    scores, target = eager.randn(60, 100), eager.tensor(RNG.integers(0, 100, 60))
+    results = []
+    for masked in (0, 10**9):
+        monkeypatch.setattr(class_losses, "MASKED", masked)
+        x = scores.clone().requires_grad_()
+        loss = eager.nn.functional.cross_entropy(x, target, **options)
+        loss.sum().backward()
+        results.append((loss.detach().numpy(), x.grad.numpy()))
+    for few, many in zip(*results, strict=True):
+        np.testing.assert_allclose(few, many, rtol=1e-5, atol=1e-6)
