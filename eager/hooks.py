@@ -162,6 +162,10 @@ def retain_grad(self: Tensor) -> None:
     if self._n is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if not self.is_leaf:
+        interpreter = current_interpreter()
+        if interpreter is not None and not isinstance(self._n, list):
+            interpreter.retain(self)
+            return
         hooked(self._n).retained = weakref.ref(self)
         if not hasattr(self, "_g"):
             self._g = None

@@ -99,7 +99,7 @@ def rand(
         source_of(generator),
     )
     check_device(device)
-    return finished(sample(lambda shape: source.uniform(shape, kind), shape, kind), out, requires_grad)
+    return finished(sample(lambda shape: source.uniform(shape, kind), shape, kind, source), out, requires_grad)
 
 
 def randn(
@@ -115,7 +115,7 @@ def randn(
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
     shape, kind, source = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out), source_of(generator)
     check_device(device)
-    return finished(sample(lambda shape: source.normal(shape, kind), shape, kind), out, requires_grad)
+    return finished(sample(lambda shape: source.normal(shape, kind), shape, kind, source), out, requires_grad)
 
 
 def randint(
@@ -155,7 +155,7 @@ def randint(
     )
     check_device(device)
     check_range(low, high, kind)
-    return finished(sample(lambda shape: source.integers(shape, kind, low, high), shape, kind), out, requires_grad)
+    return finished(sample(lambda shape: source.integers(shape, kind, low, high), shape, kind, source), out, requires_grad)
 
 
 def randperm(
@@ -182,7 +182,7 @@ def randperm(
         rows = [source.permutation(n, kind) for _ in range(math.prod(shape[:-1]))]
         return np.asarray(rows, kind).reshape(shape)
 
-    return finished(sample(permuted, shape, kind), out, requires_grad)
+    return finished(sample(permuted, shape, kind, source), out, requires_grad)
 
 
 def bernoulli(
@@ -237,21 +237,21 @@ def normal(
             raise no_overload("normal", (mean, std), NORMAL)
         shape, kind = asked_shape("normal", (size,)), float_dtype(dtype, "normal_kernel_cpu", out)
         check_std(std)
-        return finished(sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind), out, requires_grad)
+        return finished(sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind, source), out, requires_grad)
     since = next(sequence)
     shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
     kind = tensors[0]._dtype()
     if not isinstance(std, Tensor):
         check_std(std)
         check_float(kind, "normal_kernel_cpu")
-        result = E.add(sample(lambda shape: source.normal(shape, kind, 0.0, std), shape, kind), mean)
+        result = E.add(sample(lambda shape: source.normal(shape, kind, 0.0, std), shape, kind, source), mean)
     else:
         if std._dtype().kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if current_interpreter() is None and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
         check_float(kind, "normal_kernel_cpu")
-        result = E.add(E.mul(sample(lambda shape: source.normal(shape, kind), shape, kind), std), mean)
+        result = E.add(E.mul(sample(lambda shape: source.normal(shape, kind), shape, kind, source), std), mean)
     result = converted(result.detach(), kind)
     node = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
     return enclosed(_underived(result, *tensors), f"NormalBackward{node}", since)

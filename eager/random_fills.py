@@ -29,16 +29,16 @@ from graphc.ops.dtypes import is_floating, real_of
 from graphc.ops.rules import c_name, torch_name
 
 
-def _fill(self: Tensor, name: str, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Tensor:
-    """Write `draw(shape)` to `self`, whose elements take the numbers in the order they have in memory."""
+def _fill(self: Tensor, name: str, source: Generator, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Tensor:
+    """Write `draw(shape)`, drawn from `source`, to `self`, whose elements take the numbers in the order they have in memory."""
     shape, dtype = tuple(self._d.shape), self._dtype()
     order = _memory_order(self)
     if order is None:
-        made = sample(lambda shape: draw(shape).astype(dtype, copy=False), shape, dtype)
+        made = sample(lambda shape: draw(shape).astype(dtype, copy=False), shape, dtype, source)
     else:
         stored = tuple(shape[axis] for axis in order)
         back = tuple(np.argsort(order))
-        made = sample(lambda _: draw(stored).astype(dtype, copy=False).transpose(back), shape, dtype)
+        made = sample(lambda _: draw(stored).astype(dtype, copy=False).transpose(back), shape, dtype, source)
     return assign(self, made, name)
 
 
@@ -75,7 +75,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Ge
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
     _check_uniform(kind, from_, to)
-    return _fill(self, "uniform", lambda shape: source.uniform(shape, kind, from_, to))
+    return _fill(self, "uniform", source, lambda shape: source.uniform(shape, kind, from_, to))
 
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -84,8 +84,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     kind, source = check_float(self._dtype(), "normal_kernel_cpu"), source_of(generator)
     check_std(std)
     if _contiguous(self) or kind.kind == "c":
-        return _fill(self, "normal", lambda shape: source.normal(shape, kind, mean, std))
-    return _fill(self, "normal", lambda shape: source.normals_one_by_one(shape, mean, std))
+        return _fill(self, "normal", source, lambda shape: source.normal(shape, kind, mean, std))
+    return _fill(self, "normal", source, lambda shape: source.normals_one_by_one(shape, mean, std))
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
@@ -94,7 +94,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     if not isinstance(p, Tensor):
         check_probability(p)
         kind, source = self._dtype(), source_of(generator)
-        return _fill(self, "bernoulli", lambda shape: source.bernoulli(shape, kind, p))
+        return _fill(self, "bernoulli", source, lambda shape: source.bernoulli(shape, kind, p))
     if p._d.shape != self._d.shape:
         p = E.broadcast_to(p, shape=tuple(self._d.shape))
     return assign(self, bernoulli_of(p, self._dtype(), generator), "bernoulli")
@@ -107,10 +107,10 @@ def random_(
     check_in_place(self)
     kind, source = self._dtype(), source_of(generator)
     if from_ is None:
-        return _fill(self, "random", lambda shape: source.any_integers(shape, kind))
+        return _fill(self, "random", source, lambda shape: source.any_integers(shape, kind))
     low, high = (0, from_) if to is None else (from_, to)
     check_range(low, high, kind)
-    return _fill(self, "random", lambda shape: source.integers(shape, kind, low, high))
+    return _fill(self, "random", source, lambda shape: source.integers(shape, kind, low, high))
 
 
 def _check_continuous(self: Tensor, name: str) -> None:
@@ -134,7 +134,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     kind, source = self._dtype(), source_of(generator)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    return _fill(self, "exponential", lambda shape: source.exponential(shape, kind, lambd))
+    return _fill(self, "exponential", source, lambda shape: source.exponential(shape, kind, lambd))
 
 
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -143,7 +143,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     source = source_of(generator)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    return _fill(self, "cauchy", lambda shape: draws.cauchy(source, shape, median, sigma))
+    return _fill(self, "cauchy", source, lambda shape: draws.cauchy(source, shape, median, sigma))
 
 
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
@@ -153,7 +153,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     check_float(self._dtype(), "log_normal_cpu")
     source = source_of(generator)
-    return _fill(self, "log_normal", lambda shape: draws.log_normal(source, shape, mean, std))
+    return _fill(self, "log_normal", source, lambda shape: draws.log_normal(source, shape, mean, std))
 
 
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
@@ -162,7 +162,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     source = source_of(generator)
-    return _fill(self, "geometric", lambda shape: draws.geometric(source, shape, p))
+    return _fill(self, "geometric", source, lambda shape: draws.geometric(source, shape, p))
 
 
 def _like(

@@ -53,12 +53,17 @@ class Interpreter(Protocol):
     def hook(self, tensor: Any, hook: Callable[[Any], Any]) -> Any:
         """Call `hook` with each gradient that arrives at `tensor`. Returns a handle."""
 
+    def retain(self, tensor: Any) -> None:
+        """Fill `.grad` of `tensor`, which is no leaf, too."""
+
     def custom(self, rule: Any, inputs: Sequence[Any], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         """`outputs` of a user's Function, computed from `inputs`, with its `rule` (eager.function) for a gradient."""
         ...
 
-    def random(self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        """A tensor of random numbers, drawn anew by `draw(shape)` each time the program runs."""
+    def random(
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any
+    ) -> Any:
+        """A tensor of random numbers, drawn anew from `generator` by `draw(shape)` each time the program runs."""
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         """The program is right only while `getter() == value`."""

@@ -8,6 +8,7 @@ The operators and most methods are installed by `eager.install` from the op regi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -378,6 +379,9 @@ class Tensor:
 
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
+        data = self._d
+        if data.__class__ is not np.ndarray and hasattr(data, "number") and math.prod(data.shape) == 1:
+            return data.number(self)  # not known before the program that is being traced runs
         array = self._values("item")
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")

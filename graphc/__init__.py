@@ -17,12 +17,33 @@ _WHERE = {
     "gradients": "graphc.autodiff",
     "optimize": "graphc.passes",
     "explain": "graphc.passes",
+    "load": "graphc.ir.files",
+    "codegen": "graphc.lowering.codegen",
+    "stablehlo": "graphc.lowering.export",
+    "export": "graphc.lowering.export",
+    "to_graphdef": "graphc.lowering.export",
     "lower": "graphc.lowering",
     "compile": "graphc.compiled",
+    "disable": "graphc.switch",
+    "enable": "graphc.switch",
 }
 # The names are loaded by __getattr__.
 # pyright: reportUnsupportedDunderAll=false
-__all__ = ["Graph", "Node", "compile", "explain", "gradients", "lower", "optimize", "trace"]
+__all__ = [
+    "Graph",
+    "Node",
+    "codegen",
+    "compile",
+    "explain",
+    "export",
+    "gradients",
+    "load",
+    "lower",
+    "optimize",
+    "stablehlo",
+    "to_graphdef",
+    "trace",
+]
 
 
 def __getattr__(name: str) -> Any:

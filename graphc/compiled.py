@@ -5,19 +5,23 @@ from __future__ import annotations
 import functools
 import threading
 import time
+import types
 from collections.abc import Callable
 from typing import Any, final
 
-import numpy as np
+from eager.state import current_interpreter
+from eager.tensor import Tensor
+from graphc import errors
+from graphc.capture import capture
+from graphc.capture.environment import Environment
+from graphc.entries import Entry
+from graphc.lowering.timing import Stopwatch
+from graphc.run import CheckFailed, OtherPath, Runner, abandon
+from graphc.signature import Signatures
+from graphc.switch import switch
 
-from eager.state import current_interpreter, grad_enabled
-from eager.storage import is_plain
-from eager.tensor import Parameter, Tensor
-from graphc.capture import Guard, Program, capture
-from graphc.capture.environment import guards_of
-from graphc.run import Runner
-
-LARGEST = 64  # signatures kept for one function; the oldest goes first
+LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
+MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
 
 
 @final
@@ -27,160 +31,180 @@ class Compiled:
     `graph` is the graph of the latest call's program, `explain()` says what was compiled and why.
     """
 
-    def __init__(self, fn: Callable[..., Any], device: str | None, strict: bool):
+    def __init__(self, fn: Callable[..., Any], device: str | None, strict: bool, max_retraces: int | None):
         self._fn = fn
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._strict = strict
-        self._entries: dict[Any, list[_Entry]] = {}
+        self._max_retraces = max_retraces
+        self._signatures = Signatures()
+        self._entries: dict[Any, tuple[Entry, ...]] = {}  # the latest used first
         self._lock = threading.RLock()
-        self._latest: _Entry | None = None
-        self._kept: list[Any] = []  # objects that keys name by id
+        self._latest: Entry | None = None
+        self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current_interpreter() is not None:
+        if current_interpreter() is not None or switch.off:
             return self._fn(*args, **kwargs)  # inside another trace: part of that graph
-        key: list[Any] = [grad_enabled()]
-        tensors: list[Tensor] = []
-        for a in args:
-            c = a.__class__
-            if c is Tensor or c is Parameter:
-                d = a._d
-                key += (d.shape, d.dtype if d.__class__ is np.ndarray else d.numpy_dtype, a._n is None)
-                tensors.append(a)
-            else:
-                self._add_key(a, key, tensors)
-        if kwargs:
-            for name in kwargs:
-                key.append(name)
-                self._add_key(kwargs[name], key, tensors)
-        signature = tuple(key)
-        entries = self._entries.get(signature)
-        if entries is not None:
-            for entry in entries:
-                if entry.holds(tensors):
-                    self._latest = entry
-                    return entry.runner(tensors)
-        return self._compile(signature, tensors, args, kwargs).runner(tensors)
+        signature, tensors = self._signatures.of(args, kwargs)
+        for entry in self._entries.get(signature, ()):
+            if entry.holds(tensors):
+                return self._run(entry, signature, tensors, args, kwargs)
+        return self._trace_and_run(signature, tensors, args, kwargs)
 
-    def _add_key(self, value: Any, key: list[Any], tensors: list[Tensor]) -> None:
-        """Append to `key` what tells apart arguments that need different programs."""
-        if isinstance(value, Tensor):
-            key += (value._d.shape, value._dtype(), value._n is None)
-            tensors.append(value)
-        elif isinstance(value, (tuple, list)):
-            key += (type(value), len(value))
-            for item in value:
-                self._add_key(item, key, tensors)
-        elif isinstance(value, dict):
-            key += (dict, len(value))
-            for name, item in value.items():
-                key.append(name)
-                self._add_key(item, key, tensors)
-        elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
-            key += (type(value), value)
-        else:
-            key += (type(value), id(value))
-            if not any(value is kept for kept in self._kept):
-                self._kept.append(value)
+    def _run(self, entry: Entry, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+        if entry is not self._latest:
+            self._used(entry, signature)
+        entry.calls += 1
+        states = entry.runner.states()
+        try:
+            if entry.lock is None:
+                return entry.runner(tensors)
+            with entry.lock:
+                return entry.runner(tensors)
+        except (OtherPath, CheckFailed) as error:
+            stopped = error
+        if isinstance(stopped, CheckFailed):
+            return self._eagerly(states, args, kwargs)
+        for generator, state in states:
+            generator.set_state(state)
+        values = stopped.values
+        for sibling in self._entries.get(signature, ()):
+            if sibling.agrees(values) and sibling.holds(tensors):
+                return self._run(sibling, signature, tensors, args, kwargs)
+        return self._trace_and_run(signature, tensors, args, kwargs)
 
-    def _compile(self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> _Entry:
+    def _used(self, entry: Entry, signature: Any) -> None:
+        """Let `entry` be the first that is tried next time."""
+        self._latest = entry
         with self._lock:
-            start = time.perf_counter()
-            program = capture(self._fn, args, kwargs)
-            guards = (*program.guards, *guards_of(self._fn))
-            entry = _Entry(program, guards, Runner(program, tensors, self._device, self._strict))
-            entry.seconds = time.perf_counter() - start
-            entry.reason = self._reason(signature)
-            self._entries.setdefault(signature, []).insert(0, entry)
-            while len(self._entries) > LARGEST:
-                del self._entries[next(iter(self._entries))]
-            del self._entries[signature][LARGEST:]
-            self._latest = entry
-            return entry
+            entries = self._entries.pop(signature, ())
+            self._entries[signature] = (entry, *(e for e in entries if e is not entry))
 
-    def _reason(self, signature: Any) -> str:
+    def _trace_and_run(self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+        with self._lock:
+            entry = self._made(signature, tensors, args, kwargs)
+        program, runner = entry.program, entry.runner
+        states = [*program.states, *runner.states([generator for generator, _ in program.states])]
+        try:
+            with Stopwatch(f"{self.__name__} ({len(runner.forward.graph):,} nodes)") as watch:
+                result = runner(tensors, program.drawn)
+        except BaseException as error:
+            for change, _ in program.changes:  # the trace has made them already
+                change.write(change.before)
+            if not isinstance(error, CheckFailed):
+                raise
+        else:
+            entry.seconds.update(watch.seconds)
+            return result
+        finally:
+            program.drawn.clear()
+            program.states.clear()
+        return self._eagerly(states, args, kwargs)
+
+    def _eagerly(self, states: Any, args: Any, kwargs: Any) -> Any:
+        """The call as eager runs it, after a run-time check has failed: its exception, and what it changes before."""
+        for generator, state in states:
+            generator.set_state(state)
+        return self._fn(*args, **kwargs)
+
+    def _made(self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Entry:
+        """A new program for this call."""
+        reason, known = self._reason(signature, tensors), self._entries.get(signature, ())
+        if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
+            raise errors.RetraceError(
+                errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
+            )
+        start = time.perf_counter()
+        environment = Environment(self._fn, args, kwargs)
+        failed = functools.partial(abandon, tensors, environment)
+        program = capture(self._fn, args, kwargs, environment=environment, failed=failed)
+        paths = [e.program.decisions for e in known if e.program.decisions and e.holds(tensors)]
+        if program.decisions and len(paths) >= MOST_PATHS:
+            where = _parting(program.decisions, paths)
+            raise errors.CaptureError(errors.TOO_MANY_PATHS.format(name=self.__name__, most=MOST_PATHS, where=where))
+        traced = time.perf_counter()
+        entry = Entry(signature, program, environment, Runner(program, tensors, self._device, self._strict))
+        entry.seconds = {"trace": traced - start, "passes": time.perf_counter() - traced}
+        entry.reason, entry.calls = reason or "first call", 1
+        self._log.append(entry.reason)
+        self._insert(entry, signature)
+        return entry
+
+    def _insert(self, entry: Entry, signature: Any) -> None:
+        entries = self._entries
+        entries[signature] = (entry, *entries.pop(signature, ()))
+        self._latest = entry
+        while sum(map(len, entries.values())) > LARGEST:
+            oldest = next(iter(entries))
+            if len(entries[oldest]) > 1:
+                entries[oldest] = entries[oldest][:-1]
+            else:
+                del entries[oldest]
+
+    def _reason(self, signature: Any, tensors: list[Tensor]) -> str:
+        """Why a program has to be made; "" for the first."""
         if not self._entries:
-            return "first call"
+            return ""
         known = self._entries.get(signature)
         if not known:
             return "new shapes, dtypes or values of arguments"
-        return "; ".join(known[0].broken()) or "a guard changed"
+        return "; ".join(known[0].broken(tensors)) or "values of tensors lead along another path"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else types.MethodType(self, instance)
 
     @property
     def graph(self) -> Any:
         """The optimized graph of the latest call. Raises RuntimeError before the first."""
-        if self._latest is None:
-            raise RuntimeError(f"{self.__name__} has not been called yet: it is traced at its first call")
-        return self._latest.runner.forward.graph
+        return self._last().runner.forward.graph
 
     @property
     def source(self) -> str:
         """The JAX program of the latest call."""
-        self.graph  # noqa: B018  (raises before the first call)
-        assert self._latest is not None
-        return self._latest.runner.forward.source
+        return self._last().runner.forward.source
+
+    def _last(self) -> Entry:
+        if self._latest is None:
+            raise RuntimeError(f"{self.__name__} has not been called yet: it is traced at its first call")
+        return self._latest
 
     def explain(self) -> str:
-        """Every program: its signature, why it was made, its size, and the time that tracing and passes took."""
-        lines = [f"{self.__name__}: {_plural(sum(map(len, self._entries.values())), 'program')}"]
-        for entries in self._entries.values():
-            for entry in entries:
-                graph = entry.runner.forward.graph
-                inputs = ", ".join(f"{n}: {a}" for n, a in zip(graph.input_names, graph.input_avals(), strict=True))
-                lines.append(f"  ({inputs})")
-                lines.append(f"    because: {entry.reason}")
-                nodes = f"{len(entry.program.graph)} -> {len(graph)} nodes"
-                lines.append(f"    {nodes}, traced and optimized in {entry.seconds * 1e3:.1f} ms")
-        return "\n".join(lines)
+        """Every program: its signature, why it was made, its size, its path, and the time that each stage took."""
+        from graphc.explanation import explanation
+
+        return explanation(self.__name__, [e for entries in self._entries.values() for e in entries], self._log)
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
+def _parting(path: Any, others: Any) -> str:
+    """The line of the decision at which `path` parts from most of `others`."""
+    shared = [sum(a.value == b.value for a, b in zip(path, other, strict=False)) for other in others]
+    return path[min(max(shared, default=0), len(path) - 1)].where
 
 
-@final
-class _Entry:
-    """A program and the conditions under which it may run."""
-
-    def __init__(self, program: Program, guards: tuple[Guard, ...], runner: Runner):
-        self.program = program
-        self.guards = guards
-        self.plain = program.plain
-        self.runner = runner
-        self.reason = ""
-        self.seconds = 0.0
-
-    def holds(self, tensors: list[Tensor]) -> bool:
-        for getter, value in self.guards:  # a generator would double the cost of a call
-            if getter() != value:
-                return False
-        for position in self.plain:  # noqa: SIM110
-            if not is_plain(tensors[position]):
-                return False
-        return True
-
-    def broken(self) -> list[str]:
-        return [f"a guarded value changed from {v!r} to {g()!r}" for g, v in self.guards if g() != v]
-
-
-def compile(fn: Callable[..., Any] | None = None, *, device: str | None = None, strict: bool = False) -> Any:
+def compile(
+    fn: Callable[..., Any] | None = None,
+    *,
+    device: str | None = None,
+    strict: bool = False,
+    max_retraces: int | None = None,
+) -> Any:
     """A function that does what `fn` does, as one XLA program for each signature of its arguments.
 
     At the first call with new shapes, dtypes or Python values `fn` is traced (see `graphc.trace`), optimized and
     compiled; later calls run the program. Tensors that `fn` reaches by itself are read anew at each call and receive
     gradients; in-place writes, `.grad` and random draws happen as in eager mode. Gradients flow through the results.
+    Python values that `fn` reads (globals, attributes, options) are guarded: after a change it is traced again. Where
+    Python branches on the values of tensors, each path is traced when it is first taken, at most 64 of them.
     Usable as a decorator, on functions, methods and modules.
 
-    device   "cpu", "gpu" or None for JAX's default
-    strict   only rewrites that keep every bit, and an XLA that keeps values; slower
+    device        "cpu", "gpu" or None for JAX's default
+    strict        only rewrites that keep every bit, and an XLA that keeps values; slower
+    max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -192,7 +216,7 @@ def compile(fn: Callable[..., Any] | None = None, *, device: str | None = None, 
     tensor([2., 4.])
     """
     if fn is None:
-        return functools.partial(compile, device=device, strict=strict)
+        return functools.partial(compile, device=device, strict=strict, max_retraces=max_retraces)
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
-    return Compiled(fn, device, strict)
+    return Compiled(fn, device, strict, max_retraces)

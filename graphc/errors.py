@@ -17,6 +17,14 @@ class CaptureError(GraphcError, RuntimeError):
     """The program cannot be captured faithfully as a graph."""
 
 
+class PathChanged(GraphcError):
+    """A value on which the path of a traced program depends is another now. `graphc.compile` takes the other path."""
+
+
+class RetraceError(GraphcError, RuntimeError):
+    """A compiled function would have to be traced more often than `max_retraces` allows."""
+
+
 class EscapedSymbolError(CaptureError):
     """A traced tensor was used after its trace had ended."""
 
@@ -74,20 +82,63 @@ UNKNOWN_MEMORY = (
     "Remedy: use a copy (clone), or express the view with slices, transpose, expand or unfold."
 )
 
-INPLACE_ON_VIEW = (
-    "{op}: in-place write to a view of another tensor cannot be captured yet (at {used}).\n"
-    "Remedy: write to the whole tensor, or build the new value with torch.where or torch.cat."
+TOO_MANY_PATHS = (
+    "{name} takes more than {most} paths that depend on the values of tensors; they part at {where}.\n"
+    "Remedy: keep the choice in the graph with torch.where, graphc.cond or graphc.while_loop, or return the tensor "
+    "and read its value outside."
 )
 
-STALE_VIEW = (
-    "a view made at {made} is used at {used} after its base was modified in place; this cannot be captured yet.\n"
-    "Remedy: take the view again after the in-place write."
+TOO_MANY_RETRACES = (
+    "{name} would be traced again after max_retraces={most}: {reason}.\n"
+    "Remedy: keep what changes in a tensor, or allow more."
+)
+
+SHARED_MEMORY = (
+    "tensors that share memory in a way that a graph cannot express are written in place (at {used}): they differ in "
+    "dtype, or their memory is not one array.\nRemedy: give the compiled function copies (clone)."
+)
+
+GRAD_OF_THE_PAST = (
+    "this .grad (read at {used}) also depends on operations from before the compiled function, whose gradients are "
+    "computed only after it.\nRemedy: compile those operations, too, or read the gradient after the call."
 )
 
 OPAQUE_GRADIENT = (
     "the result of an autograd.Function (at {where}) cannot be differentiated in a graph by itself: its gradient rule "
     "is a Python program.\nRemedy: call backward() or autograd.grad() inside the traced function, or use "
     "graphc.compile."
+)
+
+NO_ARRAY = (
+    "{what}{path} is a {kind}: operands and results of control flow are tensors and numbers, in any nest of tuples, lists, "
+    "dicts and dataclasses.\nRemedy: let the function reach other objects by itself (a closure)."
+)
+
+OTHER_STRUCTURE = "{what} is {got}, expected {expected}: the structure may not depend on the path or the step."
+
+OTHER_LEAF = (
+    "{what}{path} is {got}, expected {expected} (at {used}): shapes and dtypes may not depend on the path or the step.\n"
+    "Remedy: convert it with .to(dtype) or reshape, or start from a value of the other shape or dtype."
+)
+
+WRITE_IN_BODY = (
+    "{name}_(): a function given to cond, switch, while_loop, scan, fori_loop or map writes to a tensor from outside "
+    "(at {used}).\nRemedy: return the new value, as part of the carry or the result."
+)
+
+EFFECT_IN_BODY = (
+    "{what}: the function changes a tensor from outside, or its .grad (at {used}).\n"
+    "Remedy: return the new value, as part of the carry or the result; take gradients with autograd.grad."
+)
+
+RULES_IN_BODY = (
+    "{what}: the function uses an autograd.Function or a hook (at {used}), whose gradient rule is a Python program.\n"
+    "Remedy: write it in tensor operations, or take the gradients inside the function."
+)
+
+DRAW_IN_BODY = (
+    "{what}: the function draws random numbers (at {used}), how many is only known when the program runs.\n"
+    "Remedy: draw them before, and pass them as operands."
 )
 
 MISSING_EXTRA = "{feature} needs {package}, which is not installed. Remedy: pip install 'graphc[{extra}]'"

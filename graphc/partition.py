@@ -1,15 +1,31 @@
-"""Splitting a differentiated program in two: a forward graph that also returns residuals, and a backward graph."""
+"""Splitting a differentiated program in two: a forward graph that also returns residuals, and a backward graph.
+
+Which values become residuals is a question of prices (`graphc.ir.cut`): of the memory that a residual takes until
+backward runs, and of the work of computing it there again. Only pointwise operations and movement are computed again,
+which XLA fuses into what reads them, never a product or a sort; and of those no long chains, for a program that
+computes all of its forward part again keeps as much as it saves.
+"""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from graphc.autodiff import pullback
-from graphc.capture import History, Program
+from graphc.capture import Draw, History, Program
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
+from graphc.ir.cut import NEVER, Price, cheapest_cut
+from graphc.ops import Op, Trait
+from graphc.ops.aval import Aval, Bundle
 from graphc.passes import optimize
+from graphc.rewrite.cost import work
 
 LIVE = History.LIVE
+# Prices are in scalar operations (graphc.rewrite.cost). A byte that is written, kept and read again is worth three: a
+# float32 that costs one exponential is not kept, one that costs two is.
+BYTE = 3
+CHAIN = 24  # operations an element
 
 
 class Split(NamedTuple):
@@ -58,43 +74,146 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
     found = [(k, grads[id].id) for k, id in zip(wrt, targets, strict=True) if id in grads]
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for _, id in found)))
     joint = optimize(joint, strict=strict)
-    result, gradient_refs = joint.result
-    return _partition(joint, result, gradient_refs, len(whole.inputs), tuple(k for k, _ in found))
+    draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]
+    return partition(joint, len(whole.inputs), tuple(k for k, _ in found), draws)
 
 
-def _partition(
-    joint: Graph, result: Any, gradients: tuple[Ref, ...], forward_inputs: int, wrt: tuple[int, ...]
-) -> Split:
+def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), constant: Collection[int] = ()) -> Split:
+    """Split a graph that computes results and gradients of them.
+
+    joint           its result is a pair: a tuple that the forward part returns, and a tuple of Refs, the gradients
+    forward_inputs  how many of its inputs, the first ones, are given to the forward part; the others (cotangents) are
+                    given to the backward part alone
+    wrt             is passed on to the result
+    constant        numbers of forward inputs that nobody writes before backward has run: random draws, say, or, in the
+                    body of a loop, all of them
+
+    forward takes the forward inputs and returns (*results, residuals), with the residuals as a tuple of Refs; backward
+    takes the residuals, the forward inputs whose numbers are in `saved`, and the other inputs, and returns the
+    gradients. Both compute what `joint` does, bit for bit.
+
+    Residuals are chosen by a minimum cut. A forward input that the gradient rules read costs nothing, it exists anyway.
+    Another one that is not `constant` may be written between forward and backward, as in eager: it is a residual, a
+    copy, if anything is computed from it. Results cost little: the caller holds them.
+    """
     nodes = joint.nodes
-    first = _ancestors(nodes, [r.id for r in refs_of(result)])
-    needed = _ancestors(nodes, [r.id for r in gradients]) - first
-    free = {id for id in first if not nodes[id].inputs and nodes[id].op is not INPUT}  # constants: repeated
-    reads = {i for id in needed for i in nodes[id].inputs} | {r.id for r in gradients}
-    crossing = [id for id in nodes if id in reads and id in first and id not in free]
-    number = {id: k for k, id in enumerate(joint.inputs)}
-    ours = joint.inputs[:forward_inputs]
-    saved = [id for id in ours if id in reads]
-    residuals = [id for id in crossing if id not in number]
+    result, gradients = joint.result
+    ours, number = joint.inputs[:forward_inputs], {id: k for k, id in enumerate(joint.inputs)}
+    first = _with_items(nodes, _ancestors(nodes, [r.id for r in refs_of(result)]))
+    needed = _ancestors(nodes, [r.id for r in gradients])
+    late = _late(nodes, needed, first, joint.inputs[forward_inputs:])
+    # what the backward part asks of what does not depend on cotangents
+    asked = {i for id in late for i in nodes[id].inputs if i not in late} | {
+        r.id for r in gradients if r.id not in late
+    }
+    there = {i for id in needed - first for i in nodes[id].inputs} | asked | {ours[k] for k in constant}
+    early = {id: n.inputs for id, n in nodes.items() if id not in late and (id in first or id in needed)}
+    prices = _prices(nodes, early, first, {r.id for r in refs_of(result)}, there.intersection(ours))
+    residuals = sorted(cheapest_cut(early, prices, asked), key={id: k for k, id in enumerate(nodes)}.__getitem__)
+
+    kept = first | _ancestors(nodes, residuals)
     # an input that only the backward part reads is no ancestor of the result, and still an input of the forward part
-    forward_nodes = {id: n for id, n in nodes.items() if id in first or id in ours}
+    forward_nodes = {id: n for id, n in nodes.items() if id in kept or id in ours}
     forward = Graph(joint.name, forward_nodes, ours, (*result, tuple(Ref(id) for id in residuals)), joint.history)
+
+    again = _ancestors(nodes, [r.id for r in gradients], residuals)
+    saved = [id for id in ours if id in again and id not in residuals]
     backward_nodes: dict[int, Node] = {}
     for id in residuals:
         backward_nodes[id] = Node(id, INPUT, (), {"name": f"residual_{id}"}, nodes[id].aval, nodes[id].where)
     inputs = (*residuals, *saved, *joint.inputs[forward_inputs:])
     for id, node in nodes.items():
-        if id in needed or id in inputs[len(residuals) :] or (id in free and id in reads):
+        if id not in backward_nodes and (id in again or id in inputs):
             backward_nodes[id] = node
     backward = Graph(f"{joint.name}_backward", backward_nodes, inputs, gradients, joint.history)
     return Split(forward, backward, tuple(number[id] for id in saved), wrt)
 
 
-def _ancestors(nodes: Any, roots: list[int]) -> set[int]:
+def residual_bytes(parts: Split) -> int:
+    """The memory that is kept between forward and backward, besides the inputs and the results themselves."""
+    *results, residuals = parts.forward.result
+    held = {ref.id for ref in refs_of(results)}
+    return sum(_bytes(parts.forward.nodes[ref.id].aval) for ref in residuals if ref.id not in held)
+
+
+def _ancestors(nodes: Any, roots: Collection[int], end: Collection[int] = ()) -> set[int]:
+    """`roots` and what they are computed from, not further than the nodes `end`."""
     seen: set[int] = set()
+    ends = frozenset(end)
     stack = list(roots)
     while stack:
         id = stack.pop()
         if id not in seen:
             seen.add(id)
-            stack.extend(nodes[id].inputs)
+            if id not in ends:
+                stack.extend(nodes[id].inputs)
     return seen
+
+
+def _with_items(nodes: Mapping[int, Node], first: set[int]) -> set[int]:
+    """`first`, and what takes results out of its operations with several: those themselves are no arrays."""
+    found = set(first)
+    for id, node in nodes.items():
+        if node.inputs and all(i in first and isinstance(nodes[i].aval, Bundle) for i in node.inputs):
+            found.add(id)
+    return found
+
+
+def _late(
+    nodes: Mapping[int, Node], needed: Collection[int], first: Collection[int], cotangents: Collection[int]
+) -> set[int]:
+    """What can only be computed in the backward part: what depends on cotangents, and what must not run elsewhere."""
+    late = set(cotangents)
+    for id, node in nodes.items():
+        fixed = id in needed and id not in first and node.op is not INPUT and not _movable(node.op)
+        if fixed or not late.isdisjoint(node.inputs):
+            late.add(id)
+    return late
+
+
+def _movable(op: Op) -> bool:
+    """Whether nobody can tell where, or whether, `op` is computed."""
+    return not (op.impure or op.opaque or op.check is not None)
+
+
+@functools.cache
+def _cheap(op: Op) -> bool:
+    """Whether XLA fuses `op` into what reads it: pointwise operations, and linear ones that move or sum elements."""
+    fused = op.pointwise or op.view or bool(op.traits & Trait.LINEAR)
+    return fused and op.flops is None and _movable(op)
+
+
+def _prices(
+    nodes: Mapping[int, Node],
+    early: Mapping[int, Collection[int]],
+    first: Collection[int],
+    results: Collection[int],
+    read: Collection[int],
+) -> dict[int, Price]:
+    """read: the inputs that the backward part has anyway."""
+    prices: dict[int, Price] = {}
+    chains: dict[int, float] = {}  # operations an element that computing a value again takes, and those before it
+    for id in early:
+        node = nodes[id]
+        if node.op is INPUT:
+            prices[id] = Price(0 if id in read else BYTE * _bytes(node.aval), NEVER)
+            continue
+        if not node.inputs:
+            prices[id] = Price(0, 0)  # constants are repeated
+            continue
+        hand_over = NEVER if isinstance(node.aval, Bundle) else BYTE * _bytes(node.aval)
+        # what forward has no use for is computed once, in either part; if it makes no difference, when it is needed
+        compute = 0
+        hand_over += id not in first
+        chain = max([chains.get(i, 0.0) for i in node.inputs])
+        if id in first:
+            again = work(node, nodes) if _cheap(node.op) else NEVER
+            chain += again / max(node.aval.size, 1)
+            compute = int(again) if chain <= CHAIN else NEVER
+        chains[id] = 0.0 if compute >= NEVER else chain
+        prices[id] = Price(hand_over // 4 if id in results else hand_over, compute)
+    return prices
+
+
+def _bytes(aval: Aval) -> int:
+    return aval.size * aval.dtype.itemsize

@@ -3,76 +3,144 @@
 from __future__ import annotations
 
 import functools
-import itertools
+from collections.abc import Mapping, Sequence
 from sys import getrefcount
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from eager import autograd, tape
 from eager.dispatch import apply
+from eager.grad_mode import set_grad_enabled
+from eager.inplace import assign
 from eager.language import E
-from eager.state import note_write, sequence
+from eager.several import output_nodes
+from eager.state import interpreting, note_write, sequence
 from eager.tensor import Deferred, Tensor
-from graphc.capture import Argument, Captured, Draw, GradOf, History, Program
-from graphc.ir import Graph, Ref, fill, map_refs, refs_of
+from graphc.capture import (
+    Argument,
+    Captured,
+    Computed,
+    Draw,
+    Given,
+    GradOf,
+    History,
+    MemoryOf,
+    PastOf,
+    Program,
+    Reached,
+    Tracer,
+    ViewOf,
+)
+from graphc.capture.environment import Environment
+from graphc.capture.inputs import whole_memory
+from graphc.capture.tree import Slot, map_leaves, map_tensors
+from graphc.errors import PathChanged
+from graphc.ir import Ref, refs_of
 from graphc.lowering import block, lower
-from graphc.partition import split, with_effects
+from graphc.partition import split
 from graphc.passes import optimize
+
+
+class OtherPath(Exception):
+    """The values of a call lead along another path: `values`, as bytes, of the decisions up to the first that differs."""
+
+    def __init__(self, values: tuple[bytes, ...]):
+        super().__init__()
+        self.values = values
+
+
+class CheckFailed(Exception):
+    """A run-time check of the program has failed; nothing has changed."""
+
+
+class Output(NamedTuple):
+    """A value that the XLA program returns."""
+
+    id: int
+    history: History
 
 
 @final
 class Runner:
-    """A program made ready to run on the tensors of a call."""
+    """A program made ready to run on the tensors of a call. What the XLA program returns is, in this order: the results,
+    the values of the effects, the values decided on, and (if gradients may be wanted) the residuals.
+    """
 
     def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool):
         self._program = program
         self._sources = program.sources
         self._effects = [e for e in program.effects if e.id is not None]
         self._cleared = [e.target for e in program.effects if e.id is None]
+        self._places: dict[Computed, int] = {}  # which output a result is
+        outputs = [*self._results(), *(Output(e.id, e.history) for e in self._effects if e.id is not None)]
+        self._results_count = len(self._places)
+        self._count = len(outputs)
+        ids = [output.id for output in outputs] + [d.id for d in program.decisions]
+        graph = self._graph = program.graph.replace(program.graph.nodes, tuple(map(Ref, ids)))
+        self._live = [k for k, output in enumerate(outputs) if output.history is History.LIVE]
+        self._freed = [k for k, output in enumerate(outputs) if output.history is History.FREED]
         self._split = None
         self.backward: Any = None
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors)]
-        self._live = [k for k, h in enumerate(program.histories) if h is History.LIVE]
-        self._freed = [k for k, h in enumerate(program.histories) if h is History.FREED]
+        self._donated: list[tuple[int, Tensor]] = []
         if self._live and wrt:
-            self._split = split(program, wrt, strict)
+            histories = tuple(o.history for o in outputs) + (History.NONE,) * len(program.decisions)
+            self._split = split(program._replace(graph=graph, histories=histories, effects=()), wrt, strict)
             self.forward = lower(self._split.forward, device, strict=strict)
             self.backward = lower(self._split.backward, device, strict=strict)
-            self._donated: list[tuple[int, Tensor]] = []
         else:
-            graph = optimize(with_effects(program), strict=strict)
-            donated = {}
-            first = len(refs_of(program.graph.result))
+            donated: dict[int, int] = {}
             for k, effect in enumerate(self._effects):
-                if isinstance(effect.target, Captured):
-                    donated[program.sources.index(effect.target)] = first + k
+                if isinstance(effect.target, Captured) and effect.target in program.sources:
+                    donated[program.sources.index(effect.target)] = self._results_count + k
             restore = {output: position for position, output in donated.items()}
-            self.forward = lower(graph, device, donate=tuple(donated), restore=restore, strict=strict)
+            self.forward = lower(optimize(graph, strict=strict), device, donate=tuple(donated), restore=restore, strict=strict)
             self._donated = [(k, s.tensor) for k in donated if isinstance(s := program.sources[k], Captured)]
-        graph = self.forward.graph
-        self._result = graph.result[0]
-        numbers = itertools.count()
-        self._numbered = map_refs(self._result, lambda _: Ref(next(numbers)))
+        found = self.forward.graph
+        self._out = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]
         self._fixed: list[Any] = [s.tensor if isinstance(s, Captured) else None for s in program.sources]
         self._moving = [(k, s) for k, s in enumerate(program.sources) if not isinstance(s, Captured)]
-        targets = [e.target for e in self._effects]
-        self._state = [(k, target.tensor) for k, target in enumerate(targets) if isinstance(target, Captured)]
-        self._others = [(k, target) for k, target in enumerate(targets) if not isinstance(target, Captured)]
+        numbered = list(enumerate(self._effects, self._results_count))
+        self._state = [
+            (k, e.target.tensor) for k, e in numbered if isinstance(e.target, Captured) and e.history is History.NONE
+        ]
+        state = {k for k, _ in self._state}
+        self._others = [(k, effect) for k, effect in numbered if k not in state]
         # a gradient that the program reads is accumulated into the same .grad object, as eager does
         self._read = {s for s in program.sources if isinstance(s, GradOf)}
-        self._single = isinstance(self._result, Ref)
-        self._out = [(graph.nodes[id].shape, graph.nodes[id].dtype) for id in graph.outputs]
-        self._results = len(refs_of(self._result))
         self._positional = all(s == Argument(k) for k, s in enumerate(program.sources))
-        self._simple = (
-            self._split is None and not self._effects and not self._cleared and self._single and not self._freed
+        self._generators = (
+            list({id(s.generator): s.generator for s in program.sources if isinstance(s, Draw)}.values())
+            if self.forward.fails
+            else []
         )
+        self._simple = (
+            self._split is None and not self._effects and not self._cleared and not self._freed
+            and not program.decisions and not program.numbers and not program.changes and self._count == 1
+            and program.structure == Slot(0) and isinstance(program.returned[0], Computed)
+        )  # fmt: skip
 
-    def __call__(self, tensors: list[Tensor]) -> Any:
+    def _results(self) -> list[Output]:
+        """The outputs that the result is made of, each once."""
+        found: list[Output] = []
+        leaves = zip(self._program.returned, self._program.histories, strict=True)
+        for returned, history in leaves:
+            base = returned.base if isinstance(returned, ViewOf) else returned
+            if not isinstance(base, Computed):
+                continue
+            if base not in self._places:
+                self._places[base] = len(found)
+                found.append(Output(base.id, history))
+            elif found[self._places[base]].history is not history:
+                found[self._places[base]] = Output(base.id, max(history, found[self._places[base]].history, key=_rank))
+        return found
+
+    def __call__(self, tensors: list[Tensor], drawn: Mapping[int, np.ndarray] | None = None) -> Any:
+        """The result for the tensors of a call, and its effects. Raises OtherPath, before anything has changed."""
         on_host = False
         arrays = []
-        for t in tensors if self._positional else self._inputs(tensors):
+        for t in tensors if self._positional else self._inputs(tensors, drawn):
             d = t._d
             if d.__class__ is Deferred:
                 arrays.append(d.array)
@@ -98,19 +166,30 @@ class Runner:
             outputs = call(*arrays)
         except Exception as error:
             restored = getattr(error, "outputs", None)
-            if restored is not None:
-                self._write_state(restored)
-            raise
+            if restored is None:
+                raise
+            self._write_state(restored)
+            raise (self._other_path(restored) if isinstance(error, PathChanged) else CheckFailed()) from error
         if on_host:
             block(outputs)
-        wrapped = [self._wrap(k, outputs[k]) for k in range(self._results)]
+        wrapped = [self._wrap(k, outputs[k]) for k in range(self._count)]
         if self._split is not None:
             self._join_tape(wrapped, arrays, outputs, tensors)
         for k in self._freed:
             wrapped[k]._n = [-next(sequence), None, _backward, None]
         self._write_state(outputs)
-        self._write_others(outputs, tensors)
-        return wrapped[0] if self._single else fill(self._numbered, dict(enumerate(wrapped)))
+        if self._others or self._cleared:
+            self._write_others(wrapped, tensors)
+        return self._assembled(wrapped, tensors)
+
+    def _other_path(self, outputs: Any) -> OtherPath:
+        values: list[bytes] = []
+        decided = outputs[self._count : self._count + len(self._program.decisions)]
+        for decision, array in zip(self._program.decisions, decided, strict=True):
+            values.append(np.asarray(array).tobytes())
+            if values[-1] != decision.value:
+                break
+        return OtherPath(tuple(values))
 
     def _take_over(self, arrays: list[Any]) -> None:
         """Make the donated arrays ones that the program may overwrite."""
@@ -121,12 +200,19 @@ class Runner:
             if data.__class__ is not Deferred or getrefcount(data) > 3 or getrefcount(data.array) > 3:
                 arrays[position] = self.forward.own(arrays[position])
 
-    def _inputs(self, tensors: list[Tensor]) -> list[Tensor]:
+    def _inputs(self, tensors: list[Tensor], drawn: Mapping[int, np.ndarray] | None) -> list[Tensor]:
         """The tensors behind the program's inputs, in order. Random numbers are drawn here."""
         found = self._fixed.copy()
         for k, source in self._moving:
-            found[k] = self._fetch(source, tensors)
+            if isinstance(source, Draw):
+                found[k] = Tensor._wrap(drawn[k] if drawn and k in drawn else source.draw())
+            else:
+                found[k] = self._fetch(source, tensors)
         return found
+
+    def states(self, known: Sequence[Any] = ()) -> list[tuple[Any, Any]]:
+        """The states of the generators that this program draws from, but for those `known`; none if it cannot fail."""
+        return [(g, g.get_state()) for g in self._generators if not any(g is k for k in known)]
 
     def _fetch(self, source: Any, tensors: list[Tensor]) -> Tensor:
         match source:
@@ -138,39 +224,73 @@ class Runner:
                 grad = self._fetch(of, tensors)._g
                 assert grad is not None
                 return grad
-            case Draw(draw):
-                return Tensor._wrap(draw())
+            case MemoryOf(of):
+                return whole_memory(self._fetch(of, tensors))
+            case Reached(_, get):
+                return get()
         raise AssertionError(source)
 
     def _wrap(self, k: int, array: Any) -> Tensor:
         return Tensor._wrap(Deferred(array, *self._out[k]))
 
+    # --- the result
+
+    def _assembled(self, outputs: list[Tensor], tensors: list[Tensor]) -> Any:
+        """The function's result, made of the program's."""
+        known: dict[int, Tensor] = {}
+
+        def leaf(slot: Slot, path: str) -> Any:
+            k = slot.index
+            returned = self._program.returned[k]
+            if isinstance(returned, ViewOf):
+                if returned.tensor not in known:
+                    known[returned.tensor] = _view(self._base(returned.base, outputs, tensors), returned)
+                return known[returned.tensor]
+            found = self._base(returned, outputs, tensors)
+            return found.item() if k in self._program.numbers else found
+
+        result = map_leaves(self._program.structure, leaf)
+        for change, structure in self._program.changes:
+            change.write(map_leaves(structure, leaf))
+        return result
+
+    def _base(self, of: Computed | Given, outputs: list[Tensor], tensors: list[Tensor]) -> Tensor:
+        return outputs[self._places[of]] if isinstance(of, Computed) else self._fetch(of.source, tensors)
+
     # --- effects
 
     def _write_state(self, values: Any) -> None:
         """Give the captured tensors that the program writes their new values."""
-        first = self._results
         for k, tensor in self._state:
             if tensor._d.__class__ is Deferred:
-                tensor._d.array = values[first + k]
+                tensor._d.array = values[k]
             else:
-                _overwrite(tensor, Deferred(values[first + k], *self._out[first + k]))
+                _overwrite(tensor, Deferred(values[k], *self._out[k]))
 
-    def _write_others(self, values: Any, tensors: list[Tensor]) -> None:
-        """Carry out the other effects: on arguments and on `.grad`."""
-        first = self._results
-        for k, target in self._others:
-            if isinstance(target, GradOf):
+    def _write_others(self, outputs: list[Tensor], tensors: list[Tensor]) -> None:
+        """Carry out the other effects: on arguments, on `.grad`, and those that have a history."""
+        past: list[tuple[Tensor, Tensor, bool]] = []
+        for k, (target, _, history) in self._others:
+            value = outputs[k]
+            if isinstance(target, PastOf):
+                past.append((self._fetch(target.of, tensors), value, target.keep))
+            elif isinstance(target, GradOf):
                 owner = self._fetch(target.of, tensors)
-                if target in self._read:
-                    _overwrite(owner._g, Deferred(values[first + k], *self._out[first + k]))
+                if target in self._read and history is History.NONE:
+                    _overwrite(owner._g, value._d)
                 else:
-                    owner._g = self._wrap(first + k, values[first + k])
+                    owner._g = value
+            elif history is History.NONE:
+                _overwrite(self._fetch(target, tensors), value._d)
             else:
-                _overwrite(self._fetch(target, tensors), Deferred(values[first + k], *self._out[first + k]))
+                with set_grad_enabled(True):
+                    assign(self._fetch(target, tensors), value, "copy")
         for target in self._cleared:
             assert isinstance(target, GradOf)
             self._fetch(target.of, tensors)._g = None
+        for keep in (True, False):
+            if chosen := [(t, g) for t, g, kept in past if kept is keep]:
+                autograd.backward([t for t, _ in chosen], [g for _, g in chosen], retain_graph=keep)
 
     # --- gradients through the program
 
@@ -178,7 +298,7 @@ class Runner:
         """Give the results a node whose parents are the inputs that gradients are for."""
         assert self._split is not None
         parents = [self._fetch(self._sources[k], tensors)._n for k in self._split.wrt]
-        residuals = list(outputs[self._results + len(self._effects) :])
+        residuals = list(outputs[self._count + len(self._program.decisions) :])
         live = [wrapped[k] for k in self._live]
         saved = (self, residuals, [arrays[k] for k in self._split.saved], len(live), Inputs(arrays))
         owner: tape.Node = [-next(sequence), None, _backward, saved, *parents]
@@ -186,17 +306,21 @@ class Runner:
             live[0]._n = owner
             return
         owner[tape.SAVED] = list(saved)  # not freed by a walk from one result: others may follow from the rest
-        for k, t in enumerate(live):
-            t._n = [-next(sequence), None, _select, (k, len(live)), owner]
+        for k, (t, node) in enumerate(zip(live, output_nodes(owner, len(live)), strict=True)):
+            node[tape.SAVED] = (k,)  # freed by a walk from this result
+            t._n = node
 
-    def gradients(self, saved: list[Any], cotangents: list[Any]) -> list[np.ndarray]:
+    def gradients(self, saved: list[Any], cotangents: Any) -> list[np.ndarray]:
         """Run the backward program; one gradient for each parent of the node."""
-        outputs = self.backward.call(*saved, *cotangents)
+        outputs = self.backward.call(*saved, *self._complete(cotangents))
         return [np.asarray(g) for g in outputs]
 
-    def zero_cotangents(self) -> list[np.ndarray]:
-        """A zero for each result that requires grad, to start from."""
-        return [np.zeros(*self._out[k]) for k in self._live]
+    def _complete(self, cotangents: Any) -> list[np.ndarray]:
+        """A cotangent for each result that requires grad: zeros for those that none has arrived at."""
+        given = cotangents if isinstance(cotangents, dict) else {0: cotangents}
+        return [
+            np.asarray(given[n]) if n in given else np.zeros(*self._out[k]) for n, k in enumerate(self._live)
+        ]  # fmt: skip
 
     def replay(self, inputs: list[Tensor]) -> list[Tensor]:
         """The results that require grad, computed op by op on Tensors: for gradients that are differentiated again."""
@@ -205,8 +329,8 @@ class Runner:
                 "differentiating twice through a compiled function that holds an autograd.Function or hooks is not "
                 "supported. Remedy: compile the gradient as well, or run this part eagerly."
             )
-        graph: Graph = self._program.graph
-        values: dict[int, Tensor] = dict(zip(graph.inputs, inputs, strict=True))
+        graph = self._graph
+        values: dict[int, Any] = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.operations():
             if node.id in self._relevant:
                 result = apply(node.op, [values[i] for i in node.inputs], node.params)
@@ -217,7 +341,7 @@ class Runner:
     @functools.cached_property
     def _relevant(self) -> set[int]:
         """The nodes that the results which require grad are made of: not those that only the effects need."""
-        graph: Graph = self._program.graph
+        graph = self._graph
         refs = refs_of(graph.result)
         found = {refs[k].id for k in self._live}
         for node in reversed(list(graph.operations())):
@@ -227,14 +351,32 @@ class Runner:
 
     def unmodified(self, node: tape.Node, given: list[Any]) -> None:
         """Raise RuntimeError if an input that `replay` reads has been written in place since the call of `node`."""
-        inputs = zip(self._program.graph.inputs, given, strict=True)
+        inputs = zip(self._graph.inputs, given, strict=True)
         tape.check_unmodified([*node[: tape.SAVED], [array for id, array in inputs if id in self._relevant]])
 
 
+def _rank(history: History) -> int:
+    return history.value
+
+
 def _requires_grad(source: Any, tensors: list[Tensor]) -> bool:
-    if isinstance(source, Argument):
-        return tensors[source.position]._n is not None
-    return isinstance(source, Captured) and source.tensor._n is not None
+    match source:
+        case Argument(position):
+            return tensors[position]._n is not None
+        case Captured(tensor):
+            return tensor._n is not None
+        case Reached(_, get):
+            return get()._n is not None
+    return False
+
+
+def _view(tensor: Tensor, returned: ViewOf) -> Tensor:
+    """The view of `tensor` that a result is."""
+    with set_grad_enabled(returned.recorded):
+        for op, params in returned.steps:
+            # eager's broadcast_to makes a copy
+            tensor = getattr(E, "expand" if op.name == "broadcast_to" else op.name)(tensor, **params)
+    return tensor
 
 
 def _overwrite(tensor: Tensor, value: Deferred) -> None:
@@ -246,6 +388,27 @@ def _overwrite(tensor: Tensor, value: Deferred) -> None:
         note_write(data)
     else:
         tensor._d = value
+
+
+def abandon(tensors: list[Tensor], environment: Environment, tracer: Tracer) -> None:
+    """Carry out what a traced function has done before it raised. Raises what eager would have raised before that."""
+    with interpreting(None):
+
+        def concrete(tensor: Tensor, path: str) -> Tensor:
+            return Tensor._wrap(tracer.value_of(tracer.read(tensor)))
+
+        tracer.draw_all()
+        for target, id_, _ in tracer.effects():
+            if isinstance(target, PastOf):
+                g = Tensor._wrap(tracer.value_of_node(id_))
+                autograd.backward(tracer.given(target.of), g, retain_graph=target.keep)
+            elif isinstance(target, GradOf):
+                tracer.given(target.of)._g = None if id_ is None else Tensor._wrap(tracer.value_of_node(id_))
+            elif id_ is not None:
+                array = tracer.value_of_node(id_)
+                _overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
+        for change in environment.written():
+            change.write(map_tensors(change.after, concrete))
 
 
 # --- tape nodes: saved = (runner, residuals, inputs that backward reads, number of results that require grad, Inputs)
@@ -264,34 +427,15 @@ class Inputs:
 def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     if node[tape.SAVED] is None:
         raise RuntimeError(tape.FREED)
-    runner, residuals, read, count, _ = node[tape.SAVED]
-    cotangents = [g] if count == 1 else g
-    shares = runner.gradients([*residuals, *read], [np.asarray(c) for c in cotangents])
+    runner, residuals, read, _, _ = node[tape.SAVED]
+    shares = runner.gradients([*residuals, *read], g)
     for parent, d in zip(node[tape.PARENTS :], shares, strict=True):
         tape.give(parent, d, heap)
-
-
-def _select(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-    """One of several results: put its gradient in its place in the owner's list."""
-    if node[tape.SAVED] is None:
-        raise RuntimeError(tape.FREED)
-    k, _ = node[tape.SAVED]
-    owner = node[tape.PARENTS]
-    slot = owner[tape.SLOT]
-    if slot is None:
-        runner = owner[tape.SAVED][0]
-        slot = owner[tape.SLOT] = runner.zero_cotangents()
-        tape.heappush(heap, owner)
-    slot[k] = np.add(slot[k], g, out=...)
 
 
 def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
     """Gradients that can be differentiated again: the graph is replayed on Tensors, and its tape walked."""
     runner, _, _, count, given = node[tape.SAVED]
-    if count != 1:
-        raise NotImplementedError(
-            "create_graph=True through a compiled function with several results is not supported yet"
-        )
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs = []
     runner.unmodified(node, given.arrays)
@@ -301,10 +445,12 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
         inputs.append(E.positive(t) if k in parents else t)
     wrt = [inputs[k] for k in parents]
     with autograd.enable_grad():
-        found = autograd.grad(runner.replay(inputs), wrt, [g], create_graph=True, allow_unused=True)
+        results = runner.replay(inputs)
+        arrived = g if count > 1 else {0: g}
+        chosen = [results[k] for k in arrived]
+        found = autograd.grad(chosen, wrt, list(arrived.values()), create_graph=True, allow_unused=True)
     return [(p, d) for p, d in zip(parents.values(), found, strict=True) if d is not None]
 
 
 tape.tensor_rules[_backward] = _tensor_shares
 tape.names[_backward] = "CompiledBackward"
-tape.names[_select] = "CompiledBackward"

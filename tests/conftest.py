@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from graphc.ops import OPS, Op, op
+
+os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's cache
 
 
 @pytest.fixture

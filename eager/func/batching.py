@@ -216,12 +216,14 @@ class BatchInterpreter:
             copy = inplace.copied(tensor if value is None else value)
         return copy if value is None else self.wrap(copy)
 
-    def random(self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    def random(
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any
+    ) -> Tensor:
         if self.randomness == "error":
             raise RuntimeError(RANDOM)
         several = self.randomness == "different"
         wanted = (self.size, *shape) if several else tuple(shape)
-        made = Tensor._wrap(draw(wanted)) if self.outer is None else self.outer.random(draw, wanted, dtype)
+        made = Tensor._wrap(draw(wanted)) if self.outer is None else self.outer.random(draw, wanted, dtype, generator)
         return self.wrap(made) if several else made
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:

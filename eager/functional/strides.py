@@ -25,18 +25,21 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     from eager.layouts import arranged
 
     copied = E.clone(self)
-    copied._d = arranged(copied._d, memory_format)
+    if copied._d.__class__ is np.ndarray:
+        copied._d = arranged(copied._d, memory_format)
     return copied
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`.
 
-    A traced tensor always does.
+    A traced tensor lies in no other order than row-major.
     """
     data = self._d
-    if memory_format is None or data.__class__ is not np.ndarray:
-        return data.__class__ is not np.ndarray or data.flags.c_contiguous
+    if data.__class__ is not np.ndarray:
+        return not hasattr(data, "strides") or data.strides(self) == row_major(tuple(data.shape))
+    if memory_format is None:
+        return data.flags.c_contiguous
     from eager.layouts import lies_in
 
     return lies_in(data, memory_format)
@@ -49,8 +52,10 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
         steps = tuple(n // self._d.itemsize for n in self._d.strides)
         if 0 in steps:
             steps = _with_new_dims(shape, steps)
+    elif hasattr(self._d, "strides"):
+        steps = self._d.strides(self)
     else:
-        steps = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+        steps = row_major(tuple(shape))
     return steps if dim is None else steps[axis_of(dim, len(shape))]
 
 

@@ -9,8 +9,16 @@ from typing import Any, NamedTuple
 from graphc.errors import OPAQUE_GRADIENT, GraphError
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
 from graphc.ir.memory import without_collector
+from graphc.ir.structure import ITEM, result_paths
+from graphc.ops import Op
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.gradient import rule_values, share
+
+
+Shares = list[tuple[int, Symbol]]
+# op -> rule(builder, node, {result number: cotangent}, numbers of the operands that gradients are for), which gives
+# (operand number, share) pairs
+STRUCTURED: dict[Op, Callable[[Builder, Node, Mapping[int, Symbol], Collection[int]], Shares]] = {}
 
 
 class Custom(NamedTuple):
@@ -41,12 +49,24 @@ def pullback(
     targets = frozenset(wrt)
     reaches = set(targets)  # nodes whose value depends on a target
     passes: set[int] = set()  # nodes that hand gradients on to operands
+    results: dict[int, list[int]] = {}  # of nodes with several results: which depend on a target
     for node in nodes:
         vjp = node.op.vjp
         if node.op.opaque and node.id not in custom:
             raise GraphError(OPAQUE_GRADIENT.format(where=node.where or "an unknown line"))
         if node.id in custom:
             if not reaches.isdisjoint(custom[node.id].inputs):
+                reaches.add(node.id)
+                passes.add(node.id)
+        elif node.op.structured:
+            if recorded is not None and node.id not in recorded:
+                continue
+            if node.op is ITEM:
+                depends = node.inputs[0] in results and results[node.inputs[0]][node.params["index"]]
+            else:
+                results[node.id] = found = result_paths(node, [int(i in reaches) for i in node.inputs])
+                depends = any(found)
+            if depends:
                 reaches.add(node.id)
                 passes.add(node.id)
         elif vjp and (recorded is None or node.id in recorded):
@@ -56,25 +76,37 @@ def pullback(
                     passes.add(node.id)
                     break
     grads = {id: g for id, g in cotangents.items() if id in reaches}
+    several: dict[int, dict[int, Symbol]] = {}  # of nodes with several results: the cotangents that have arrived
     where, scope = builder.where, builder.scope
     for node in reversed(nodes):
-        if node.id not in grads and not (node.id in custom and node.id in passes):
+        if node.id not in grads and node.id not in several and not (node.id in custom and node.id in passes):
             continue
         builder.where, builder.scope = node.where, node.scope
         if node.id in grads:
             grads[node.id] = arrived(node.id, grads[node.id])
         if node.id not in passes:
             continue
-        if node.id in custom:
+        if node.op is ITEM:
+            _add(several.setdefault(node.inputs[0], {}), node.params["index"], grads[node.id])
+            continue
+        if node.op.structured:
+            wanted = {k for k, i in enumerate(node.inputs) if i in reaches and is_inexact(builder.nodes[i].aval.dtype)}
+            found = STRUCTURED[node.op](builder, node, several.pop(node.id), wanted)
+            shares = [(node.inputs[k], d) for k, d in found]
+        elif node.id in custom:
             shares = _custom_shares(custom[node.id], node.id, grads, reaches)
         else:
             g = grads[node.id] if node.id in targets else grads.pop(node.id)
             shares = _shares(builder, node, g, reaches)
         for operand, d in shares:
-            old = grads.get(operand)
-            grads[operand] = d if old is None else old + d
+            _add(grads, operand, d)
     builder.where, builder.scope = where, scope
     return {id: grads[id] for id in wrt if id in grads}
+
+
+def _add(grads: dict[int, Symbol], key: int, d: Symbol) -> None:
+    old = grads.get(key)
+    grads[key] = d if old is None else old + d
 
 
 def _custom_shares(

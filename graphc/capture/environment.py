@@ -1,130 +1,74 @@
-"""What a function can see besides its arguments: its own object, closure variables and the globals that it names.
+"""What a function sees besides its tensor arguments, as it is before a trace, and whether it still is at a later call.
 
-Tensors found there get their names from here. Python values found there are built into a graph, so they are guarded:
-numbers and strings, lists and dicts of them, and those among the attributes of objects and modules.
+Python values are built into a graph, so all those that the function's code reaches are guarded: numbers, strings and
+the like by value, containers and ndarrays by content, tensors, functions and other objects by identity. See `reachable`
+for what is reached, and `snapshots` for when two values are the same.
+
+Not guarded: the standard library and installed packages (taken as constant), and what no copy can tell, such as
+`random.random()`; `impure` lists those calls.
 """
 
 from __future__ import annotations
 
-import inspect
-import types
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, final
 
-from eager.tensor import Tensor
-from graphc.capture.location import shown_file
+from graphc.capture.places import Change, compiled_test
+from graphc.capture.reachable import Reachable
 from graphc.capture.tracer import Guard
 
-SCALARS = (bool, int, float, complex, str, bytes, type(None))
-MOST = 64  # elements of a container, attributes of an object, functions followed
-_MISSING = object()
 
+@final
+class Environment:
+    """The Python state that a call of `fn` with these arguments can read. Made before the call.
 
-class Visible(NamedTuple):
-    """A variable that a function can see: its name, its value, and how to read it again."""
+    names   id of a tensor that `fn` reaches by itself -> the name by which it knows it
+    impure  messages: calls that a trace fixes and no guard can hold
+    holds() whether everything guarded is as it was
 
-    name: str
-    value: Any
-    read: Callable[[], Any]
+    >>> from types import SimpleNamespace
+    >>> cfg = SimpleNamespace(scale=1.0)
+    >>> environment = Environment(lambda x: x * cfg.scale)
+    >>> environment.holds()
+    True
+    >>> cfg.scale = 2.0
+    >>> environment.holds(), environment.broken()
+    (False, ['`cfg.scale` changed from 1.0 to 2.0'])
+    """
 
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None):
+        reachable = Reachable()
+        reachable.start(fn, kwargs or {}, args)
+        reachable.run()
+        self.names = reachable.names
+        self.impure = list(reachable.impure)
+        self._places = reachable.places
+        self._guarded = [place for place in self._places if place.guarded]
 
-def visible(fn: Callable[..., Any]) -> list[Visible]:
-    """The variables of `fn`, and of the user's functions that it can see, each once."""
-    found: list[Visible] = []
-    seen: set[int] = set()
-    stack = [fn]
-    while stack and len(seen) < MOST:
-        function = stack.pop()
-        code = getattr(_plain(function), "__code__", None)
-        if id(function) in seen or (function is not fn and (code is None or shown_file(code) is None)):
-            continue
-        seen.add(id(function))
-        for variable in _variables(function):
-            found.append(variable)
-            if isinstance(variable.value, (types.FunctionType, types.MethodType)):
-                stack.append(variable.value)
-    return found
+    @functools.cached_property
+    def holds(self) -> Callable[[], bool]:
+        """Whether every guarded place has the value that it had: a generated function."""
+        return compiled_test(self._guarded)
 
+    def broken(self) -> list[str]:
+        """What has changed, a sentence each: "`self.cfg.scale` changed from 1.0 to 2.0"."""
+        return list(dict.fromkeys(place.describe() for place in self._guarded if not place.same()))
 
-def _plain(fn: Any) -> Any:
-    return inspect.unwrap(getattr(fn, "__func__", fn))
-
-
-def _variables(fn: Callable[..., Any]) -> Iterator[Visible]:
-    owner = getattr(fn, "__self__", fn if not isinstance(fn, types.FunctionType) else None)
-    if owner is not None:
-        yield Visible("", owner, lambda: owner)
-    function = _plain(fn)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield Visible(name, cell.cell_contents, lambda cell=cell: cell.cell_contents)
-        except ValueError:
-            continue  # a variable that is not assigned yet
-    names = function.__globals__
-    for name in code.co_names:
-        if name in names:
-            yield Visible(name, names[name], lambda name=name, names=names: names.get(name, _MISSING))
-
-
-# --- names of tensors
+    def written(self) -> list[Change]:
+        """The places whose values differ from what they were. Right after the trace: what the function has written."""
+        return [
+            Change(place.path.shown, place.kept, place.read(), place.write)
+            for place in self._places
+            if not place.same()
+        ]
 
 
 def tensor_names(fn: Callable[..., Any]) -> dict[int, str]:
-    """id of tensor -> the variable, or the module's attribute path, by which `fn` knows it."""
-    names: dict[int, str] = {}
-    for name, value, _ in visible(fn):
-        for path, tensor in _tensors(value):
-            names.setdefault(id(tensor), f"{name}.{path}" if name and path else name or path)
-    return names
-
-
-def _tensors(value: Any) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, Tensor):
-        yield "", value
-    elif hasattr(value, "named_parameters") and not isinstance(value, type):
-        yield from value.named_parameters()
-        yield from value.named_buffers()
-    elif isinstance(value, (list, tuple)):
-        yield from ((str(i), item) for i, item in enumerate(value[:MOST]) if isinstance(item, Tensor))
-
-
-# --- guards on Python values
+    """id of tensor -> the variable, or the attribute path, by which `fn` knows it."""
+    return Environment(fn).names
 
 
 def guards_of(fn: Callable[..., Any]) -> list[Guard]:
-    """Guards on the Python values that `fn` can see: a call after one has changed traces again."""
-    guards: list[Guard] = []
-    seen: set[int] = set()
-    for _, value, read in visible(fn):
-        if isinstance(value, SCALARS):
-            guards.append(Guard(read, value))
-        elif id(value) not in seen:
-            seen.add(id(value))
-            guards += _guards_inside(value, read)
-    return guards
-
-
-def _guards_inside(value: Any, read: Callable[[], Any]) -> Iterator[Guard]:
-    if isinstance(value, (list, tuple, set, frozenset)):
-        if len(value) <= MOST and all(isinstance(item, SCALARS) for item in value):
-            yield Guard(read, type(value)(value))
-    elif isinstance(value, dict):
-        if len(value) <= MOST and all(isinstance(item, SCALARS) for item in value.values()):
-            yield Guard(read, dict(value))
-    elif hasattr(value, "named_modules") and not isinstance(value, type):
-        for _, module in value.named_modules():
-            yield from _attributes(module)
-    elif not isinstance(value, (type, types.ModuleType, types.FunctionType, types.MethodType, Tensor)):
-        yield from _attributes(value)
-
-
-def _attributes(owner: Any) -> Iterator[Guard]:
-    """One guard on all scalar attributes of an object."""
-    attributes = getattr(owner, "__dict__", {})
-    scalars = {k: v for k, v in attributes.items() if isinstance(v, SCALARS) and not k.startswith("_")}
-    if scalars and len(scalars) <= MOST:
-        names = tuple(scalars)
-        yield Guard(lambda: [attributes.get(name, _MISSING) for name in names], list(scalars.values()))
+    """One guard on all Python values that `fn` can see: a call after one has changed traces again."""
+    return [Guard(Environment(fn).holds, True)]

@@ -7,12 +7,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from eager.state import interpreting
 from eager.tensor import Tensor
 from graphc import errors
-from graphc.capture.environment import tensor_names
-from graphc.capture.tracer import Effect, Guard, History, Source, Tracer
-from graphc.capture.tree import map_tensors
+from graphc.capture.environment import Environment
+from graphc.capture.gradients import Autograd
+from graphc.capture.number import Number
+from graphc.capture.places import Change
+from graphc.capture.sources import ArgumentGuard, Decision, Effect, Guard, History, Owner, Returned, Source
+from graphc.capture.tracer import Tracer
+from graphc.capture.tree import Slot, is_plain, leaves_of, map_leaves, map_tensors, tensors_of
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
 
@@ -20,35 +26,49 @@ from graphc.ir.memory import without_collector
 class Program(NamedTuple):
     """A traced function: its graph, where the graph's inputs come from, and what else the function did.
 
-    graph     returns the function's result
-    sources   one for each input of the graph
-    effects   in-place writes and gradients, to be carried out after a run
-    guards    what must still hold for the graph to be right
-    histories what autograd knows of each tensor of the result
-    recorded  ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
-    rules     the tracer, if gradients depend on autograd.Functions or hooks of the user's
-    plain     positions of the arguments that have to fill their memory in row-major order
+    graph      returns the function's result, or the leaves of it where that is no nest of tuples, lists and dicts
+    sources    one for each input of the graph
+    effects    in-place writes and gradients, to be carried out after a run
+    guards     what must still hold for the graph to be right; `argument_guards` and `overlaps`, of the arguments
+    decisions  the values of traced tensors that Python has read
+    structure  the result, with a Slot for each leaf
+    returned   what each leaf of the result is
+    numbers    which leaves are Python numbers
+    histories  what autograd knows of each leaf
+    changes    what the function puts into Python state: the place, and the value with Slots, numbered on from the result
+    recorded   ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
+    rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
+    drawn      random numbers that were drawn already, by input: for the call that was traced
+    states     the generators that were drawn from, and their states before that
     """
 
     graph: Graph
     sources: tuple[Source, ...]
     effects: tuple[Effect, ...]
     guards: tuple[Guard, ...]
+    argument_guards: tuple[ArgumentGuard, ...]
+    overlaps: tuple[tuple[Owner, Owner, Any], ...]
+    decisions: tuple[Decision, ...]
+    structure: Any
+    returned: tuple[Returned, ...]
+    numbers: frozenset[int]
     histories: tuple[History, ...]
+    changes: tuple[tuple[Change, Any], ...]
     recorded: frozenset[int]
-    rules: Tracer | None
-    plain: tuple[int, ...]
+    rules: Autograd | None
+    drawn: dict[int, np.ndarray]
+    states: list[tuple[Any, Any]]
 
 
 def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     """The graph of `fn(*args, **kwargs)`, for arguments of these shapes and dtypes.
 
-    Tensors among the arguments, in any nest of tuples, lists and dicts, become inputs named after the parameters;
-    other values are fixed. Tensors that the function reaches by itself (parameters, buffers, globals) become further
-    inputs, in the order in which they are met.
+    Tensors among the arguments, in any nest of tuples, lists, dicts and dataclasses, become inputs named after the
+    parameters; other values are fixed. Tensors that the function reaches by itself (parameters, buffers, globals)
+    become further inputs, in the order in which they are met.
 
-    Raises CaptureError, with the user's line, for what cannot be captured: a branch on a traced value, reading
-    values, or a change to tensors that outlive the call (use `graphc.compile` for those).
+    Raises CaptureError, with the user's line, for what a graph alone cannot express: a branch on a traced value,
+    reading values, or a change to tensors that outlive the call (use `graphc.compile` for those).
 
     >>> import eager as torch, graphc
     >>> print(graphc.trace(lambda x, y: torch.tanh(x @ y), torch.zeros(2, 3), torch.zeros(3)))
@@ -68,31 +88,66 @@ def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
 
 
 @without_collector
-def capture(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
-    """Run `fn` under a tracer; everything there is to know about it, as a Program."""
-    names_of_tensors = tensor_names(fn)
-    tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)))
-    count = 0
+def capture(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    environment: Environment | None = None,
+    failed: Callable[[Tracer], None] | None = None,
+) -> Program:
+    """Run `fn` under a tracer; everything there is to know about it, as a Program.
+
+    environment  the Python state that `fn` can see, for a program that is to run in its place: what it puts there
+                 becomes part of the program, Python may decide on values (the program is then right on one path), and a
+                 tensor that is given twice is one
+    failed       called with the tracer if `fn` raises, before the exception goes on
+    """
+    names_of_tensors = (environment or Environment(fn, args, kwargs)).names
+    tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
+    given = list(tensors_of((args, kwargs)))
+    tracer.start(given)
+    numbers = iter(range(len(given)))
 
     def stand_in(tensor: Tensor, path: str) -> Tensor:
-        nonlocal count
-        count += 1
-        return tracer.argument(tensor, count - 1, path)
+        return tracer.argument(tensor, next(numbers), path)
 
     names = list(_parameter_names(fn, len(args)))
     traced_args = tuple(map_tensors(a, stand_in, name) for a, name in zip(args, names, strict=True))
     traced_kwargs = {name: map_tensors(value, stand_in, name) for name, value in kwargs.items()}
     try:
         with interpreting(tracer):
-            result = fn(*traced_args, **traced_kwargs)
-            histories = tracer.histories(result)
-            refs, effects = tracer.finish(result)
+            try:
+                result = fn(*traced_args, **traced_kwargs)
+            except Exception:
+                if failed is not None:
+                    failed(tracer)
+                raise
+            program = finished(tracer, fn, result, [] if environment is None else environment.written())
     finally:
         tracer.builder.closed = True
-    graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), refs)
+    return program
+
+
+def finished(tracer: Tracer, fn: Any, result: Any, changes: list[Change]) -> Program:
+    """The program that `tracer` has recorded, which returns `result` and makes `changes`."""
+    everything = (result, [change.after for change in changes]) if changes else (result,)
+    leaves = list(leaves_of(everything))
+    numbers = frozenset(k for k, leaf in enumerate(leaves) if type(leaf) is Number)
+    tensors = [tracer.wrap(leaf.symbol, False) if k in numbers else leaf for k, leaf in enumerate(leaves)]
+    histories = [tracer.autograd.history(t) for t in tensors]
+    refs, returned, effects = tracer.finish(tensors)
+    counter = iter(range(len(leaves)))
+    structure, *put = map_leaves(everything, lambda leaf, path: Slot(next(counter)))
+    tree: Any = tuple(refs)
+    if is_plain(result) and len(list(leaves_of(result))) == len(leaves):
+        tree = map_leaves(structure, lambda slot, path: refs[slot.index])
+    graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), tree)
+    autograd = tracer.autograd
     return Program(
-        graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(histories), tracer.recorded,
-        tracer if tracer.has_rules else None, tuple(tracer.plain_arguments),
+        graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(tracer.argument_guards),
+        tuple(tracer.overlaps), tuple(tracer.decisions), structure, tuple(returned), numbers, tuple(histories),
+        tuple(zip(changes, put[0] if put else (), strict=True)), tracer.recorded, autograd if autograd.has_rules else None, tracer.drawn, tracer.states,
     )  # fmt: skip
 
 

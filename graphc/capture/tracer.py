@@ -2,101 +2,61 @@
 
 User code runs as it stands, with Tensors whose data are Symbols. Concrete tensors that it meets become inputs of the
 graph (*captures*), so that they are read anew at each call; those that it makes itself become constants. In-place
-writes, `.grad` and random draws are kept here, outside the tensors, until `finish`.
+writes (`memory`), `.grad` (`gradients`), random draws and what Python decides on values are kept here, outside the
+tensors, until `finish`.
 """
 
 from __future__ import annotations
 
-import enum
 import functools
-import weakref
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager import hooks, tape
 from eager.dispatch import call_text
-from eager.grad_mode import set_grad_enabled
-from eager.state import grad_enabled, interpreting
+from eager.state import grad_enabled, interpreting, storage_of
 from eager.storage import is_plain
-from eager.tensor import Tensor
+from eager.tensor import LEAF_IN_PLACE, Deferred, Tensor
+from eager.views import LEAF_VIEW, geometry
 from graphc import errors
-from graphc.autodiff import Custom, pullback
+from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
+from graphc.capture.inputs import is_simple, relation, strides_of_tensor, whole_memory
+from graphc.capture.memory import Memories, Memory, Place
+from graphc.capture.number import Number
+from graphc.capture.results import Results
+from graphc.capture.sources import (
+    Argument,
+    ArgumentGuard,
+    Captured,
+    Decision,
+    Draw,
+    Effect,
+    GradOf,
+    Guard,
+    History,
+    MemoryOf,
+    Owner,
+    Returned,
+    Source,
+    Step,
+)
 from graphc.capture.tree import map_tensors, tensors_of
-from graphc.ir import Builder, Graph, Ref, Symbol
+from graphc.capture.values import Values
+from graphc.ir import Builder, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, is_inexact
+from graphc.ops.strided import row_major
 
-_STOP, _USER = OPS["stop_gradient"], OPS["user_function"]
-_CAST = OPS["cast"]
+_STOP, _CLONE, _CAST = OPS["stop_gradient"], OPS["clone"], OPS["cast"]
 _FULL, _WHERE = OPS["full"], OPS["where"]
+_OVERWRITTEN, _DECIDED, _STRIDED = OPS["overwritten"], OPS["decided"], OPS["as_strided"]
 INLINE = 64  # larger constants whose elements are all equal become `full`
-
-
-@final
-@dataclass(frozen=True)
-class Argument:
-    """An input that is tensor number `position` of the call's arguments."""
-
-    position: int
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Captured:
-    """An input that is a tensor the function reached by itself. Equal to another that is the same tensor."""
-
-    tensor: Tensor
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Captured) and other.tensor is self.tensor
-
-    def __hash__(self) -> int:
-        return id(self.tensor)
-
-
-@final
-@dataclass(frozen=True)
-class GradOf:
-    """An input, or an effect, that is the `.grad` of the tensor behind another source."""
-
-    of: Argument | Captured
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """An input that is drawn from a random generator at each call."""
-
-    draw: Callable[[], np.ndarray]
-
-
-Source = Argument | Captured | GradOf | Draw
-
-
-class Effect(NamedTuple):
-    """Something the program changes: `target` gets the value of node `id` (None: a `.grad` becomes None)."""
-
-    target: Argument | Captured | GradOf
-    id: int | None
-
-
-class Guard(NamedTuple):
-    """A condition under which the program is right: `getter()` equals `value`."""
-
-    getter: Callable[[], Any]
-    value: Any
-
-
-class _Base(NamedTuple):
-    """A tensor that a view looks at, and the node of its value when the view was made."""
-
-    tensor: weakref.ref[Tensor]
-    id: int
+READABLE = 64  # elements of a tensor on whose values Python may decide
+_COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
 
 
 class _Values(NamedTuple):
@@ -110,89 +70,120 @@ class _Values(NamedTuple):
         return str(np.ndarray(self.shape, self.dtype, self.data))
 
 
-class History(enum.Enum):
-    """What autograd knows of a result."""
-
-    NONE = 0  # requires no grad
-    LIVE = 1  # can be differentiated
-    FREED = 2  # backward() has been called inside the program, and has freed what a second call would need
-
-
 @final
 class Tracer:
-    """See `eager.state.Interpreter` for the methods that tensors call."""
+    """See `eager.state.Interpreter` for the methods that tensors call.
 
-    def __init__(self, name_of: Callable[[Tensor], str | None] = lambda t: None):
+    name_of  a name for a tensor that is captured
+    whole    the program is to run in place of the function: Python may decide on values (the program is then right on one
+             path only), and an argument that is given twice is one tensor
+    """
+
+    def __init__(self, name_of: Callable[[Tensor], str | None] = lambda t: None, whole: bool = False):
         self.builder = Builder(locate=user_line)
+        self.builder.reader = self
         self.sources: list[Source] = []  # of each input
         self.guards: list[Guard] = []
-        self._name_of = name_of
-        self.plain_arguments: set[int] = set()  # positions of those that have to fill their memory in row-major order
+        self.argument_guards: list[ArgumentGuard] = []
+        self.overlaps: list[tuple[Argument, Owner, Any]] = []  # which inputs share memory, and how
+        self.decisions: list[Decision] = []
+        self.drawn: dict[int, np.ndarray] = {}  # random numbers that were needed during the trace, by input
+        self.states: list[tuple[Any, Any]] = []  # of the generators that those came from, before
+        self.name_of = name_of
+        self._whole = whole
         self._arguments: list[Tensor] = []
+        self._stand_ins: dict[int, Tensor] = {}  # id of an argument -> its stand-in
         self._read: set[int] = set()  # concrete tensors whose values are guarded
         self._held: dict[int, tuple[Tensor, Symbol]] = {}  # concrete tensors and their present values
         self._fresh: dict[int, Tensor] = {}  # concrete tensors made inside the trace
-        self._origin: dict[int, Argument | Captured] = {}  # id of tensor -> where it comes from
-        self._recorded: set[int] = set()  # nodes that gradients flow through
-        self._freed: set[int] = set()  # nodes that a backward() has gone through
-        self._leaves: dict[int, Tensor] = {}  # node id -> the leaf tensor whose value it is
-        self._changed: dict[int, Tensor] = {}  # tensors written in place
-        self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
-        self._initial_grads: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
-        self._views: dict[int, list[_Base]] = {}  # node of a view -> the tensors that it looks at, nearest first
-        self._viewers: dict[int, set[int]] = {}  # node -> the nodes that are views of it
-        self._custom: dict[int, Custom] = {}  # output nodes of user Functions
-        self._hooks: dict[int, dict[int, Callable[[Tensor], Any]]] = {}  # node -> hooks on the gradient that arrives
-        self._stale: set[int] = set()  # views of what has been written in place since
+        self._owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
+        self._memory_of: dict[int, list[Tensor]] = {}  # id of what owns memory -> the inputs that show some of it
+        self._values = Values(self.builder, self._array)
+        self.memories = Memories(self.builder)
+        self.autograd = Autograd(self)
+        self.get_grad, self.set_grad = self.autograd.get_grad, self.autograd.set_grad
+        self.backward, self.gradients = self.autograd.backward, self.autograd.gradients
+        self.hook, self.custom = self.autograd.hook, self.autograd.custom
+        self.retain, self.has_leaves = self.autograd.retain, self.autograd.has_leaves
 
     # --- tensors and symbols
 
     def argument(self, tensor: Tensor, position: int, name: str) -> Tensor:
         """The traced stand-in of argument number `position`."""
-        symbol = self._input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), Argument(position))
-        stand_in = self._wrap(symbol, tensor._n is not None)
-        self._origin[id(stand_in)] = Argument(position)
-        self._arguments.append(tensor)
-        self._fresh[id(stand_in)] = stand_in  # keeps its id from being used again
+        if self._whole and id(tensor) in self._stand_ins:
+            return self._stand_ins[id(tensor)]
+        symbol = self.input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), Argument(position))
+        stand_in = self.wrap(symbol, tensor._n is not None, type(tensor))
+        self._owners[id(stand_in)] = Argument(position)
+        self._fresh[id(stand_in)] = self._stand_ins[id(tensor)] = stand_in  # keeps its id from being used again
         if tensor._n is not None:
-            self._leaves[symbol.id] = stand_in
+            if tensor.is_leaf:
+                stand_in._n = tensor._n  # with its hooks
+            self.autograd.leaves[symbol.id] = stand_in
+        self._note_memory(stand_in)
         return stand_in
+
+    def start(self, arguments: Sequence[Tensor]) -> None:
+        """Tell which tensors the call is given."""
+        self._arguments = list(arguments)
 
     def read(self, tensor: Tensor) -> Symbol:
         """The present value of a tensor."""
         data = tensor._d
         if data.__class__ is Symbol:
-            data.check_open(self.builder)
-            if data.id in self._stale:
-                made = self.builder.nodes[data.id].where or "an unknown line"
-                raise errors.CaptureError(errors.STALE_VIEW.format(made=made, used=user_line()))
-            return data
-        held = self._held.get(id(tensor))
-        if held is None:
-            return self._capture(tensor)
-        symbol = held[1]
-        if tensor._n is not None and id(tensor) in self._changed and symbol.id not in self._leaves:
-            # a parameter after its update is a leaf again: gradients stop at this node
-            symbol = self.builder.emit(_STOP, (symbol,), {})
-            self._leaves[symbol.id] = tensor
-            self._held[id(tensor)] = (tensor, symbol)
+            if data.builder is not self.builder or self.builder.closed:
+                data.check_open(self.builder)
+        else:
+            held = self._held.get(id(tensor))
+            if held is None:
+                return self._capture(tensor)
+            data = held[1]
+        place = self.memories.find(data.id)
+        return data if place is None or place.version == place.memory.version else self._again(tensor, place)
+
+    def _again(self, tensor: Tensor, place: Place) -> Symbol:
+        """The value of `tensor`, a view whose memory has been written since it was last read."""
+        memory = place.memory
+        if not place.steps:
+            symbol = memory.symbol
+        else:
+            self.builder.where, before = user_line(), self.builder.next_id
+            symbol = self.memories.again(place)
+            if tensor._n is not None:
+                self.autograd.recorded.update(range(before, self.builder.next_id))
+        self._set(tensor, symbol)
         return symbol
 
-    def _input(self, name: str, aval: Aval, source: Source) -> Symbol:
+    def _set(self, tensor: Tensor, symbol: Symbol) -> None:
+        if tensor._d.__class__ is Symbol:
+            tensor._d = symbol
+        else:
+            self._held[id(tensor)] = (tensor, symbol)
+
+    def input(self, name: str, aval: Aval, source: Source) -> Symbol:
+        """Append an input to the program."""
         self.sources.append(source)
         return self.builder.input(name, aval)
 
     def _capture(self, tensor: Tensor) -> Symbol:
+        stand_in = self._stand_ins.get(id(tensor))
+        if stand_in is not None:  # reached by itself, though it is an argument, too
+            owner = self._owners[id(stand_in)]
+            assert isinstance(owner, Argument)
+            self.guard_argument(owner.position, lambda t: t is tensor, True, "which tensor it is")
+            return self.read(stand_in)
         if id(tensor) in self._fresh:
             symbol = self._constant(tensor._array())
         else:
-            name = self._name_of(tensor) or f"captured_{len(self.sources)}"
-            self._origin[id(tensor)] = Captured(tensor)
-            symbol = self._input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), Captured(tensor))
+            name = self.name_of(tensor) or f"captured_{len(self.sources)}"
+            self._owners[id(tensor)] = Captured(tensor)
+            symbol = self.input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), Captured(tensor))
         self._held[id(tensor)] = (tensor, symbol)
         if tensor._n is not None:
-            self._leaves[symbol.id] = tensor
-        return symbol
+            self.autograd.leaves[symbol.id] = tensor
+        if id(tensor) not in self._fresh:
+            self._note_memory(tensor)
+        return self._held[id(tensor)][1]
 
     def _constant(self, array: np.ndarray) -> Symbol:
         if array.size > INLINE:
@@ -202,27 +193,39 @@ class Tracer:
                 return self.builder.emit(_FULL, (), params)
         return self.builder.constant(array)
 
-    def _wrap(self, symbol: Symbol, requires_grad: bool) -> Tensor:
-        t = object.__new__(Tensor)
+    def wrap(self, symbol: Symbol, requires_grad: bool, kind: type[Tensor] = Tensor) -> Tensor:
+        """A tensor that shows `symbol`."""
+        t = object.__new__(kind)
         t._d = symbol
         t._n = symbol if requires_grad else None
         return t
 
-    def _is_shared(self, id_: int) -> bool:
-        """Whether `id_` is a view of memory that another tensor may look at too."""
-        bases = self._views.get(id_, ())
-        chain = {id_, *(base.id for base in bases)}
-        return any(base.tensor() is not None or self._viewers[base.id] - chain for base in bases)
+    def owner_of(self, tensor: Tensor) -> Owner | None:
+        """Where a tensor that outlives the program comes from; None for one that it has made."""
+        if tensor._d.__class__ is not Symbol and id(tensor) not in self._fresh and id(tensor) not in self._owners:
+            stand_in = self._stand_ins.get(id(tensor))
+            self._owners[id(tensor)] = Captured(tensor) if stand_in is None else self._owners[id(stand_in)]
+        return self._owners.get(id(tensor))
 
-    def _present(self, tensor: Tensor) -> int | None:
-        if tensor._d.__class__ is Symbol:
-            return tensor._d.id
-        held = self._held.get(id(tensor))
-        return held[1].id if held else None
+    def given(self, source: Source) -> Tensor:
+        """The concrete tensor behind a source, in the call that is being traced."""
+        match source:
+            case Argument(position):
+                return self._arguments[position]
+            case Captured(tensor):
+                return tensor
+            case GradOf(of):
+                grad = self.given(of)._g
+                assert grad is not None
+                return grad
+            case MemoryOf(of):
+                return whole_memory(self.given(of))
+        raise AssertionError(source)
 
     # --- what tensors call
 
     def apply(self, op: Op, operands: Sequence[Any], params: Any) -> Tensor:
+        """See `eager.state.Interpreter`."""
         builder = self.builder
         builder.where = user_line()
         symbols, requires = [], False
@@ -243,330 +246,343 @@ class Tracer:
                 )
         before = builder.next_id
         try:
-            result = builder.apply(op, symbols, params)
+            result = builder.apply(op, self._numbers(op, symbols), params)
         except Exception as error:
             error.add_note(f"in {call_text(op, operands)} at {builder.where}")
             raise
         requires = requires and grad_enabled() and is_inexact(result.aval.dtype)
         if requires:
-            self._recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
+            self.autograd.recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
+        found = self.wrap(result, requires)
         if op.view:
-            nearest = _Base(weakref.ref(operands[0]), symbols[0].id)
-            self._views[result.id] = bases = [nearest, *self._views.get(symbols[0].id, ())]
-            for base in bases:
-                self._viewers.setdefault(base.id, set()).add(result.id)
-        return self._wrap(result, requires)
+            source = self._place(operands[0], symbols[0])
+            place = self.memories.viewed(source, symbols[0], result)
+            if place is not None:
+                if place.version != place.memory.version:  # as a concrete tensor of this trace may be
+                    found._d = self._again(found, place)
+                place.memory.tensors.add(found)
+        return found
+
+    def _numbers(self, op: Op, symbols: list[Any]) -> list[Any]:
+        """`symbols` with each traced Python number as a Symbol of the dtype that it would be converted to."""
+        if not any(type(x) is Number for x in symbols):
+            return symbols
+        return Number.as_operands(self.builder, op, symbols)
+
+    def _place(self, tensor: Tensor, symbol: Symbol) -> Place:
+        """Where `tensor`, whose value is `symbol`, looks."""
+        found = self.memories.find(symbol.id)
+        if found is None:
+            owner, strides = self._owners.get(id(tensor)), None
+            if owner is not None:
+                strides = self._layout(tensor, owner)
+            found = self.memories.place(symbol, owner, self.autograd.leaves.get(symbol.id), strides)
+            found.memory.tensors.add(tensor)
+        return found
+
+    def _layout(self, tensor: Tensor, owner: Owner) -> Any:
+        """The strides of an input, which the program is made for from now on."""
+        given = self.given(owner)
+        strides = strides_of_tensor(given)
+        if isinstance(owner, Argument):
+            self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory")
+        elif isinstance(owner, Captured):
+            self.guard(functools.partial(strides_of_tensor, given), strides)
+        return strides
 
     def created(self, tensor: Tensor) -> None:
+        """See `eager.state.Interpreter`."""
         self._fresh[id(tensor)] = tensor
 
+    def strides(self, tensor: Tensor) -> tuple[int, ...]:
+        """The strides of a traced tensor, in elements."""
+        place = self.memories.find(self.read(tensor).id)
+        if place is None and id(tensor) in self._owners:
+            place = self._place(tensor, self.read(tensor))
+        strides = None if place is None else place.strides
+        return row_major(tuple(tensor._d.shape)) if strides is None else strides
+
+    # --- in-place writes
+
     def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
-        self.builder.where = where = user_line()
+        """See `eager.state.Interpreter`."""
+        self.builder.where = user_line()
         symbol, before = self.read(value), self.read(target)
-        if self._is_shared(before.id):
-            raise errors.CaptureError(errors.INPLACE_ON_VIEW.format(op=f"{name}_", used=where))
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
+        start = self.builder.next_id
         if symbol.aval.dtype != before.aval.dtype:
             symbol = self.builder.emit(_CAST, (symbol,), {"dtype": before.aval.dtype})
-            if recorded:
-                self._recorded.add(symbol.id)
-        if id(target) in self._origin or id(target) in self._held:
-            if recorded:
-                raise errors.CaptureError(
-                    f"{name}_(): an in-place write with history, to a tensor that outlives the call (at {where}), "
-                    "cannot be captured yet. Remedy: write under torch.no_grad(), or return the new value."
-                )
-            self._changed[id(target)] = target
-        if recorded and value._n is None:
+        if name in _COPIES or self.memories.find(symbol.id) is not None:
+            symbol = self.builder.emit(_CLONE, (symbol,), {})  # a value of its own: `value` stays a tensor of its own
+        place = self._place(target, before)
+        if isinstance(place.memory.origin, (Argument, Captured)) and (shared := self._overlapping(place.memory.origin)):
+            self._merge(shared)
+            place = self._place(target, self.read(target))
+        memory = place.memory
+        if memory.leaf is not None and grad_enabled():
+            raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
+        if recorded and value._n is None and not place.steps:
             # what has a past keeps it, though no gradient reaches that any more
             everywhere = self.builder.emit(_FULL, (), {"shape": before.aval.shape, "value": True, "dtype": BOOL})
             symbol = self.builder.emit(_WHERE, (everywhere, symbol, before), {})
-            self._recorded.add(symbol.id)
-        self._stale |= self._viewers.get(before.id, set())
-        if target._d.__class__ is Symbol:
-            target._d = symbol
-            if recorded:
-                target._n = symbol
-        else:
-            self._held[id(target)] = (target, symbol)
+        whole = self.memories.whole_after(place, symbol)
+        if recorded:
+            self.autograd.recorded.update(range(start, self.builder.next_id))
+        self._write(memory, whole, recorded)
+        if not place.steps:
+            self._set(target, memory.symbol)
         return target
 
+    def _write(self, memory: Memory, whole: Symbol, recorded: bool) -> None:
+        """Give a memory the value `whole`, with history if `recorded`."""
+        builder, old = self.builder, memory.symbol
+        live = memory.tensors.live()
+        if memory.leaf is not None:  # a leaf again: gradients stop at this node
+            whole = builder.emit(_STOP, (whole,), {})
+            self.autograd.leaves[whole.id] = memory.leaf
+        elif not recorded and any(t._n is not None for t in live):
+            whole = builder.emit(_OVERWRITTEN, (old, whole), {})
+            self.autograd.recorded.add(whole.id)
+        self.memories.write(memory, whole)
+        self.memories.put(whole, Place(memory, (), memory.version, None))
+        if recorded:
+            for t in live:
+                if t._n is None:
+                    t._n = whole
+
     def copied(self, tensor: Tensor) -> Tensor:
-        return tensor  # values of a graph are never overwritten
+        """See `eager.state.Interpreter`."""
+        return self.apply(_CLONE, (tensor,), {})
 
-    def random(self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-        source = Draw(functools.partial(draw, shape))
-        return self._wrap(self._input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
+    # --- inputs that share memory
 
-    def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
-        """A tensor like `tensor` that gradients can be taken with respect to: with its history, or with `leaf`."""
-        if tensor._n is not None:
-            return self.apply(OPS["clone"], (tensor,), {})
-        stand_in = self.apply(_STOP, (tensor,), {})
-        stand_in._n = leaf
-        self._leaves[self.read(stand_in).id] = stand_in
-        return stand_in
+    def _note_memory(self, tensor: Tensor) -> None:
+        """Remember whose memory an input shows; one that has been written already shows to this input, too."""
+        owner = self._owners[id(tensor)]
+        array = self.given(owner)._d
+        if array.__class__ is not np.ndarray:
+            return  # the result of a program, whose memory nobody else sees
+        self._memory_of.setdefault(id(storage_of(array)), []).append(tensor)
+        group = self._overlapping(owner)
+        if any(p is not None and p.memory.version for t in group if (p := self._known_place(t))):
+            self._merge(group)
 
-    def left(self, tensor: Tensor) -> None:
-        """Gradients are no longer taken with respect to `tensor`, which `entered` made."""
-        leaf = self._leaves.get(self.read(tensor).id)
-        if leaf is tensor:
-            del self._leaves[self.read(tensor).id]
+    def _known_place(self, tensor: Tensor) -> Place | None:
+        symbol = tensor._d if tensor._d.__class__ is Symbol else self._held[id(tensor)][1]
+        return self.memories.find(symbol.id)
 
-    def has_leaves(self, tensor: Tensor) -> bool:
-        """Whether some leaf, live now, can get a gradient from `tensor`."""
-        if tensor._n is None:
-            return False
-        id_ = self.read(tensor).id
-        history = self._history_of([id_])
-        sources = {id_, *(i for h in history for i in self.builder.nodes[h].inputs)}
-        return not sources.isdisjoint(self._leaves)
+    def _overlapping(self, owner: Owner) -> list[Tensor]:
+        """The inputs that show some of the memory that `owner` shows, itself among them; none if it is alone."""
+        array = self.given(owner)._d
+        if array.__class__ is not np.ndarray:
+            return []
+        known = self._memory_of.get(id(storage_of(array)), [])
+        found = [t for t in known if np.shares_memory(self.given(self._owners[id(t)])._array(), array)]
+        return found if len(found) > 1 else []
+
+    def _merge(self, tensors: list[Tensor]) -> None:
+        """Let `tensors`, inputs that overlap, be views of the memory that they share."""
+        owners = [self._owners[id(t)] for t in tensors]
+        arrays = [self.given(owner)._array() for owner in owners]
+        if any(a.dtype != arrays[0].dtype for a in arrays) or not is_simple(storage_of(arrays[0])):
+            raise errors.CaptureError(errors.SHARED_MEMORY.format(used=user_line()))
+        places = [self._place(t, self.read(t)) for t in tensors]
+        merged = next((p.memory for p in places if isinstance(p.memory.origin, MemoryOf)), None)
+        whole = whole_memory(self.given(owners[0]))
+        if merged is None:
+            source = MemoryOf(owners[0])
+            name = f"memory_{len(self.sources)}"
+            symbol = self.input(name, Aval(tuple(whole._d.shape), whole._dtype()), source)
+            merged = self.memories.place(symbol, source, None, None).memory
+        for place, array in zip(places, arrays, strict=True):
+            if place.memory is not merged:
+                step = Step(_STRIDED, {**geometry(whole._d, array), "layout": None})
+                written = place.memory.symbol if place.memory.version else None
+                self.memories.merge(place.memory, merged, step)
+                if written is not None:  # before it was known to be shared
+                    self._write(merged, self.memories.whole_after(Place(merged, (step,), 0, None), written), False)
+        for i, j in itertools.combinations(range(len(owners)), 2):
+            self._guard_overlap(owners[i], owners[j])
+
+    def _guard_overlap(self, a: Owner, b: Owner) -> None:
+        """The program holds for an argument that overlaps another input as it does now."""
+        if not isinstance(a, Argument):
+            a, b = b, a
+        if isinstance(a, Argument):
+            self.overlaps.append((a, b, relation(self.given(a), self.given(b))))
+
+    # --- what Python wants to know
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
+        """See `eager.state.Interpreter`."""
         self.guards.append(Guard(getter, value))
 
-    def became_leaf(self, tensor: Tensor) -> None:
-        if not isinstance(self._origin.get(id(tensor)), Argument):  # whose `.grad` a program does not set
-            self._leaves[self.read(tensor).id] = tensor
+    def guard_argument(self, position: int, getter: Callable[[Tensor], Any], value: Any, what: str) -> None:
+        """The program is right only while `getter`, of argument number `position`, gives `value`."""
+        self.argument_guards.append(ArgumentGuard(position, getter, value, what))
 
     def values_read(self, tensor: Tensor) -> None:
-        if id(tensor) in self._changed:
+        """See `eager.state.Interpreter`."""
+        if tensor._d.__class__ is Symbol:
+            return  # `array_of` has seen to it
+        held = self._held.get(id(tensor))
+        place = None if held is None else self.memories.find(held[1].id)
+        if place is not None and place.memory.version:
             raise self._unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values after an in-place write")
         if id(tensor) not in self._fresh and id(tensor) not in self._read:
             self._read.add(id(tensor))
             self.guard(functools.partial(_values_of, tensor), _values_of(tensor))
 
+    def truth_of(self, tensor: Tensor) -> np.ndarray:
+        """The truth value of a traced tensor of one element, on which the path depends from now on."""
+        symbol = self.read(tensor)
+        if symbol.aval.size != 1 or not self._whole:
+            if not self._whole:
+                raise self._unknown(tensor, errors.BRANCH_ON_TRACED, "the truth value")
+            return np.empty(symbol.shape, symbol.dtype)  # PyTorch's error is about its size
+        if symbol.dtype != BOOL:
+            symbol = self.builder.apply(OPS["ne"], (symbol, 0), {})
+        return self._decide(symbol)
+
+    def array_of(self, tensor: Tensor, purpose: str = "reading the values") -> np.ndarray:
+        """The values of a traced tensor, on which the path depends from now on."""
+        symbol = self.read(tensor)
+        if not self._whole or symbol.aval.size > READABLE:
+            raise self._unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
+        return self._decide(symbol)
+
+    def number_of(self, tensor: Tensor) -> Any:
+        """The value of a traced tensor of one element as a number that is traced, too."""
+        symbol = self.read(tensor)
+        if not self._whole:
+            raise self._unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
+        return Number.of(self, symbol)
+
+    def _decide(self, symbol: Symbol) -> np.ndarray:
+        array = np.array(self._values(symbol.id))
+        array.flags.writeable = False
+        where = user_line()
+        with interpreting(self):
+            self.builder.where = where
+            decided = self.builder.emit(_DECIDED, (symbol, self.builder.constant(array)), {})
+        self.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist())))
+        return array
+
+    def value_of(self, symbol: Symbol) -> np.ndarray:
+        """The value of a symbol in the call that is being traced: the program does not depend on it."""
+        return self._values(symbol.id)
+
+    def value_of_node(self, id_: int) -> np.ndarray:
+        """The value of a node in the call that is being traced, in memory of its own."""
+        return np.array(self._values(id_))
+
+    def draw_all(self) -> None:
+        """Draw all random numbers that the program needs."""
+        for k, source in enumerate(self.sources):
+            if isinstance(source, Draw):
+                self._array(k)
+
+    def known_number(self, symbol: Symbol) -> Any:
+        """The value of a 0-d symbol as a Python number, on which the path depends from now on."""
+        return self._decide(symbol).item()
+
+    def _array(self, k: int) -> np.ndarray:
+        """The array of input number `k`, in the call that is being traced."""
+        source = self.sources[k]
+        if isinstance(source, Draw):
+            for i, earlier in enumerate(self.sources[: k + 1]):  # in program order
+                if isinstance(earlier, Draw) and i not in self.drawn:
+                    if not any(earlier.generator is generator for generator, _ in self.states):
+                        with interpreting(None):
+                            self.states.append((earlier.generator, earlier.generator.get_state()))
+                    self.drawn[i] = np.asarray(earlier.draw())
+            return self.drawn[k]
+        data = self.given(source)._d
+        return np.asarray(data.array if data.__class__ is Deferred else data)
+
     def lies_plainly(self, tensor: Tensor) -> None:
-        given, data = tensor, tensor._d
-        if data.__class__ is Symbol:
-            origin = self._origin.get(id(tensor))
-            if isinstance(origin, Argument):
-                given = self._arguments[origin.position]
-                self.plain_arguments.add(origin.position)
-            elif data.id in self._views:
+        """See `eager.state.Interpreter`."""
+        owner = self._owners.get(id(tensor))
+        if isinstance(owner, Argument):
+            self.guard_argument(owner.position, is_plain, True, "how it lies in memory")
+        elif tensor._d.__class__ is Symbol:
+            place = self.memories.find(tensor._d.id)
+            if place is not None and place.steps:
                 raise self._unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
-            else:
-                return
-        elif id(tensor) not in self._fresh:
+            return
+        elif owner is not None or id(tensor) not in self._fresh:
             self.guard(functools.partial(is_plain, tensor), True)
-        if not is_plain(given):
+        if not is_plain(tensor if owner is None else self.given(owner)):
             raise self._unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
 
     def _unknown(self, tensor: Tensor, message: str, what: str) -> errors.CaptureError:
         symbol = self.read(tensor)
-        made = self.builder.nodes[symbol.id].where or "the call"
+        node = self.builder.nodes[symbol.id]
+        made = node.where or f"the call, as '{node.params.get('name', '')}'"
         return errors.CaptureError(message.format(what=what, aval=symbol.aval, made=made, used=user_line()))
 
-    # --- gradients
+    # --- random numbers, leaves
 
-    def get_grad(self, tensor: Tensor) -> Tensor | None:
-        key = id(tensor)
-        if key not in self._grads:
-            self._grads[key] = (tensor, self._read_grad(tensor))
-        return self._grads[key][1]
+    def random(
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any
+    ) -> Tensor:
+        """See `eager.state.Interpreter`."""
+        source = Draw(functools.partial(draw, shape), generator)
+        return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
 
-    def _read_grad(self, tensor: Tensor) -> Tensor | None:
-        """The `.grad` that the tensor has before the program starts."""
-        origin = self._origin_of(tensor)
-        if origin is None:
-            return getattr(tensor, "_g", None) if tensor._d.__class__ is not Symbol else None
-        if isinstance(origin, Argument):
-            raise errors.CaptureError(
-                f"reading .grad of an argument (at {user_line()}) cannot be captured yet. "
-                "Remedy: let the compiled function capture the tensor instead."
-            )
-        grad = getattr(tensor, "_g", None)
-        self.guard(lambda: getattr(tensor, "_g", None) is None, grad is None)
-        if grad is None:
-            self._initial_grads[id(tensor)] = None
-            return None
-        name = (self._name_of(tensor) or "captured") + "_grad"
-        symbol = self._input(name, Aval(tuple(grad._d.shape), grad._dtype()), GradOf(origin))
-        self._initial_grads[id(tensor)] = symbol.id
-        return self._wrap(symbol, False)
+    def became_leaf(self, tensor: Tensor) -> None:
+        """See `eager.state.Interpreter`."""
+        if not isinstance(self._owners.get(id(tensor)), Argument):  # whose `.grad` a program does not set
+            self.autograd.leaves[self.read(tensor).id] = tensor
 
-    def _origin_of(self, tensor: Tensor) -> Argument | Captured | None:
-        if tensor._d.__class__ is not Symbol and id(tensor) not in self._fresh and id(tensor) not in self._origin:
-            self._origin[id(tensor)] = Captured(tensor)
-        return self._origin.get(id(tensor))
+    def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
+        """A tensor like `tensor` that gradients can be taken with respect to: with its history, or with `leaf`."""
+        if tensor._n is not None:
+            return self.apply(_CLONE, (tensor,), {})
+        stand_in = self.apply(_STOP, (tensor,), {})
+        stand_in._n = leaf
+        self.autograd.leaves[self.read(stand_in).id] = stand_in
+        return stand_in
 
-    def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
-        self._origin_of(tensor)
-        self._grads[id(tensor)] = (tensor, value)
-
-    def backward(
-        self,
-        outputs: Sequence[Tensor],
-        cotangents: Sequence[Tensor],
-        inputs: Sequence[Tensor] | None,
-        create_graph: bool,
-        keep: bool,
-    ) -> None:
-        wrt = self._leaves if inputs is None else {self.read(t).id: t for t in inputs}
-        grads = self._pullback(outputs, cotangents, list(wrt), create_graph, keep)
-        for id_, g in grads.items():
-            tensor = wrt[id_]
-            if inputs is None and isinstance(self._origin.get(id(tensor)), Argument):
-                old = self._grads.get(id(tensor), (tensor, None))[1]
-            else:
-                old = self.get_grad(tensor)
-            if old is None:
-                self.set_grad(tensor, self._wrap(g, create_graph))
-            else:
-                self.assign(old, self._wrap(self.read(old) + g, False), "add")
-
-    def gradients(
-        self,
-        outputs: Sequence[Tensor],
-        cotangents: Sequence[Tensor],
-        inputs: Sequence[Tensor],
-        create_graph: bool,
-        keep: bool,
-    ) -> list[Tensor | None]:
-        ids = [self.read(t).id for t in inputs]
-        grads = self._pullback(outputs, cotangents, ids, create_graph, keep)
-        return [self._wrap(grads[i], create_graph) if i in grads else None for i in ids]
-
-    def _pullback(
-        self,
-        outputs: Sequence[Tensor],
-        cotangents: Sequence[Tensor],
-        wrt: list[int],
-        create_graph: bool,
-        keep: bool,
-    ) -> dict[int, Symbol]:
-        self.builder.where = user_line()
-        walked = self._history_of([self.read(t).id for t in outputs])
-        if walked & self._freed:
-            raise RuntimeError(tape.FREED)
-        seeds: dict[int, Symbol] = {}
-        for output, cotangent in zip(outputs, cotangents, strict=True):
-            id_, g = self.read(output).id, self.read(cotangent)
-            seeds[id_] = seeds[id_] + g if id_ in seeds else g
-        before = self.builder.next_id
-        with set_grad_enabled(create_graph):
-            grads = pullback(
-                self.builder, seeds, wrt, self._recorded, custom=self._custom,
-                arrived=functools.partial(self._arrived, create_graph=create_graph),
-            )  # fmt: skip
-        if create_graph:
-            self._recorded.update(range(before, self.builder.next_id))
-        if not keep:
-            self._freed |= {i for i in walked if _saves(self.builder.nodes[i].op)}
-        return grads
-
-    def hook(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
-        return hooks.RemovableHandle(self._hooks.setdefault(self.read(tensor).id, {}), hook)
-
-    def _arrived(self, id_: int, g: Symbol, create_graph: bool) -> Symbol:
-        """A complete gradient, as the hooks on its tensor leave it."""
-        found = list(self._hooks.get(id_, {}).values())
-        leaf = self._leaves.get(id_)
-        if leaf is not None and isinstance(leaf._n, list) and (registered := hooks.hooks_of(leaf._n)):
-            found += registered.of_tensor.values()
-        for hook in found:
-            result = hook(self._wrap(g, create_graph))
-            g = g if result is None else self.read(result)
-        return g
-
-    def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
-        before = self.builder.next_id
-        ids = tuple(self.read(t).id for t in inputs)
-        results, outs = list[Any](), list[int]()
-        for t, differentiable in zip(outputs, wanted, strict=True):
-            # one node for each output; those without a gradient take part, so that the numbers agree
-            symbol = self.builder.emit(_USER, (self.read(t),), {}) if isinstance(t, Tensor) else None
-            outs.append(-1 if symbol is None else symbol.id)
-            results.append(t if symbol is None else self._wrap(symbol, differentiable))
-        saved, rule.ctx._to_save = rule.ctx._to_save, ()
-
-        def shares(given: dict[int, Symbol]) -> list[tuple[int, Symbol]]:
-            cotangents = {k: self._wrap(g, grad_enabled()) for k, g in given.items()}
-            grads = rule.run(cotangents, saved)
-            return [(id_, self.read(g)) for id_, g in zip(ids, grads, strict=True) if g is not None]
-
-        entry = Custom(tuple(outs), ids, shares)
-        self._custom.update(dict.fromkeys((id_ for id_ in outs if id_ >= 0), entry))
-        self._recorded.update(range(before, self.builder.next_id))
-        return results
-
-    def _history_of(self, ids: list[int]) -> set[int]:
-        """The recorded nodes that the nodes `ids` were computed through."""
-        found: set[int] = set()
-        stack = list(ids)
-        while stack:
-            id_ = stack.pop()
-            if id_ in self._recorded and id_ not in found:
-                found.add(id_)
-                stack.extend(self.builder.nodes[id_].inputs)
-        return found
+    def left(self, tensor: Tensor) -> None:
+        """Gradients are no longer taken with respect to `tensor`, which `entered` made."""
+        if self.autograd.leaves.get(self.read(tensor).id) is tensor:
+            del self.autograd.leaves[self.read(tensor).id]
 
     # --- the end
 
-    def finish(self, result: Any) -> tuple[Any, list[Effect]]:
-        """Close the trace. Returns the result with Refs in place of tensors, and what the program changes."""
+    def finish(self, result: Any) -> tuple[Any, list[Returned], list[Effect]]:
+        """Close the trace. Returns the result with Refs in place of tensors, what those are, and what changes."""
         refs = map_tensors(result, lambda t, path: Ref(self.read(t).id))
-        effects: list[Effect] = []
-        for key, tensor in self._changed.items():
-            origin = self._origin.get(key)
-            if origin is not None:
-                effects.append(Effect(origin, self._present(tensor)))
-        for key, (_, grad) in self._grads.items():
-            origin = self._origin.get(key)
-            final = None if grad is None else self.read(grad).id
-            if origin is not None and (key not in self._initial_grads or final != self._initial_grads[key]):
-                effects.append(Effect(GradOf(origin), final))
+        returned = Results(self, list(tensors_of(result))).found
+        effects = self.effects()
         self.builder.closed = True
+        return refs, returned, effects
+
+    def effects(self) -> list[Effect]:
+        """What the program changes, so far."""
+        found = [
+            Effect(memory.origin, memory.symbol.id, self._history_of(memory))
+            for memory in self.memories.written.values()
+            if memory.origin is not None
+        ]
+        found += self.autograd.effects()
         # in the order of the inputs: JAX pairs donated inputs with results of the same type in order, and a program
         # that writes each state over itself needs no copies
         place = {source: k for k, source in enumerate(self.sources)}
-        effects.sort(key=lambda effect: place.get(effect.target, len(place)))
-        return refs, effects
+        return sorted(found, key=lambda effect: place.get(effect.target, len(place)))  # type: ignore[arg-type]
 
-    def pullback(
-        self, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]], wrt: list[int]
-    ) -> tuple[Builder, dict[int, Symbol]]:
-        """As `graphc.autodiff.pullback`, on a copy of `graph`, which this tracer made: with the user's rules and hooks.
-
-        They run in this trace, which is open again for them. Returns the builder, too.
-        """
-        builder = self.builder
-        builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
-        try:
-            with interpreting(self), set_grad_enabled(False):
-                found = pullback(
-                    builder, seeds(builder), wrt, self._recorded, custom=self._custom,
-                    arrived=functools.partial(self._arrived, create_graph=False),
-                )  # fmt: skip
-        finally:
-            builder.closed = True
-        return builder, found
-
-    @property
-    def has_rules(self) -> bool:
-        """Whether gradients depend on Functions or hooks of the user's."""
-        return bool(self._custom or self._hooks)
+    def _history_of(self, memory: Memory) -> History:
+        if memory.leaf is not None or memory.symbol.id not in self.autograd.recorded:
+            return History.NONE
+        return self.autograd.history(self.wrap(memory.symbol, True))
 
     @property
     def recorded(self) -> frozenset[int]:
         """The ids of the nodes that gradients flow through."""
-        return frozenset(self._recorded)
-
-    def histories(self, result: Any) -> list[History]:
-        """What autograd knows of each tensor in the result."""
-        return [self._history(t) for t in tensors_of(result)]
-
-    def _history(self, tensor: Tensor) -> History:
-        if tensor._n is None:
-            return History.NONE
-        return History.FREED if self._history_of([self.read(tensor).id]) & self._freed else History.LIVE
+        return frozenset(self.autograd.recorded)
 
 
 def _values_of(tensor: Tensor) -> _Values:
     array = tensor._array()
     return _Values(array.shape, array.dtype, array.tobytes())
-
-
-def _saves(op: Op) -> bool:
-    """Whether the tape node of `op` keeps values that backward() frees."""
-    return any(set(vjp.names) & {"r", *op.args} for vjp in op.vjp.values())

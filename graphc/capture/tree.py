@@ -1,38 +1,101 @@
-"""Arguments and results as nests of tuples, lists, dicts and namedtuples, with Tensors at the leaves."""
+"""Arguments and results as nests of tuples, lists, dicts, namedtuples and dataclasses, with tensors at the leaves.
+
+A leaf is a Tensor, a Number that is traced, or a Slot, which stands for leaf number `index` of another tree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, final
 
 from eager.tensor import Tensor
+from graphc.capture.number import Number
 
 
-def map_tensors(tree: Any, fn: Callable[[Tensor, str], Any], path: str = "") -> Any:
-    """`tree` with `fn(tensor, path)` in place of each tensor; containers are rebuilt, other values kept."""
-    if isinstance(tree, Tensor):
-        return fn(tree, path)
+@final
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """The place of leaf number `index`."""
+
+    index: int
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether `x` is a leaf."""
+    return isinstance(x, Tensor) or type(x) in (Number, Slot)
+
+
+def children(tree: Any) -> list[tuple[str, Any]] | None:
+    """(name, value) of what a container holds; None for anything else."""
     if isinstance(tree, dict):
-        return {key: map_tensors(value, fn, _join(path, key)) for key, value in tree.items()}
-    fields = getattr(tree, "_fields", None)
-    if fields is not None and isinstance(tree, tuple):
-        return type(tree)(*(map_tensors(v, fn, _join(path, f)) for f, v in zip(fields, tree, strict=True)))
+        return [(str(key), value) for key, value in tree.items()]
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return list(zip(tree._fields, tree, strict=True))  # type: ignore[attr-defined]
     if isinstance(tree, (tuple, list)):
-        return type(tree)(map_tensors(value, fn, _join(path, i)) for i, value in enumerate(tree))
-    return tree
+        return [(str(i), value) for i, value in enumerate(tree)]
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree) if hasattr(tree, f.name)]
+    return None
 
 
-def _join(path: str, key: Any) -> str:
-    return f"{path}.{key}" if path else str(key)
+def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
+    """A container like `tree` that holds `values`."""
+    kind = type(tree)
+    if kind is dict:
+        return dict(zip(tree, values, strict=True))
+    if kind in (tuple, list):
+        return kind(values)
+    if isinstance(tree, tuple):
+        return kind(*values) if hasattr(tree, "_fields") else kind(values)
+    new = copy.copy(tree)  # keeps what a subclass adds
+    if isinstance(tree, dict):
+        for key, value in zip(tree, values, strict=True):
+            dict.__setitem__(new, key, value)
+    elif isinstance(tree, list):
+        new[:] = values
+    else:
+        names = [f.name for f in dataclasses.fields(tree) if hasattr(tree, f.name)]
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(new, name, value)  # as the dataclass may be frozen
+    return new
+
+
+def map_leaves(tree: Any, fn: Callable[[Any, str], Any], path: str = "") -> Any:
+    """`tree` with `fn(leaf, path)` in place of each leaf; containers are rebuilt, other values kept."""
+    if is_leaf(tree):
+        return fn(tree, path)
+    inside = children(tree)
+    if inside is None:
+        return tree
+    return rebuilt(tree, [map_leaves(value, fn, f"{path}.{name}" if path else name) for name, value in inside])
+
+
+def leaves_of(tree: Any) -> Iterator[Any]:
+    """The leaves of `tree`, in the order in which `map_leaves` visits them."""
+    if is_leaf(tree):
+        yield tree
+    else:
+        for _, value in children(tree) or ():
+            yield from leaves_of(value)
 
 
 def tensors_of(tree: Any) -> Iterator[Tensor]:
-    """The tensors in `tree`, in the order in which `map_tensors` visits them."""
-    if isinstance(tree, Tensor):
-        yield tree
-    elif isinstance(tree, dict):
-        for value in tree.values():
-            yield from tensors_of(value)
-    elif isinstance(tree, (tuple, list)):
-        for value in tree:
-            yield from tensors_of(value)
+    """The leaves of `tree` that are tensors."""
+    return (leaf for leaf in leaves_of(tree) if isinstance(leaf, Tensor))
+
+
+def map_tensors(tree: Any, fn: Callable[[Tensor, str], Any], path: str = "") -> Any:
+    """`tree` with `fn(tensor, path)` in place of each tensor."""
+    return map_leaves(tree, lambda leaf, at: fn(leaf, at) if isinstance(leaf, Tensor) else leaf, path)
+
+
+def is_plain(tree: Any) -> bool:
+    """Whether a tree is made of tuples, lists and dicts only, which a graph's result may be."""
+    if is_leaf(tree):
+        return True
+    inside = children(tree)
+    if inside is None:
+        return isinstance(tree, (bool, int, float, complex, str, bytes, type(None)))
+    return type(tree) in (tuple, list, dict) and all(is_plain(value) for _, value in inside)

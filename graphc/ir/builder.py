@@ -45,10 +45,22 @@ class Symbol(OperatorMixin):
     # What a Tensor asks of its data. A Symbol has no values to give.
 
     def force(self, tensor: Any) -> np.ndarray:
-        raise self._error(errors.TRACED_TO_NUMPY, "reading the values")
+        return self._reader(errors.TRACED_TO_NUMPY, "reading the values").array_of(tensor)
 
-    def truth(self, tensor: Any) -> bool:
-        raise self._error(errors.BRANCH_ON_TRACED, "the truth value")
+    def truth(self, tensor: Any) -> np.ndarray:
+        return self._reader(errors.BRANCH_ON_TRACED, "the truth value").truth_of(tensor)
+
+    def number(self, tensor: Any) -> Any:
+        return self._reader(errors.TRACED_TO_NUMPY, "item").number_of(tensor)
+
+    def strides(self, tensor: Any) -> tuple[int, ...]:
+        return self._reader(errors.TRACED_TO_NUMPY, "the strides").strides(tensor)
+
+    def _reader(self, message: str, what: str) -> Any:
+        """Who knows the values for which the graph is being made."""
+        if self.builder.closed or self.builder.reader is None:
+            raise self._error(message, what)
+        return self.builder.reader
 
     def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
         raise self._error(errors.TRACED_TO_NUMPY, "a NumPy function")
@@ -82,7 +94,8 @@ class Builder:
     """A graph under construction.
 
     `where` and `scope` are stamped on every node that is appended; set them before. `locate` says which line of the
-    user's program is running. `closed` is set when the trace that builds the graph has ended.
+    user's program is running. `closed` is set when the trace that builds the graph has ended. `reader` is asked for the
+    values of a Tensor whose data are a Symbol.
     """
 
     def __init__(self, nodes: Mapping[int, Node] | None = None, locate: Callable[[], str] = str):
@@ -93,6 +106,7 @@ class Builder:
         self.scope = ""
         self.locate = locate
         self.closed = False
+        self.reader: Any = None
         self._constants: dict[Literal, Symbol] = {}
         self.language = Language(self)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
+
 import networkx as nx
 
 from graphc.errors import GraphError
 from graphc.ir.graph import INPUT, Graph, Node
+from graphc.ir.structure import check_bodies
 from graphc.ops import OPS
+from graphc.ops.aval import Bundle
 from graphc.ops.interpret import operand_dtype
+from graphc.ops.parameters import check_aval, check_parameters
 
 
 def check(graph: Graph) -> Graph:
@@ -16,16 +21,20 @@ def check(graph: Graph) -> Graph:
     ids match, operands come before their users, ops are registered and get as many operands as they take, recorded
     shapes and dtypes are those the op's rule infers, operands are already promoted, inputs and results exist.
     """
-    if not graph.name.isidentifier():
+    if not graph.name.isidentifier() or iskeyword(graph.name):
         raise GraphError(f"the graph's name '{graph.name}' is not an identifier")
     seen: set[int] = set()
+    signature = set(graph.inputs)
+    if len(signature) != len(graph.inputs):
+        raise GraphError("the signature names an input twice")
     for id, node in graph.nodes.items():
         if node.id != id:
             raise GraphError(f"node {node.id} is stored under id {id}")
         if missing := [i for i in node.inputs if i not in seen]:
             raise GraphError(f"{describe(node)} reads v{missing[0]}, which does not come before it")
+        _check_type(node)
         if node.op is INPUT:
-            if id not in graph.inputs:
+            if id not in signature:
                 raise GraphError(f"input '{node.params['name']}' is not in the signature")
         else:
             _check_node(graph, node)
@@ -46,23 +55,38 @@ def describe(node: Node) -> str:
     return f"{node.op.name} (v{node.id}{', ' + node.where if node.where else ''})"
 
 
+def _check_type(node: Node) -> None:
+    try:
+        for aval in node.aval.avals if isinstance(node.aval, Bundle) else (node.aval,):
+            check_aval(aval)
+    except GraphError as error:
+        raise GraphError(f"{describe(node)} is recorded as {error}") from None
+
+
 def _check_node(graph: Graph, node: Node) -> None:
     op = node.op
     if OPS.get(op.name) is not op:
         raise GraphError(f"{describe(node)}: the op is not registered")
+    if op.definition is not None:
+        raise GraphError(f"{describe(node)}: the op is defined by others, which stand for it in a graph")
     fixed = len(op.args) - op.variadic
     if len(node.inputs) < fixed or (len(node.inputs) > fixed and not op.variadic):
         raise GraphError(f"{describe(node)} has {len(node.inputs)} operands, takes {', '.join(op.args) or 'none'}")
     if node.params.keys() != op.params.keys():
         raise GraphError(f"{describe(node)} has parameters {list(node.params)}, takes {list(op.params)}")
     avals = [graph.nodes[i].aval for i in node.inputs]
-    if op.rule.promote:
-        dtype = operand_dtype(op, [(a.dtype, 2) for a in avals])
-        if any(a.dtype != dtype for a in avals[op.rule.first :]):
-            raise GraphError(f"{describe(node)}: operands {', '.join(map(str, avals))} are not promoted to {dtype}")
+    try:
+        check_parameters(op, avals, node.params)
+        dtype = operand_dtype(op, [(a.dtype, 2) for a in avals]) if avals else None
+    except Exception as error:  # rules raise PyTorch's errors, of any type; here they all mean the same
+        raise GraphError(f"{describe(node)}: {error}") from error
+    if dtype is not None and any(a.dtype != dtype for a in avals[op.rule.first :]):
+        raise GraphError(f"{describe(node)}: operands {', '.join(map(str, avals))} are not promoted to {dtype}")
     try:
         inferred = op.rule.infer(op, avals, node.params)
-    except Exception as error:  # a rule may raise any of PyTorch's types; here they all mean the same
-        raise GraphError(f"{describe(node)}: {error}") from error
+    except Exception as error:
+        raise GraphError(f"{describe(node)}: {error or type(error).__name__}") from error
+    if op.structured:
+        check_bodies(node)
     if inferred != node.aval:
         raise GraphError(f"{describe(node)} is recorded as {node.aval}, but its operands give {inferred}")

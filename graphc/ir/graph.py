@@ -62,7 +62,7 @@ class Node:
 
     def key(self, inputs: tuple[int, ...]) -> tuple[Any, ...]:
         """What identifies the computation on `inputs`: equal keys, equal values. 1 is not True here."""
-        params = tuple((name, type(value), value) for name, value in self.params.items())
+        params = tuple((name, type(value), _by_bits(value)) for name, value in self.params.items())
         return (self.op, inputs, params, self.aval.dtype)
 
 
@@ -110,6 +110,16 @@ class Graph:
 
     def input_avals(self) -> tuple[Aval, ...]:
         return tuple(self.nodes[id].aval for id in self.inputs)
+
+    def output_avals(self) -> tuple[Aval, ...]:
+        return tuple(self.nodes[id].aval for id in self.outputs)
+
+    @cached_property
+    def paths(self) -> tuple[int, ...]:
+        """For each output, the set of inputs that gradients can flow back to, as the bits of a number."""
+        from graphc.ir.structure import paths
+
+        return paths(self)
 
     def users(self) -> dict[int, list[int]]:
         """For each id, the ids of the nodes that read it (once for each time they do)."""
@@ -161,6 +171,7 @@ class Graph:
             bound.append(array)
         return bound
 
+    @cached_property
     def canonical(self) -> tuple[Any, ...]:
         """A hashable value that is the same for graphs that differ only in ids, locations and scopes."""
         order = [*self.inputs, *(n.id for n in self.operations())]
@@ -172,10 +183,14 @@ class Graph:
         return (self.name, tuple(body), _freeze(rename(self.result, number)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Graph) and (self is other or self.canonical() == other.canonical())
+        return isinstance(other, Graph) and (self is other or self.canonical == other.canonical)
 
     def __hash__(self) -> int:
-        return hash(self.canonical())
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.canonical)
 
     def __str__(self) -> str:
         from graphc.ir.text import show
@@ -197,6 +212,19 @@ class Graph:
         from graphc.ir.check import check
 
         return check(self)
+
+    def save(self, file: Any) -> None:
+        """Write the graph to `file`, a path or a binary file object. See graphc.ir.files.save."""
+        from graphc.ir.files import save
+
+        save(self, file)
+
+    @staticmethod
+    def load(file: Any) -> Graph:
+        """The graph that `save` wrote. Raises ParseError for any other content; a file cannot run code."""
+        from graphc.ir.files import load
+
+        return load(file)
 
     def to_svg(self, title: str = "") -> str:
         """A drawing of the graph as a standalone SVG document."""
@@ -245,11 +273,22 @@ def rename(result: Any, new: Mapping[int, int]) -> Any:
     return map_refs(result, lambda ref: Ref(new[ref.id]))
 
 
+def _by_bits(value: Any) -> Any:
+    """`value` in a form in which 0.0 is not -0.0, nan is nan, and 1 is not True, inside tuples too."""
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, complex):
+        return value.real.hex(), value.imag.hex()
+    if isinstance(value, tuple):
+        return tuple((type(part), _by_bits(part)) for part in value)
+    return value
+
+
 def _freeze(result: Any) -> Any:
     if isinstance(result, Ref):
         return ("ref", result.id)
     if isinstance(result, dict):
-        return ("dict", tuple((key, _freeze(value)) for key, value in result.items()))
+        return ("dict", tuple((type(key), _by_bits(key), _freeze(value)) for key, value in result.items()))
     if isinstance(result, (tuple, list)):
         return (type(result).__name__, tuple(_freeze(value) for value in result))
-    return (type(result).__name__, result)
+    return (type(result).__name__, _by_bits(result))

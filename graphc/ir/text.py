@@ -1,10 +1,23 @@
 """A graph as text, and back. The text is Python syntax: annotated assignments under a `def`.
 
-    def loss(w: f32[3,1], x: f32[8,3]):
-        v2: f32[8,1] = matmul(x, w)  # model.py:12 [head]
+    def loss(head_weight: f32[3,1], x: f32[8,3]):
+        head_weight: 'head.weight'  # model.py:9
+        v2: f32[8,1] = matmul(x, head_weight)  # model.py:12 [head]
         return v2
 
-Parsing goes through `ast` and builds nodes; it evaluates nothing.
+A graph that a node runs is a `def` above the line of the node, named after both:
+
+    def total(xs: f32[8]):
+        v1: f32 = constant(value=0.0)
+        def body_v2(c: f32, x: f32):
+            v2: f32 = add(c, x)
+            return (v2,)
+        v2: (f32,) = scan(v1, xs, body=body_v2, consts=0, carries=1, length=8, reverse=False, unroll=1)
+        v3: f32 = item(v2, index=0)
+        return v3
+
+The line of an input is there if its own name is no identifier, or its place is known. Parsing checks the alphabet
+(graphc.ir.lexical), goes through `ast` and builds nodes; it evaluates nothing.
 """
 
 from __future__ import annotations
@@ -14,37 +27,49 @@ import base64
 import binascii
 import keyword
 import re
-from typing import Any
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, Self
+from urllib.parse import quote, unquote
 
 import numpy as np
 
 from graphc.errors import GraphError, ParseError
 from graphc.ir.graph import INPUT, Graph, Node, Ref
-from graphc.ops import OPS, Literal
+from graphc.ir.lexical import scan
+from graphc.ir.structure import ITEM, bodies
+from graphc.ops import OPS, Bundle, Literal
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import SHORT_NAMES, of_short_name
+from graphc.ops.dtypes import BOOL, SHORT_NAMES, kind, of_short_name
 
 _CONSTANT = OPS["constant"]
 INLINE = 16  # constants up to this many elements are written as numbers
-_PROVENANCE = re.compile(r"  # (?P<where>[^\[]*?)(?: \[(?P<scope>[^\]]*)\])?$")
-_NODE_NAME = re.compile(r"v(\d+)$")
+_PROVENANCE = re.compile(r"  # (?P<where>[^\[]*?)(?: \[(?P<scope>[^\]]*)\])?")
+_QUOTED = re.compile(r"[%\[\]]|\s(?=\s|$)|^\s|[^\S ]|[\x00-\x1f\x7f]|[\ud800-\udfff]")  # of a place: what would end it
+_INNER_NAME = re.compile(r"_v\d+(_\d+)?\Z")
+_NO_GRAPHS: Mapping[Graph, str] = MappingProxyType({})
+_NODE_NAME = re.compile(r"v(\d+)")
+_WORDS = {"nan", "inf", "complex", *SHORT_NAMES.values()}  # names that are values
 
 
 # --- printing
 
 
-def names_of(graph: Graph) -> dict[int, str]:
-    """A unique identifier for each node: its own name for an input, v<id> for the others."""
+def names_of(graph: Graph, reserved: Callable[[str], bool] = _WORDS.__contains__) -> dict[int, str]:
+    """A unique identifier for each node: its own name for an input, unless that is `reserved`; v<id> for the others."""
     names: dict[int, str] = {}
     taken = {f"v{id}" for id in graph.nodes}
+    used: dict[str, int] = {}  # stem -> the last suffix
     for id in graph.inputs:
-        stem = re.sub(r"\W", "_", graph.nodes[id].params["name"]) or "x"
-        if stem[0].isdigit() or keyword.iskeyword(stem):
-            stem = f"_{stem}"
-        name, suffix = stem, 1
-        while name in taken:
+        stem = _identifier(graph.nodes[id].params["name"])
+        name, suffix = stem, used.get(stem, 1)
+        while name in taken or reserved(name):
             suffix += 1
             name = f"{stem}_{suffix}"
+        used[stem] = suffix
         taken.add(name)
         names[id] = name
     for id in graph.nodes:
@@ -52,28 +77,70 @@ def names_of(graph: Graph) -> dict[int, str]:
     return names
 
 
+def _identifier(name: str) -> str:
+    """`name` as Python reads a name."""
+    stem = re.sub(r"\W", "_", unicodedata.normalize("NFKC", name)) or "x"
+    if not stem.isascii() and not f"_{stem}".isidentifier():
+        stem = re.sub(r"\W", "_", stem, flags=re.ASCII)
+    return stem if stem.isidentifier() and not keyword.iskeyword(stem) else f"_{stem}"
+
+
 def show(graph: Graph) -> str:
     """The text of `graph`."""
+    return "\n".join(_show_lines(graph, graph.name)) + "\n"
+
+
+def _show_lines(graph: Graph, name: str) -> list[str]:
     names = names_of(graph)
     signature = ", ".join(f"{names[id]}: {graph.nodes[id].aval}" for id in graph.inputs)
-    lines = [f"def {graph.name}({signature}):"]
+    lines = [f"def {name}({signature}):"]
+    for id in graph.inputs:
+        node = graph.nodes[id]
+        if node.params["name"] != names[id] or node.where or node.scope:
+            lines.append(f"    {names[id]}: {node.params['name']!r}{_show_place(node)}")
     for node in graph.operations():
+        inner = _inner_names(node)
+        for body, inner_name in inner.items():
+            lines += [f"    {line}" for line in _show_lines(body, inner_name)]
         arguments = [names[i] for i in node.inputs]
-        arguments += [f"{name}={_show_value(value)}" for name, value in node.params.items()]
-        place = f"  # {node.where}" + (f" [{node.scope}]" if node.scope else "") if node.where or node.scope else ""
-        lines.append(f"    {names[node.id]}: {node.aval} = {node.op.name}({', '.join(arguments)}){place}")
+        arguments += [f"{name}={_show_value(value, inner)}" for name, value in node.params.items()]
+        lines.append(f"    {names[node.id]}: {node.aval} = {node.op.name}({', '.join(arguments)}){_show_place(node)}")
     lines.append(f"    return {_show_result(graph.result, names)}")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
-def _show_value(value: Any) -> str:
+def _inner_names(node: Node) -> Mapping[Graph, str]:
+    """A name for each graph that `node` runs."""
+    if not node.op.structured:
+        return _NO_GRAPHS
+    distinct = dict.fromkeys(bodies(node))
+    return {body: f"{body.name}_v{node.id}" + (f"_{k}" if k else "") for k, body in enumerate(distinct)}
+
+
+def _show_place(node: Node) -> str:
+    if not node.where and not node.scope:
+        return ""
+    return f"  # {_quote(node.where)}" + (f" [{_quote(node.scope)}]" if node.scope else "")
+
+
+def _quote(place: str) -> str:
+    return _QUOTED.sub(lambda m: quote(m[0], safe="", errors="surrogatepass"), place)
+
+
+def _show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({})) -> str:
+    if isinstance(value, Graph):
+        return inner[value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex):
+        return f"complex({value.real!r}, {value.imag!r})"
     if isinstance(value, np.dtype):
         return SHORT_NAMES[value]
     if isinstance(value, Literal):
         return _show_literal(value)
     if isinstance(value, tuple):
-        inner = ", ".join(map(_show_value, value))
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
+        parts = ", ".join(_show_value(part, inner) for part in value)
+        return f"({parts},)" if len(value) == 1 else f"({parts})"
     return repr(value)
 
 
@@ -99,13 +166,17 @@ def _show_result(result: Any, names: dict[int, str]) -> str:
     if isinstance(result, Ref):
         return names[result.id]
     if isinstance(result, dict):
-        return "{" + ", ".join(f"{key!r}: {_show_result(value, names)}" for key, value in result.items()) + "}"
+        items = (f"{_show_value(key)}: {_show_result(value, names)}" for key, value in result.items())
+        return "{" + ", ".join(items) + "}"
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        fields = zip(result._fields, result, strict=True)  # type: ignore[attr-defined]
+        return f"{type(result).__name__}({', '.join(f'{f}={_show_result(v, names)}' for f, v in fields)})"
     if isinstance(result, (tuple, list)):
         inner = ", ".join(_show_result(value, names) for value in result)
         if isinstance(result, list):
             return f"[{inner}]"
         return f"({inner},)" if len(result) == 1 else f"({inner})"
-    return repr(result)
+    return _show_value(result)
 
 
 # --- parsing
@@ -113,21 +184,33 @@ def _show_result(result: Any, names: dict[int, str]) -> str:
 
 def parse(text: str) -> Graph:
     """The graph that `text` describes. Raises ParseError, with the line, for text that is not one."""
+    text = text.replace("\r\n", "\n")
+    scan(text)
     try:
-        module = ast.parse(text)
+        module = ast.parse(text, "<graph>")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ParseError(f"not a graph: {error}") from None
     if len(module.body) != 1 or not isinstance(module.body[0], ast.FunctionDef):
         raise ParseError("not a graph: expected a single 'def'")
-    function = module.body[0]
-    lines = text.splitlines()
+    try:
+        return _parse_function(module.body[0], module.body[0].name, text.split("\n"))
+    except RecursionError:
+        raise ParseError("not a graph: too many graphs within graphs") from None
+
+
+def _parse_function(function: ast.FunctionDef, name: str, lines: list[str]) -> Graph:
+    signature = function.args
+    if signature.defaults or signature.posonlyargs or signature.kwonlyargs or signature.vararg or signature.kwarg:
+        raise _error(function, "expected inputs of the form 'name: type'")
     ids: dict[str, int] = {}
     nodes: dict[int, Node] = {}
     body = function.body
-    reserved = [_number_of(s.target) for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
-    free = max((n for n in reserved if n is not None), default=-1) + 1
+    targets = (s.target for s in body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name))
+    reserved = {n for n in map(_number_of, targets) if n is not None}
+    free = max(reserved, default=-1) + 1
     inputs = []
-    for position, argument in enumerate(function.args.args):
+    inner: dict[str, Graph] = {}
+    for position, argument in enumerate(signature.args):
         if argument.arg in ids:
             raise _error(argument, f"input '{argument.arg}' is named twice")
         id = position if position not in reserved else free + position
@@ -135,12 +218,17 @@ def parse(text: str) -> Graph:
         nodes[id] = Node(id, INPUT, (), {"name": argument.arg}, _aval(argument.annotation, argument))
         inputs.append(id)
     for statement in body[:-1]:
-        _parse_node(statement, lines, ids, nodes)
+        if isinstance(statement, ast.FunctionDef):
+            own = _INNER_NAME.sub("", statement.name)
+            inner[statement.name] = _parse_function(statement, own, lines)
+        elif not _parse_input(statement, lines, ids, nodes):
+            _parse_node(statement, lines, ids, nodes, inner)
+            inner.clear()  # they are that node's: graphs form a tree, which is as large as its text
     last = body[-1]
     if not isinstance(last, ast.Return):
         raise _error(last, "expected 'return' as the last line")
     try:
-        return Graph(function.name, nodes, tuple(inputs), _parse_result(last.value, ids)).check()
+        return Graph(name, nodes, tuple(inputs), _parse_result(last.value, ids)).check()
     except ParseError:
         raise
     except GraphError as error:
@@ -148,7 +236,7 @@ def parse(text: str) -> Graph:
 
 
 def _number_of(target: ast.Name) -> int | None:
-    match = _NODE_NAME.match(target.id)
+    match = _NODE_NAME.fullmatch(target.id)
     return int(match[1]) if match and len(match[1]) < 10 else None
 
 
@@ -156,7 +244,30 @@ def _error(at: ast.AST, what: str) -> ParseError:
     return ParseError(f"line {getattr(at, 'lineno', '?')}: {what}")
 
 
-def _parse_node(statement: ast.stmt, lines: list[str], ids: dict[str, int], nodes: dict[int, Node]) -> None:
+def _parse_input(statement: ast.stmt, lines: list[str], ids: dict[str, int], nodes: dict[int, Node]) -> bool:
+    """Whether `statement` gives an input's own name and place, which are then entered."""
+    if not isinstance(statement, ast.AnnAssign) or statement.value is not None:
+        return False
+    target, own = statement.target, statement.annotation
+    id = ids.get(target.id) if isinstance(target, ast.Name) else None
+    if id is None or nodes[id].op is not INPUT or not isinstance(own, ast.Constant) or not isinstance(own.value, str):
+        raise _error(statement, "expected the name of an input and its own name, a string")
+    nodes[id] = Node(id, INPUT, (), {"name": own.value}, nodes[id].aval, *_place(statement, lines))
+    return True
+
+
+def _place(statement: ast.stmt, lines: list[str]) -> tuple[str, str]:
+    """(where, scope): the comment behind a statement."""
+    line = lines[(statement.end_lineno or statement.lineno) - 1]
+    end = statement.end_col_offset or 0
+    rest = line[end:] if line.isascii() else line.encode()[end:].decode()
+    match = _PROVENANCE.fullmatch(rest)
+    return (unquote(match["where"]), unquote(match["scope"] or "")) if match else ("", "")
+
+
+def _parse_node(
+    statement: ast.stmt, lines: list[str], ids: dict[str, int], nodes: dict[int, Node], inner: Mapping[str, Graph]
+) -> None:
     if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
             and isinstance(statement.value, ast.Call) and isinstance(statement.value.func, ast.Name)):  # fmt: skip
         raise _error(statement, "expected 'name: type = op(operands, parameters)'")
@@ -166,27 +277,33 @@ def _parse_node(statement: ast.stmt, lines: list[str], ids: dict[str, int], node
     if op is None:
         raise _error(statement, f"unknown op '{call.func.id}'")
     aval = _aval(statement.annotation, statement)
+    if isinstance(aval, Bundle) != (op.structured and op is not ITEM):
+        raise _error(statement, f"{op.name} is not an operation with these results")
     operands = []
     for argument in call.args:
         if not isinstance(argument, ast.Name) or argument.id not in ids:
             raise _error(statement, f"{op.name}: an operand is not the name of an earlier value")
         operands.append(ids[argument.id])
-    read = _literal if op is _CONSTANT else _value
+    read = _literal if op is _CONSTANT else partial(_value, inner=inner) if op.structured else _value
     params = {k.arg: read(k.value, aval) for k in call.keywords if k.arg is not None}
-    if params.keys() != op.params.keys():
+    if len(params) != len(call.keywords) or params.keys() != op.params.keys():
         raise _error(statement, f"{op.name} takes parameters {list(op.params)}, got {list(params)}")
     if name in ids:
         raise _error(statement, f"'{name}' is assigned twice")
     id = _number_of(statement.target)
     if id is None or id in nodes:
         raise _error(statement, f"'{name}' is not a free node name")
-    match = _PROVENANCE.search(lines[(statement.end_lineno or statement.lineno) - 1])
     ids[name] = id
-    where, scope = (match["where"], match["scope"] or "") if match else ("", "")
-    nodes[id] = Node(id, op, tuple(operands), {p: params[p] for p in op.params}, aval, where, scope)
+    nodes[id] = Node(id, op, tuple(operands), {p: params[p] for p in op.params}, aval, *_place(statement, lines))
 
 
 def _aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
+    if isinstance(annotation, ast.Tuple):
+        return Bundle(_array_aval(part, at) for part in annotation.elts)
+    return _array_aval(annotation, at)
+
+
+def _array_aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
     if isinstance(annotation, ast.Name) and (dtype := of_short_name(annotation.id)) is not None:
         return Aval((), dtype)
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.value, ast.Name):
@@ -199,16 +316,24 @@ def _aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
     return Aval(shape, dtype)
 
 
-def _value(node: ast.expr, aval: Aval) -> Any:
+def _value(node: ast.expr, aval: Aval, inner: Mapping[str, Graph] = MappingProxyType({})) -> Any:
     if isinstance(node, ast.Name):
+        if node.id in inner:
+            return inner[node.id]
         if (dtype := of_short_name(node.id)) is not None:
             return dtype
         if node.id in ("nan", "inf"):
             return float(node.id)
     if isinstance(node, ast.Tuple):
-        return tuple(_value(element, aval) for element in node.elts)
+        return tuple(_value(element, aval, inner) for element in node.elts)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, aval)
+        number = _value(node.operand, aval)
+        if type(number) in (int, float):
+            return -number
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "complex":
+        parts = [_value(argument, aval) for argument in node.args]
+        if len(parts) == 2 and not node.keywords and all(type(part) in (int, float) for part in parts):
+            return complex(*parts)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool, type(None))):
         return node.value
     raise _error(node, "a parameter must be a number, a string, a dtype or a tuple of them")
@@ -219,6 +344,8 @@ def _literal(node: ast.expr, aval: Aval) -> Literal:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             data = base64.b64decode(node.value, validate=True)
+            if aval.dtype == BOOL and data.strip(b"\0\1"):
+                raise ValueError("a byte that is neither 0 nor 1")
             return Literal(np.frombuffer(data, aval.dtype).reshape(aval.shape))
         except (binascii.Error, ValueError) as error:
             raise _error(node, f"not the bytes of a {aval}: {error}") from None
@@ -230,12 +357,15 @@ def _array(node: ast.expr, aval: Aval) -> np.ndarray:
         if not isinstance(node, ast.List) or len(node.elts) != aval.shape[0]:
             raise _error(node, f"expected a list of {aval.shape[0]}")
         rest = Aval(aval.shape[1:], aval.dtype)
-        return np.array([_array(element, rest) for element in node.elts], aval.dtype)
-    if aval.dtype.kind != "f":
+        return np.array([_array(element, rest) for element in node.elts], aval.dtype).reshape(aval.shape)
+    if kind(aval.dtype) != "f":
         number = _value(node, aval)
-        if not isinstance(number, int):
+        if not isinstance(number, int) or isinstance(number, bool) != (aval.dtype == BOOL):
             raise _error(node, f"not a value of {aval}")
-        return np.array(number, aval.dtype)
+        try:
+            return np.array(number, aval.dtype)
+        except (OverflowError, TypeError):
+            raise _error(node, f"not a value of {aval}") from None
     # through text, so that the shortest decimal of a float32 gives back its bits; -0.0 keeps its sign
     negative = False
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -243,15 +373,20 @@ def _array(node: ast.expr, aval: Aval) -> np.ndarray:
     number = _value(node, aval)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise _error(node, f"not a value of {aval}")
-    magnitude = aval.dtype.type(repr(number))
+    try:
+        magnitude = aval.dtype.type(repr(number))
+    except (OverflowError, TypeError, ValueError):
+        raise _error(node, f"not a value of {aval}") from None
     return np.array(-magnitude if negative else magnitude, aval.dtype)
 
 
 def _parse_result(node: ast.expr | None, ids: dict[str, int]) -> Any:
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name) and node.id not in _WORDS:
         if node.id not in ids:
             raise _error(node, f"the result names '{node.id}', which is not a value")
         return Ref(ids[node.id])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.keywords:
+        return _parse_named_tuple(node, node.func.id, ids)
     if isinstance(node, ast.Tuple):
         return tuple(_parse_result(element, ids) for element in node.elts)
     if isinstance(node, ast.List):
@@ -265,6 +400,36 @@ def _parse_result(node: ast.expr | None, ids: dict[str, int]) -> Any:
     if node is None:
         return None
     return _value(node, _ANY)
+
+
+def _parse_named_tuple(call: ast.Call, name: str, ids: dict[str, int]) -> Any:
+    fields = tuple(k.arg or "" for k in call.keywords)
+    if call.args or any(field.startswith("_") or not field for field in fields):
+        raise _error(call, f"expected {name}(field=value, ...)")
+    return _named_tuple(name, fields)(*(_parse_result(k.value, ids) for k in call.keywords))
+
+
+@lru_cache(maxsize=256)
+def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
+    """A class like `collections.namedtuple(name, fields)`, which would compile source."""
+    about: dict[str, Any] = {field: property(itemgetter(k)) for k, field in enumerate(fields)}
+    return type(name, (_NamedTuple,), {"__slots__": (), "_fields": fields, **about})
+
+
+class _NamedTuple(tuple[Any, ...]):
+    """What the named tuples that are read from texts have in common."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    def __new__(cls, *values: Any) -> Self:
+        return super().__new__(cls, values)
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._asdict().items())})"
 
 
 _ANY = Aval((), np.dtype(np.float64))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from graphc.ir.graph import Graph, fill
+from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering.source import Source, keep_on_failure
 from graphc.lowering.stages import compile_timed, is_wide, setting
 
@@ -35,7 +36,11 @@ class Executable:
     ):
         self.graph = graph
         self.donated = tuple(donate)
-        program = Source(graph)
+        # XLA would copy an output that is returned twice
+        unique = graph.outputs if restore else tuple(dict.fromkeys(graph.outputs))
+        distinct = len(unique) == len(graph.outputs)
+        self._spread = None if distinct else itemgetter(*map(unique.index, graph.outputs))
+        program = Source(graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique))))
         self.source = program.text
         self._checked = program.checked
         function = program.function()
@@ -46,15 +51,18 @@ class Executable:
         self._jitted = jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
         self._device = None if device is None else jax.devices(device)[0]
         self._wide = is_wide(graph)
-        self._plain = not self._wide and self._device is None and not self._checked
+        self.fails = bool(self._checked)  # whether a run-time check may fail
+        self._plain = not self._wide and self._device is None and not self._checked and distinct
         self.call = self._jitted if self._plain else self._guarded
 
     def _guarded(self, *arrays: Any) -> tuple[Any, ...]:
         with setting(self._wide, self._device):
             outputs = self._jitted(*arrays)
         if not self._checked:
-            return outputs
+            return outputs if self._spread is None else self._spread(outputs)
         *outputs, failure = outputs
+        if self._spread is not None:
+            outputs = list(self._spread(outputs))
         if (number := failure.item()) >= 0:
             raise self._error(number, outputs)
         return tuple(outputs)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering import matrices, sorting, special, strided
+from graphc.lowering import control, matrices, sorting, special, strided
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import accumulation_dtype
@@ -20,7 +20,7 @@ def cast(x: Any, dtype: np.dtype) -> Any:
     if x.dtype.kind == "c" and dtype.kind not in "cb":
         x = x.real
     if not is_floating(x.dtype) or dtype.kind not in "iu":
-        return x.astype(dtype)
+        return lax.convert_element_type(x, dtype)
     wide = np.dtype(np.int64) if dtype.itemsize == 8 else np.dtype(np.int32)
     low = float(np.iinfo(wide).min)
     fits = (x >= low) & (x < -low)
@@ -32,7 +32,23 @@ def view_as_complex(x: Any) -> Any:
 
 
 def pad_zeros(x: Any, low: tuple[int, ...], high: tuple[int, ...], interior: tuple[int, ...]) -> Any:
-    return lax.pad(x, jnp.zeros((), x.dtype), list(zip(low, high, interior, strict=True)))
+    return lax.pad(x, np.zeros((), x.dtype), list(zip(low, high, interior, strict=True)))
+
+
+def relu(x: Any) -> Any:
+    zero = lax.full_like(x, 0)
+    return lax.select(lax.lt(x, zero), zero, x)
+
+
+def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`maximum` or `minimum`: the better operand, the first of equals, nan above all."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        x, y = jnp.broadcast_arrays(x, y)
+        first = lax.bitwise_or(lax.bitwise_or(better(x, y), lax.eq(x, y)), lax.ne(x, x))
+        return lax.select(first, x, y)
+
+    return kernel
 
 
 def cumsum(x: Any, axis: int, reverse: bool) -> Any:
@@ -40,6 +56,7 @@ def cumsum(x: Any, axis: int, reverse: bool) -> Any:
 
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
+    **control.OVERRIDES,
     **matrices.OVERRIDES,
     **sorting.OVERRIDES,
     **special.OVERRIDES,
@@ -48,6 +65,9 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "cumsum": cumsum,
     "complex": lambda real, imag: lax.complex(*jnp.broadcast_arrays(real, imag)),
     "view_as_complex": view_as_complex,
+    "maximum": _choice(lax.gt),
+    "minimum": _choice(lax.lt),
     "pad_zeros": pad_zeros,
+    "relu": relu,
     **WINDOWS,
 }

@@ -34,13 +34,7 @@ class ReverseMode:
         self._jitted = jax.jit(self._outputs_and_gradients, keep_unused=True)
 
     def _forward(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        values: dict[int, Any] = dict(zip(self.graph.inputs, arrays, strict=True))
-        for node in self.graph.operations():
-            _, kernel = jax_kernel(node.op)
-            value = kernel(*(values[i] for i in node.inputs), **node.params)
-            frozen = self._recorded is not None and node.id not in self._recorded
-            values[node.id] = lax.stop_gradient(value) if frozen else value
-        return tuple(values[id] for id in self.graph.outputs)
+        return interpret(self.graph, arrays, self._recorded)
 
     def _outputs_and_gradients(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, Any]:
         def seeded(*moved: Any) -> tuple[Any, Any]:
@@ -63,6 +57,24 @@ class ReverseMode:
         """Compile for these arguments. Returns seconds: {"trace": ..., "lower": ..., "xla": ...}."""
         with setting(self._wide):
             return compile_timed(self._jitted, tuple(arrays), tuple(cotangents))
+
+
+def interpret(graph: Graph, arrays: Sequence[Any], recorded: Collection[int] | None = None) -> tuple[Any, ...]:
+    """The outputs of `graph`, run with JAX's kernels node by node, with the graphs inside it as functions."""
+    values: dict[int, Any] = dict(zip(graph.inputs, arrays, strict=True))
+    for node in graph.operations():
+        _, kernel = jax_kernel(node.op)
+        params = {name: _callable(value) for name, value in node.params.items()} if node.op.structured else node.params
+        value = kernel(*(values[i] for i in node.inputs), **params)
+        frozen = recorded is not None and node.id not in recorded
+        values[node.id] = lax.stop_gradient(value) if frozen else value
+    return tuple(values[id] for id in graph.outputs)
+
+
+def _callable(value: Any) -> Any:
+    if isinstance(value, Graph):
+        return lambda *arrays: interpret(value, arrays)
+    return tuple(map(_callable, value)) if isinstance(value, tuple) else value
 
 
 def vjp(

@@ -1,30 +1,39 @@
 """A graph as the source of a JAX function.
 
-Each node becomes one line: `v5 = jnp.tanh(v4)`. Ops whose `impl` is a name call jax.numpy (or jax.scipy.special);
-the others call `ops.<name>`, the op's shared implementation on jax.numpy, or its override.
+Each node becomes one line: `v5 = lax.tanh(v4)`. Ops with a row in `graphc.lowering.primitives` are written in jax.lax;
+of the others, those whose `impl` is a name call jax.numpy (or jax.scipy.special), and the rest `ops.<name>`, the op's
+shared implementation on jax.numpy, or its override. A graph that a node runs is a function of its own, above the line.
 """
 
 from __future__ import annotations
 
 import itertools
 import linecache
+import re
 import weakref
-from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
+from jax import lax
 
 from graphc.errors import GraphError
 from graphc.ir.graph import Graph, Node
+from graphc.ir.structure import bodies, every_node
 from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
+from graphc.lowering.primitives import expression
 from graphc.ops import Literal, Op
 
 _numbers = itertools.count(1)
+# JAX asks for the line of each operation, which Python finds by counting from the start of the code: in code of 10,000
+# lines that took seven times as long as lowering itself.
+BLOCK = 100
+_OTHERS = re.compile(r"k\d+|ok\d+|fail_.*|float|complex")  # names of constants, checks and what _value writes
 
 
 def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
@@ -44,38 +53,102 @@ def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
 
 
 class Source:
-    """The text of a JAX function, and the objects that its names stand for."""
+    """The text of a JAX function, and the objects that its names stand for.
 
-    def __init__(self, graph: Graph):
+    outer   of a graph that a node of another runs: the source of that one, which has the scope and the list of checks
+    failing whether the function also returns the number of the first check that failed; always, if it has checks
+    """
+
+    def __init__(self, graph: Graph, name: str | None = None, outer: Source | None = None, failing: bool = False):
         self.graph = graph
-        self.scope: dict[str, Any] = {
-            "jnp": jnp, "jax": jax, "np": np, "special": jax.scipy.special, "ops": SimpleNamespace(),
+        self._function = name or graph.name
+        self._failing = failing
+        self._failures: dict[str, int | None] = {}  # names of checks, with their number, and of failure numbers
+        self.checked: list[Node] = [] if outer is None else outer.checked
+        self.scope: dict[str, Any] = outer.scope if outer is not None else {
+            "jnp": jnp, "jax": jax, "lax": lax, "np": np, "special": jax.scipy.special, "ops": SimpleNamespace(),
             "checks": SimpleNamespace(), "first_failure": first_failure,
         }  # fmt: skip
-        self.checked: list[Node] = []
-        self._names = names_of(graph)
+        self._names = self._own_names()
+        self._statements: list[str] = []
+        self._result = ""
+        self._defined: set[str] = set()
         self.text = self._write()
+
+    def _own_names(self) -> dict[int, str]:
+        """The names of the graph's values, apart from those that the source uses for other things."""
+        names = names_of(self.graph)
+        used = set(names.values())
+        for id, name in names.items():
+            while name in self.scope or _OTHERS.fullmatch(name):
+                name += "_"
+                name = name if name not in used else f"{name}{id}"
+            names[id] = name
+        return names
 
     def _write(self) -> str:
         graph, names = self.graph, self._names
-        lines = [f"def {graph.name}({', '.join(names[id] for id in graph.inputs)}):"]
         for node in graph.operations():
-            operands = ", ".join(names[i] for i in node.inputs)
-            params = ", ".join(f"{name}={self._value(value)}" for name, value in node.params.items())
-            arguments = ", ".join(filter(None, (operands, params)))
-            call, kernel = jax_kernel(node.op)
-            if call.startswith("ops."):
-                setattr(self.scope["ops"], node.op.name, kernel)
             where = f"  # {node.where}" if node.where else ""
-            lines.append(f"    {names[node.id]} = {call}({arguments}){where}")
+            result = names[node.id]
+            if self._checked_inside(node):
+                self._failures[f"fail_{result}"] = None
+                result = f"*{result}, fail_{result}"
+            self._statements.append(f"{result} = {self._expression(node)}{where}")
             if node.op.check is not None:
-                lines.append(f"    ok{len(self.checked)} = {self._check(node.op)}({arguments})")
+                ok = f"ok{len(self.checked)}"
+                self._statements.append(f"{ok} = {self._check(node.op)}({self._arguments(node)})")
+                self._failures[ok] = len(self.checked)
                 self.checked.append(node)
         outputs = [names[id] for id in graph.outputs]
-        if self.checked:
-            outputs.append(f"first_failure({', '.join(f'ok{i}' for i in range(len(self.checked)))})")
-        lines.append(f"    return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
-        return "\n".join(lines) + "\n"
+        if self._failures:
+            outputs.append(f"first_failure([{', '.join(self._failures)}], {list(self._failures.values())})")
+        elif self._failing:
+            outputs.append("np.int32(-1)")
+        self._result = f"({', '.join(outputs)}{',' if len(outputs) == 1 else ''})"
+        head = f"def {self._function}({', '.join(names[id] for id in graph.inputs)}):"
+        lines = [line for statement in self._statements for line in statement.split("\n")]
+        return "\n    ".join([head, *lines, f"return {self._result}"]) + "\n"
+
+    @staticmethod
+    def _checked_inside(node: Node) -> bool:
+        return node.op.structured and any(n.op.check is not None for body in bodies(node) for n in every_node(body))
+
+    def _define(self, body: Graph, node: Node) -> str:
+        """Define the function of a graph that `node` runs. Returns its name."""
+        name = f"{body.name}_{self._names[node.id]}"
+        if name in self._defined:
+            name = f"{name}_{len(self._defined)}"
+        self._defined.add(name)
+        inner = Source(body, name, self, failing=self._checked_inside(node))
+        self._statements.append(inner.text.removesuffix("\n"))
+        return name
+
+    def _expression(self, node: Node) -> str:
+        if node.op.name not in OVERRIDES:
+            nodes = self.graph.nodes
+            text = expression(node, [self._names[i] for i in node.inputs], [nodes[i].aval for i in node.inputs])
+            if text is not None:
+                return text
+        call, kernel = jax_kernel(node.op)
+        if call.startswith("ops."):
+            setattr(self.scope["ops"], node.op.name, kernel)
+        return f"{call}({self._arguments(node)})"
+
+    def _arguments(self, node: Node) -> str:
+        operands = [self._names[i] for i in node.inputs]
+        params = dict(node.params)
+        if node.op.structured:
+            params = {name: self._with_functions(value, node) for name, value in params.items()}
+            if self._checked_inside(node):
+                params["checked"] = True
+        return ", ".join([*operands, *(f"{name}={self._value(value)}" for name, value in params.items())])
+
+    def _with_functions(self, value: Any, node: Node) -> Any:
+        """A parameter with the names of functions in place of graphs."""
+        if isinstance(value, Graph):
+            return _Name(self._define(value, node))
+        return tuple(self._with_functions(part, node) for part in value) if isinstance(value, tuple) else value
 
     def _check(self, op: Op) -> str:
         check = op.check
@@ -88,6 +161,8 @@ class Source:
         return f"checks.{op.name}"
 
     def _value(self, value: Any) -> str:
+        if isinstance(value, _Name):
+            return str(value)
         if isinstance(value, np.dtype):
             return f"np.dtype('{value}')"
         if isinstance(value, Literal):
@@ -105,19 +180,42 @@ class Source:
         raise GraphError(f"a parameter of type {type(value).__name__} cannot be lowered: {value!r}")
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """The Python function, defined from the text."""
+        """The Python function that the text defines. It runs in blocks, whose lines are those of the text."""
         filename = f"<jax program {self.graph.name} {next(_numbers)}>"
         linecache.cache[filename] = (len(self.text), None, self.text.splitlines(keepends=True), filename)
-        exec(compile(self.text, filename, "exec"), self.scope)
-        function = self.scope.pop(self.graph.name)  # not kept in its own globals: it goes when its program goes
+        names, scope = [self._names[id] for id in self.graph.inputs], self.scope
+        blocks: list[CodeType] = []
+        line = 1
+        for k in range(0, len(self._statements), BLOCK):
+            text = "\n".join(self._statements[k : k + BLOCK])
+            blocks.append(compile("\n" * line + text, filename, "exec"))
+            line += text.count("\n") + 1
+        result = compile(self._result, filename, "eval")
+
+        def function(*arrays: Any) -> tuple[Any, ...]:
+            values = {**scope, **dict(zip(names, arrays, strict=True))}
+            for block in blocks:
+                exec(block, values)
+            return eval(result, values)
+
         weakref.finalize(function, linecache.cache.pop, filename, None)
         return function
 
 
-def first_failure(*oks: Any) -> Any:
-    """The number of the first check that failed, or -1, as an int32 scalar."""
-    failed = jnp.stack([jnp.logical_not(jnp.asarray(ok)) for ok in oks])
-    return jnp.where(failed.any(), failed.argmax(), -1).astype(np.int32)
+class _Name(str):
+    """A name that stands in the source as it is."""
+
+
+def first_failure(found: Sequence[Any], numbers: Sequence[int | None]) -> Any:
+    """The number of the first check that failed, or -1, as an int32 scalar.
+
+    found: for each check whether it holds, and its number among `numbers`; or, with None there, a failure number.
+    """
+    failed = jnp.stack(
+        [jnp.logical_not(ok) if n is not None else ok >= 0 for ok, n in zip(found, numbers, strict=True)]
+    )
+    each = jnp.stack([ok if n is None else np.int32(n) for ok, n in zip(found, numbers, strict=True)])
+    return jnp.where(failed.any(), each[failed.argmax()], -1).astype(np.int32)
 
 
 def keep_on_failure(

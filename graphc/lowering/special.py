@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.scipy import special
 
 from graphc.ops.bessel import ON_HOST
@@ -18,13 +19,25 @@ from graphc.ops.special import incomplete_gamma
 
 def _on_host(op: Op) -> Callable[..., Any]:
     def kernel(*arrays: Any) -> Any:
-        shape = jnp.broadcast_shapes(*(a.shape for a in arrays))
-        result = jax.ShapeDtypeStruct(shape, arrays[0].dtype)
-        return jax.pure_callback(
-            lambda *values: np.asarray(op.kernel(*map(np.asarray, values)), result.dtype),
-            result,
-            *arrays,
-            vmap_method="broadcast_all",
+        shape, dtype = jnp.broadcast_shapes(*(a.shape for a in arrays)), arrays[0].dtype
+        if dtype.itemsize < 8:
+            result = jax.ShapeDtypeStruct(shape, dtype)
+            return jax.pure_callback(
+                lambda *values: np.asarray(op.kernel(*map(np.asarray, values)), dtype),
+                result,
+                *arrays,
+                vmap_method="broadcast_all",
+            )
+
+        # In the thread that runs a callback, JAX may have 64-bit types off: they travel as halves.
+        def of_halves(*values: Any) -> np.ndarray:
+            whole = [np.ascontiguousarray(v).view(dtype)[..., 0] for v in values]
+            return np.ascontiguousarray(np.asarray(op.kernel(*whole), dtype)[..., None]).view(np.uint32)
+
+        halves = [lax.bitcast_convert_type(a, np.uint32) for a in arrays]
+        result = jax.ShapeDtypeStruct((*shape, 2), np.dtype(np.uint32))
+        return lax.bitcast_convert_type(
+            jax.pure_callback(of_halves, result, *halves, vmap_method="broadcast_all"), dtype
         )
 
     return kernel

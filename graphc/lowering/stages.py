@@ -10,13 +10,14 @@ import jax
 import numpy as np
 
 from graphc.ir.graph import Graph
+from graphc.ir.structure import every_node
 
 _WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
 
 
 def is_wide(graph: Graph) -> bool:
     """Whether `graph` touches a 64-bit type, which JAX narrows unless it is told not to."""
-    return any(node.dtype in _WIDE for node in graph.nodes.values())
+    return any(node.dtype in _WIDE for node in every_node(graph))
 
 
 def setting(wide: bool, device: Any = None) -> AbstractContextManager[Any]:

@@ -47,10 +47,12 @@ def with_defaults(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) -> np.ndarray:
-    """The result of `op` on arrays already promoted and checked, always an ndarray.
+    """The result of `op` on arrays already promoted and checked: an ndarray, or a tuple of them from a structured op.
 
     Like PyTorch's, kernels of 16-bit floats compute in float32 and round the result; sums lose nothing on the way.
     """
+    if op.structured:
+        return op.kernel(*arrays, **params)
     for array in arrays:
         if is_half(array.dtype) and not op.view and "dtype" not in op.params:
             wide = [a.astype(FLOAT32) if is_half(a.dtype) else a for a in arrays]

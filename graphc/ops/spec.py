@@ -30,6 +30,7 @@ class Trait(enum.Flag):
     ORDERS = enum.auto()  # needs an order, which complex numbers do not have: they are refused
     BROADCASTS = enum.auto()  # not pointwise, yet batch dimensions broadcast: gradients are summed back
     IMPURE = enum.auto()  # never merged, folded or dropped
+    STRUCTURED = enum.auto()  # runs graphs that are among its parameters, or takes apart what such an op returns
     OPAQUE = enum.auto()  # its gradient rule is a program of the user's, not part of the declaration
 
 
@@ -119,6 +120,7 @@ class Op:
         "ref",
         "rule",
         "samples",
+        "structured",
         "traits",
         "variadic",
         "view",
@@ -161,6 +163,7 @@ class Op:
         self.commutative = bool(traits & Trait.COMMUTATIVE)
         self.impure = bool(traits & Trait.IMPURE)
         self.view = bool(traits & Trait.VIEW)
+        self.structured = bool(traits & Trait.STRUCTURED)
         self.opaque = bool(traits & Trait.OPAQUE)
         self.holomorphic = rule.holomorphic or bool(traits & Trait.HOLOMORPHIC)
         self.domain = domain

@@ -19,11 +19,18 @@ FUNCTION = 8  # an exponential, a logarithm, a division
 
 def node_cost(node: Node, nodes: Mapping[int, Node]) -> float:
     """The cost of computing `node` from its operands."""
+    if not node.inputs or node.op.view:
+        return 0.0
+    return work(node, nodes) + WRITE * node.aval.size
+
+
+def work(node: Node, nodes: Mapping[int, Node]) -> float:
+    """The part of `node_cost` that is left where the result is not written: where its users compute it on the way."""
     op = node.op
     if not node.inputs or op.view:
         return 0.0
     operands = [nodes[i].aval for i in node.inputs]
     if op.flops is not None:
-        return op.flops(operands, node.aval, node.params) / PRODUCT_RATE + WRITE * node.aval.size
-    work = max([a.size for a in operands] + [node.aval.size])
-    return work * (FUNCTION if op.pointwise and op.rule.promote == "float" else 1) + WRITE * node.aval.size
+        return op.flops(operands, node.aval, node.params) / PRODUCT_RATE
+    size = max([a.size for a in operands] + [node.aval.size])
+    return size * (FUNCTION if op.pointwise and op.rule.promote == "float" else 1)

@@ -1,0 +1,91 @@
+"""The bookkeeping of the walk over a function's state: what has been found, and what is still to be looked at."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from graphc.capture import reads
+from graphc.capture.objects import is_iterator
+from graphc.capture.owners import is_impure
+from graphc.capture.places import Entry, Path, Place
+from graphc.capture.snapshots import MISSING, SCALARS
+
+CALLED = "{} is called once, when the function is traced"
+ADVANCED = "{} is an iterator: it is advanced once, when the function is traced"
+
+
+class Method(NamedTuple):
+    """A function that is called with the object that it was taken from; its code has been reached."""
+
+    function: Any
+
+
+class Agenda:
+    """What a walk has found.
+
+    names   id of a tensor -> how the function knows it
+    impure  messages about calls whose results no guard can hold
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self.impure: dict[str, None] = {}
+        self._places: dict[tuple[int, Any, type], Place] = {}
+        self._todo: deque[Callable[[], None]] = deque()
+        self._escaped: dict[int, tuple[Any, Path]] = {}
+        self._loose: set[str] = set()  # attributes that the code takes from values that are not known
+        self._probed: set[str] = set()  # those of them that it asks for, so that it matters that they are missing
+        self._reflective = False  # whether it reads attributes that it does not name
+        self._noted: set[int] = set()  # functions and iterators in `impure`
+
+    @abstractmethod
+    def _function(self, fn: FunctionType, path: Path, owner: tuple[Any, Path] | None) -> None:
+        """Reach what the code of a function reads; `owner` is what its first parameter is known to be."""
+
+    @abstractmethod
+    def _escape(self, value: Any, path: Path) -> None:
+        """A value is used in a way that the code does not show: reach whatever is in it."""
+
+    @property
+    def places(self) -> list[Place]:
+        return list(self._places.values())
+
+    def _place(self, kind: type[Place], owner: Any, key: Any, path: Path, guarded: bool = True) -> Place:
+        known = self._places.get((id(owner), key, kind))
+        if known is None:
+            known = self._places[id(owner), key, kind] = kind(owner, key, path, guarded)
+        elif guarded:
+            known.guarded = True
+        return known
+
+    def _entry(self, owner: Any, key: Any, path: Path, guarded: bool = True) -> Any:
+        return self._place(Entry, owner, key, path, guarded).before
+
+    def _take_loose(self, steps: Iterable[reads.Step]) -> None:
+        self._loose.update(step.key for step in steps if step.kind == reads.ATTRIBUTE)
+
+    def _note_impure(self, value: Any, path: Path, where: str) -> None:
+        if id(value) in self._noted:
+            return
+        if is_impure(value):
+            self.impure[CALLED.format(f"{path.shown}() at {where}")] = None
+        elif is_iterator(value):
+            self._noted.add(id(value))
+            self.impure[ADVANCED.format(f"`{path.shown}` at {where}")] = None
+
+    def _later_function(self, function: Any, path: Path, owner: tuple[Any, Path] | None) -> None:
+        if isinstance(function, FunctionType):
+            self._todo.append(lambda: self._function(function, path, owner))
+        else:
+            self._escape_later(function, path)
+
+    def _escape_later(self, value: Any, path: Path) -> None:
+        if isinstance(value, SCALARS) or value is MISSING or isinstance(value, Method):
+            return
+        if id(value) not in self._escaped:
+            self._escaped[id(value)] = (value, path)
+            self._todo.append(lambda: self._escape(value, path))

@@ -1,0 +1,170 @@
+"""Functions given to control flow, as graphs: each is traced by a tracer of its own.
+
+What such a function reaches by itself, tensors of the trace around it as well as parameters and globals, becomes an
+operand of the operation, so it is read there as everything else, and receives gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from eager.state import grad_enabled, interpreting
+from eager.tensor import Tensor
+from graphc import errors
+from graphc.capture.location import user_line
+from graphc.capture.nests import Nest, nest
+from graphc.capture.sources import Captured, Draw
+from graphc.capture.tracer import Tracer
+from graphc.ir import INPUT, Graph, Node, Ref
+from graphc.ir.structure import emit
+from graphc.ops import OPS, Op
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import is_inexact
+
+_STOP = OPS["stop_gradient"]
+
+
+class Stand(NamedTuple):
+    """What a function gets in place of an operand: its type, and whether it requires grad."""
+
+    aval: Aval
+    requires_grad: bool
+
+
+@final
+class Body:
+    """A function as a graph.
+
+    results   what it returned
+    requires  which of the results require grad
+    reached   the tensors that it reaches by itself, each an input of the graph
+    draws     inputs that are drawn from a random generator
+    """
+
+    def __init__(self, outer: Tracer, name: str, fn: Callable[..., Any], stands: Sequence[Stand], call: Any, what: str):
+        self.what, self.where = what, user_line()
+        tracer = Tracer(outer.name_of, outer=outer)
+        builder = tracer.builder
+        inputs = [tracer.wrap(builder.input(f"x{k}", stand.aval), stand.requires_grad) for k, stand in enumerate(stands)]
+        self.operands = tuple(builder.inputs)
+        try:
+            with interpreting(tracer):
+                self.results: Nest = nest(call(fn, inputs), f"the result of {what}")
+                ends = [tracer.read(t) for t in self.results.leaves]
+            effects = tracer.effects()
+        finally:
+            builder.closed = True
+        if effects:
+            raise errors.CaptureError(errors.EFFECT_IN_BODY.format(what=what, used=self.where))
+        self.requires = [t._n is not None for t in self.results.leaves]
+        if tracer.autograd.has_rules and any(self.requires):
+            raise errors.CaptureError(errors.RULES_IN_BODY.format(what=what, used=self.where))
+        outer.guards += tracer.guards
+        self.draws: dict[int, Draw] = {}
+        self.reached: dict[int, tuple[Tensor, int]] = {}  # id of tensor -> the tensor, and its input
+        for id_, source in zip(builder.inputs[len(stands) :], tracer.sources, strict=True):
+            if isinstance(source, Captured):
+                self.reached[id(source.tensor)] = source.tensor, id_
+            else:
+                assert isinstance(source, Draw)
+                self.draws[id_] = source
+        self._nodes: dict[int, Node] = builder.nodes
+        self._next = builder.next_id
+        self._name = name
+        self._recorded = tracer.recorded
+        self._ends = [s.id for s in ends]
+
+    @property
+    def draw_avals(self) -> list[Aval]:
+        """The types of the draws."""
+        return [self._nodes[id_].aval for id_ in self.draws]
+
+    def refuse_draws(self) -> None:
+        """Raise CaptureError if the function draws random numbers."""
+        if self.draws:
+            raise errors.CaptureError(errors.DRAW_IN_BODY.format(what=self.what, used=self.where))
+
+    def graph(self, consts: Sequence[Tensor], dtypes: Sequence[np.dtype] | None = None) -> Graph:
+        """The graph, with inputs for `consts`, then the operands, then the draws.
+
+        consts: all that is reached, and perhaps more. dtypes: what the results are to be cast to.
+        """
+        nodes, given = dict(self._nodes), []
+        for tensor in consts:
+            known = self.reached.get(id(tensor))
+            if known is None:  # only another function of the operation reaches it
+                id_, self._next = self._next, self._next + 1
+                aval = Aval(tuple(tensor._d.shape), tensor._dtype())
+                nodes[id_] = Node(id_, INPUT, (), {"name": f"unused_{id_}"}, aval)
+                given.append(id_)
+            else:
+                given.append(known[1])
+        ends = list(self._ends)
+        if any(self.requires):
+            nodes, ends = self._stopped(nodes, ends)
+        for k, dtype in enumerate(dtypes or ()):
+            if nodes[ends[k]].dtype != dtype:
+                ends[k] = self._append(nodes, OPS["cast"], ends[k], {"dtype": dtype})
+        inputs = (*given, *self.operands, *self.draws)
+        named = {id_: _named(nodes[id_], f"{kind}_{k}") for kind, ids in (("const", given), ("x", self.operands),
+                 ("random", self.draws)) for k, id_ in enumerate(ids)}  # fmt: skip
+        ordered = {**named, **{id_: n for id_, n in nodes.items() if id_ not in named}}
+        return Graph(self._name, ordered, inputs, tuple(Ref(id_) for id_ in ends))
+
+    def _append(self, nodes: dict[int, Node], op: Op, operand: int, params: dict[str, Any]) -> int:
+        id_, self._next = self._next, self._next + 1
+        old = nodes[operand]
+        aval = op.rule.infer(op, [old.aval], params)
+        nodes[id_] = Node(id_, op, (operand,), params, aval, old.where, old.scope)
+        return id_
+
+    def _stopped(self, nodes: dict[int, Node], ends: list[int]) -> tuple[dict[int, Node], list[int]]:
+        """Gradients stop at the nodes that were not recorded, where recorded ones read them."""
+        made: dict[int, Node] = {}
+        stops: dict[int, int] = {}
+
+        def stopped(id_: int) -> int:
+            node = nodes[id_]
+            passes = node.op.differentiable or node.op.structured
+            if node.op is INPUT or id_ in self._recorded or not passes or not is_inexact(node.dtype):
+                return id_
+            if id_ not in stops:
+                stops[id_] = self._append(made, _STOP, id_, {})
+            return stops[id_]
+
+        for id_, node in nodes.items():
+            made[id_] = node
+            if id_ in self._recorded:
+                made[id_] = node.on(tuple(stopped(i) for i in node.inputs))
+                if made[id_] is not node:  # behind the stops that it reads
+                    made[id_] = made.pop(id_)
+        return made, [stopped(id_) for id_ in ends]
+
+
+def _named(node: Node, name: str) -> Node:
+    return Node(node.id, INPUT, (), {"name": name}, node.aval, node.where, node.scope)
+
+
+def reached(bodies: Sequence[Body]) -> list[Tensor]:
+    """The tensors that some of the functions reach by themselves, each once."""
+    found = {key: tensor for body in bodies for key, (tensor, _) in body.reached.items()}
+    return list(found.values())
+
+
+def apply(
+    tracer: Tracer, op: Op, operands: Sequence[Tensor], requires: Sequence[bool], where: str, **params: Any
+) -> list[Tensor]:
+    """Append a structured operation to the trace. requires: which of its results require grad."""
+    builder = tracer.builder
+    symbols = [tracer.read(t) for t in operands]
+    builder.where = where
+    before = builder.next_id
+    symbols = emit(builder, op, symbols, **params)
+    live = [needed and grad_enabled() and is_inexact(s.dtype) for needed, s in zip(requires, symbols, strict=True)]
+    if any(live):
+        tracer.autograd.recorded.add(before)  # the operation itself, then its results
+        tracer.autograd.recorded.update(s.id for s, alive in zip(symbols, live, strict=True) if alive)
+    return [tracer.wrap(s, alive) for s, alive in zip(symbols, live, strict=True)]

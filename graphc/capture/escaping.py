@@ -1,0 +1,237 @@
+"""Values that escape: they are used in a way that the code does not show, so that whatever is in them counts."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import os
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from eager.nn.calling import EveryModule
+from eager.nn.hooks import HookTable
+from eager.nn.module import Module
+from eager.optim.optimizer import Optimizer
+from eager.tensor import Tensor
+from graphc.capture.lookup import Lookup
+from graphc.capture.objects import (
+    NOWHERE,
+    TABLES,
+    attribute_names,
+    has_settings,
+    hook_tables,
+    is_iterator,
+    is_special,
+    is_state,
+    namespace,
+)  # fmt: skip
+from graphc.capture.owners import is_user_class, is_user_code, is_user_module
+from graphc.capture.places import Attribute, ClassEntry, Inside, Missing, Path, Reading, RequiresGrad, Size, Table
+from graphc.capture.snapshots import CONTAINERS, MISSING, Contents, is_flat
+
+MOST = 100_000  # elements of containers that are looked into; those of later ones are told apart by identity alone
+_PARTIALS = (functools.partial, functools.partialmethod)
+# special methods that a program does not come to by computing with an object
+_UNUSED = frozenset(
+    ("__init__", "__new__", "__del__", "__repr__", "__str__", "__reduce__", "__reduce_ex__", "__getstate__",
+     "__setstate__", "__init_subclass__", "__class_getitem__", "__dir__", "__sizeof__", "__copy__", "__deepcopy__",
+     "__subclasshook__", "__getattribute__", "extra_repr", "state_dict", "load_state_dict", "train", "eval")
+)  # fmt: skip
+_CREATING = frozenset(("__init__", "__new__", "__post_init__"))
+
+
+class Escaping(Lookup):
+    """The part of the walk that looks into values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._applied: dict[int, set[str]] = {}  # attributes of escaped objects that have been reached
+        self._scanned: tuple[int, int, bool] | None = None  # what was loose at the last look at all of them
+        self._elements = 0
+        self._modules = False  # whether one has been met
+
+    def _escape(self, value: Any, path: Path) -> None:
+        """A value that is used in a way that the code does not show: whatever is in it counts."""
+        if isinstance(value, Tensor):
+            self.names.setdefault(id(value), path.name)
+            self._place(RequiresGrad, value, "", path.attribute("requires_grad"))
+        elif isinstance(value, np.ndarray):
+            self._place(Inside, value, "", path)
+        elif isinstance(value, FunctionType):
+            if value is os.getenv:
+                self._escape_later(os.environ, Path("os.environ", "environ"))
+            self._function(value, path, None)
+        elif isinstance(value, MethodType):
+            self._function_of(value, path)
+        elif isinstance(value, _PARTIALS):
+            for part, inner in (
+                (value.func, path),
+                (value.args, path.attribute("args")),
+                (value.keywords, path.attribute("keywords")),
+            ):
+                self._escape_later(part, inner)
+        elif isinstance(value, contextvars.ContextVar):
+            read = functools.partial(_value_in_context, value)
+            self._escape_later(self._place(Reading, read, "", path).before, path)
+        elif isinstance(value, type):
+            self._escape_class(value, path)
+        elif isinstance(value, weakref.ReferenceType):
+            self._escape_later(value(), Path(f"{path.shown}()", path.name))
+        elif not isinstance(value, (ModuleType, BuiltinFunctionType)):
+            self._escape_object(value, path)
+        self._reach_named(value, path)
+
+    def _function_of(self, method: MethodType, path: Path) -> None:
+        owner = method.__self__
+        holder = Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0])
+        if isinstance(method.__func__, FunctionType):
+            self._function(method.__func__, path, (owner, holder))
+        if not isinstance(method.__func__, FunctionType) or not is_user_code(method.__func__.__code__):
+            self._escape_later(owner, holder)
+
+    def _escape_class(self, cls: type, path: Path) -> None:
+        """A class that may be instantiated, or that a library calls."""
+        for k in cls.__mro__:
+            if is_user_class(k):
+                for name, value in list(vars(k).items()):
+                    used = name in _CREATING or (is_special(name) and name not in _UNUSED) or self._overrides(cls, name)
+                    if used and isinstance(value, (FunctionType, staticmethod, classmethod)):
+                        inner = path.attribute(name)
+                        self._place(ClassEntry, k, name, inner)
+                        self._escape_later(self._bound(value, cls, inner, None), inner)
+
+    def _overrides(self, cls: type, name: str) -> bool:
+        """Whether a library that knows a base of `cls` may call its method `name`."""
+        if name in _UNUSED or is_special(name):
+            return False
+        return any(name in vars(k) for k in cls.__mro__ if not is_user_class(k) and k is not object)
+
+    def _escape_object(self, value: Any, path: Path) -> None:
+        if isinstance(value, CONTAINERS):
+            self._container(value, path)
+        kind = type(value)
+        wrapped = namespace(value).get("__wrapped__")
+        if wrapped is not None:
+            self._escape_later(wrapped, path)
+        if isinstance(value, Module):
+            self._module(value, path)
+        elif isinstance(value, Optimizer):
+            self._optimizer(value, path)
+        elif is_state(kind):
+            for name in list(namespace(value)):
+                if not name.startswith("_") or not kind.__module__.startswith("eager"):
+                    self._reach(value, name, path)
+        elif is_iterator(value) and id(value) not in self._noted:
+            self.impure[f"`{path.shown}` is an iterator: it is advanced once, when the function is traced"] = None
+        if any(is_user_class(k) for k in kind.__mro__):
+            self._place(Attribute, value, "__class__", path.attribute("__class__"))
+            for name in dict.fromkeys(n for k in kind.__mro__ if is_user_class(k) for n in vars(k)):
+                if (is_special(name) and name not in _UNUSED) or self._overrides(kind, name):
+                    entry = next(vars(k)[name] for k in kind.__mro__ if name in vars(k))
+                    if isinstance(entry, (FunctionType, staticmethod, classmethod)):
+                        self._reach(value, name, path)
+
+    def _container(self, value: Any, path: Path) -> None:
+        if isinstance(value, (list, set, dict, deque)):
+            kept = self._place(Inside, value, "", path).kept
+            items = kept.items if isinstance(kept, Contents) else []
+        else:
+            items = list(value)
+        if is_flat(items):
+            return
+        self._elements += len(items)
+        if self._elements > MOST:
+            return
+        names = getattr(value, "_fields", None)
+        keys: Iterable[Any] = names or (value if isinstance(value, dict) else range(len(items)))
+        for key, item in zip(list(keys), items, strict=True):
+            self._escape_later(item, path.attribute(key) if names else path.item(key))
+
+    # --- modules and optimizers of eager
+
+    def _module(self, module: Module, path: Path) -> None:
+        """A module: its mode, settings, parameters, buffers, children and hooks. Its `forward` is an override."""
+        space = module.__dict__
+        if not self._modules:
+            self._modules = True
+            for name, table in vars(EveryModule).items():
+                if isinstance(table, HookTable):
+                    self._hooks(table, Path(f"global {name} hooks", name))
+        self._entry(space, "training", path.attribute("training"))
+        for name in TABLES:
+            table = space.get(name)
+            if table is not None:
+                self._place(Table if name == "_modules" else Size, table, "", path)
+                for key in table:
+                    inner = path.attribute(key)
+                    self._escape_later(self._entry(table, key, inner), inner)
+        for name in hook_tables(type(module)):
+            if name in space:
+                self._hooks(self._entry(space, name, path.attribute(name)), path.attribute(name))
+                self._escape_later(module, path)  # hooks are given it
+        if "forward" in space:
+            inner = path.attribute("forward")
+            self._escape_later(self._entry(space, "forward", inner), inner)
+        missing = tuple(name for name in (*hook_tables(type(module)), "forward") if name not in space)
+        self._place(Missing, space, missing, path)
+        if has_settings(type(module)):
+            for name in list(space):
+                if not name.startswith("_"):
+                    self._reach(module, name, path)
+
+    def _hooks(self, table: Any, path: Path) -> None:
+        self._place(Inside, table, "", path)
+        for hook in table.values():
+            self._escape_later(hook.function, path)
+
+    def _optimizer(self, optimizer: Optimizer, path: Path) -> None:
+        """The parameters that it has. `step` guards its settings and its state itself."""
+        groups = optimizer.param_groups
+        self._place(Inside, groups, "", path.attribute("param_groups"))
+        for i, group in enumerate(groups):
+            inner = path.attribute("param_groups").item(i).item("params")
+            params = self._entry(group, "params", inner)
+            if isinstance(params, list):
+                self._place(Inside, params, "", inner)
+
+    # --- attributes that some code names
+
+    def _apply_loose(self) -> bool:
+        """Reach the attributes of escaped objects that the code names. Whether there was anything new."""
+        known = (len(self._loose), len(self._probed), self._reflective)
+        if known == self._scanned:
+            return False
+        self._scanned = known
+        for value, path in list(self._escaped.values()):
+            self._reach_named(value, path)
+        return True
+
+    def _reach_named(self, value: Any, path: Path) -> None:
+        done = self._applied.setdefault(id(value), set())
+        for name in sorted(self._named(value) - done):
+            done.add(name)
+            self._reach(value, name, path, probe=name in self._probed)
+
+    def _named(self, value: Any) -> set[str]:
+        if isinstance(value, (Tensor, np.ndarray)) or (isinstance(value, ModuleType) and not is_user_module(value)):
+            return set()
+        available = set(attribute_names(value))
+        if self._reflective and not isinstance(value, (FunctionType, ModuleType)):
+            named = {name for name in available if not is_special(name)}
+        else:
+            named = available & self._loose
+        if self._probed and namespace(value) is not NOWHERE and is_user_class(type(value)):
+            named |= self._probed
+        return named
+
+
+def _value_in_context(variable: contextvars.ContextVar[Any]) -> Any:
+    try:
+        return variable.get()
+    except LookupError:
+        return MISSING

@@ -1,0 +1,310 @@
+"""Autograd under a trace: the graph is the tape, and `backward()` is the transform of `graphc.autodiff` on it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, final
+
+from eager import engine, hooks, tape
+from eager.grad_mode import set_grad_enabled
+from eager.state import grad_enabled, interpreting
+from eager.tensor import Tensor
+from graphc import errors
+from graphc.autodiff import Custom, pullback
+from graphc.capture.location import user_line
+from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
+from graphc.ir import Builder, Graph, Symbol
+from graphc.ops import OPS, Op
+from graphc.ops.aval import Aval
+from graphc.ops.rules import torch_name
+
+if TYPE_CHECKING:
+    from graphc.capture.tracer import Tracer
+
+_USER = OPS["user_function"]
+
+
+@final
+class Autograd:
+    """What the tape is to eager: which nodes gradients flow through, the leaves, and their `.grad`."""
+
+    def __init__(self, tracer: Tracer):
+        self._tracer = tracer
+        self._builder = tracer.builder
+        self.recorded: set[int] = set()  # nodes that gradients flow through
+        self.freed: set[int] = set()  # nodes that a backward() has gone through
+        self.leaves: dict[int, Tensor] = {}  # node -> the leaf tensor whose value it is
+        self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
+        self._initial: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
+        self._custom: dict[int, Custom] = {}  # output nodes of user Functions
+        self._hooks: dict[int, dict[int, Callable[[Tensor], Any]]] = {}  # node -> hooks on the gradient that arrives
+        self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
+        self._past: list[tuple[Tensor, Symbol, bool]] = []  # gradients that go on to history from before the program
+        self._behind: set[int] = set()  # leaves that those will reach
+
+    # --- `.grad`
+
+    def get_grad(self, tensor: Tensor) -> Tensor | None:
+        """See `eager.state.Interpreter`."""
+        key = id(tensor)
+        if key in self._behind:
+            raise errors.CaptureError(errors.GRAD_OF_THE_PAST.format(used=user_line()))
+        if key not in self._grads:
+            self._grads[key] = (tensor, self._read_grad(tensor))
+        return self._grads[key][1]
+
+    def _read_grad(self, tensor: Tensor) -> Tensor | None:
+        """The `.grad` that the tensor has before the program starts."""
+        tracer = self._tracer
+        owner = tracer.owner_of(tensor)
+        if owner is None:
+            return getattr(tensor, "_g", None) if tensor._d.__class__ is not Symbol else None
+        given = tracer.given(owner)
+        grad = getattr(given, "_g", None)
+        if isinstance(owner, Argument):
+            tracer.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
+        else:
+            tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None)
+        if grad is None:
+            self._initial[id(tensor)] = None
+            return None
+        name = (tracer.name_of(tensor) or "captured") + "_grad"
+        symbol = tracer.input(name, Aval(tuple(grad._d.shape), grad._dtype()), GradOf(owner))
+        self._initial[id(tensor)] = symbol.id
+        return tracer.wrap(symbol, False)
+
+    def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
+        """See `eager.state.Interpreter`."""
+        self._tracer.owner_of(tensor)
+        self._grads[id(tensor)] = (tensor, value)
+
+    def effects(self) -> list[Effect]:
+        """What the program does to the `.grad` of tensors that outlive it, and to histories from before it."""
+        found: list[Effect] = []
+        tracer = self._tracer
+        for key, (tensor, grad) in self._grads.items():
+            owner = tracer.owner_of(tensor)
+            final = None if grad is None else tracer.read(grad).id
+            if owner is not None and (key not in self._initial or final != self._initial[key]):
+                history = History.NONE if grad is None else self.history(grad)
+                found.append(Effect(GradOf(owner), final, history))
+        for tensor, g, keep in self._past:
+            owner = tracer.owner_of(tensor)
+            assert owner is not None
+            found.append(Effect(PastOf(owner, keep), g.id))
+        return found
+
+    # --- backward
+
+    def backward(
+        self,
+        outputs: Sequence[Tensor],
+        cotangents: Sequence[Tensor],
+        inputs: Sequence[Tensor] | None,
+        create_graph: bool,
+        keep: bool,
+    ) -> None:
+        """See `eager.state.Interpreter`."""
+        tracer = self._tracer
+        wrt = self.leaves if inputs is None else {tracer.read(t).id: t for t in inputs}
+        grads = self._pullback(outputs, cotangents, list(wrt), create_graph, keep)
+        for id_, g in grads.items():
+            tensor = wrt[id_]
+            if inputs is None and not tensor.is_leaf:
+                self._goes_on(tensor, g, keep)
+                continue
+            self._accumulate(tensor, g, create_graph)
+            if isinstance(tensor._n, list) and (found := hooks.hooks_of(tensor._n)):
+                for hook in list(found.accumulated.values()):
+                    hook(tensor)
+
+    def _accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
+        old, tracer = self.get_grad(tensor), self._tracer
+        if old is None:
+            self.set_grad(tensor, tracer.wrap(g, create_graph))
+        elif create_graph:
+            self.set_grad(tensor, tracer.wrap(tracer.read(old) + g, True))
+            self.recorded.add(self._builder.next_id - 1)
+        else:
+            with set_grad_enabled(False):
+                tracer.assign(old, tracer.wrap(tracer.read(old) + g, False), "add")
+
+    def _goes_on(self, tensor: Tensor, g: Symbol, keep: bool) -> None:
+        """`tensor` has a history from before the program: the gradient goes on there, after the program."""
+        owner = self._tracer.owner_of(tensor)
+        if owner is None:
+            return
+        self._past.append((tensor, g, keep))
+        for node in engine.reachable([self._tracer.given(owner)._n]):
+            if tape.is_leaf(node) and (leaf := node[tape.PARENTS]()) is not None:
+                self._behind.add(id(leaf))
+
+    def gradients(
+        self,
+        outputs: Sequence[Tensor],
+        cotangents: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        create_graph: bool,
+        keep: bool,
+    ) -> list[Tensor | None]:
+        """See `eager.state.Interpreter`."""
+        tracer = self._tracer
+        ids = [tracer.read(t).id for t in inputs]
+        grads = self._pullback(outputs, cotangents, ids, create_graph, keep)
+        return [tracer.wrap(grads[i], create_graph) if i in grads else None for i in ids]
+
+    def _pullback(
+        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], wrt: list[int], create_graph: bool, keep: bool
+    ) -> dict[int, Symbol]:
+        tracer, builder = self._tracer, self._builder
+        builder.where = user_line()
+        walked = self.history_of([tracer.read(t).id for t in outputs])
+        if walked & self.freed:
+            raise RuntimeError(tape.FREED)
+        self._check_unmodified(walked)
+        seeds: dict[int, Symbol] = {}
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            id_, g = tracer.read(output).id, tracer.read(cotangent)
+            seeds[id_] = seeds[id_] + g if id_ in seeds else g
+        before = builder.next_id
+        with set_grad_enabled(create_graph):
+            grads = self._walk(builder, seeds, wrt, create_graph)
+        if create_graph:
+            self.recorded.update(range(before, builder.next_id))
+        if not keep:
+            self.freed |= {i for i in walked if _saves(builder.nodes[i].op)}
+        return grads
+
+    def _walk(self, builder: Builder, seeds: dict[int, Symbol], wrt: Collection[int], create_graph: bool) -> Any:
+        arrived = functools.partial(self._arrived, create_graph=create_graph)
+        return pullback(builder, seeds, wrt, self.recorded, custom=self._custom, arrived=arrived)
+
+    def _check_unmodified(self, walked: Collection[int]) -> None:
+        """Raise PyTorch's RuntimeError if a value that a gradient rule needs has been written in place since."""
+        late = self._tracer.memories.overwritten
+        if not late:
+            return
+        nodes = self._builder.nodes
+        for id_ in sorted(walked, reverse=True):
+            node = nodes[id_]
+            names = {
+                name
+                for k, i in enumerate(node.inputs)
+                if (i in self.recorded or i in self.leaves) and node.op.arg_of(k) in node.op.vjp
+                for name in node.op.vjp[node.op.arg_of(k)].names
+            }
+            saved = [i for k, i in enumerate(node.inputs) if node.op.arg_of(k) in names]
+            for i in [*saved, *([id_] if "r" in names else ())]:
+                if i in late:
+                    aval, origin = nodes[i].aval, ""
+                    if nodes[i].op.differentiable and i in self.recorded:
+                        origin = f", which is output 0 of {nodes[i].op.node_name},"
+                    now, then = late[i] + 1, late[i]
+                    raise RuntimeError(tape.MODIFIED.format(
+                        dtype=torch_name(aval.dtype), shape=list(aval.shape), origin=origin, now=now, then=then
+                    ))  # fmt: skip
+
+    # --- rules of the user's
+
+    def hook(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
+        """See `eager.state.Interpreter`."""
+        return hooks.RemovableHandle(self._hooks.setdefault(self._tracer.read(tensor).id, {}), hook)
+
+    def retain(self, tensor: Tensor) -> None:
+        """See `eager.state.Interpreter`."""
+        self._retained[self._tracer.read(tensor).id] = tensor
+
+    def _arrived(self, id_: int, g: Symbol, create_graph: bool) -> Symbol:
+        """A complete gradient, as the hooks on its tensor leave it."""
+        found = list(self._hooks.get(id_, {}).values())
+        leaf = self.leaves.get(id_)
+        if leaf is not None and isinstance(leaf._n, list) and (registered := hooks.hooks_of(leaf._n)):
+            found += registered.of_tensor.values()
+        for hook in found:
+            result = hook(self._tracer.wrap(g, create_graph))
+            g = g if result is None else self._tracer.read(result)
+        if (tensor := self._retained.get(id_)) is not None:
+            self._accumulate(tensor, g, create_graph)
+        return g
+
+    def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        """See `eager.state.Interpreter`."""
+        tracer, builder = self._tracer, self._builder
+        before = builder.next_id
+        ids = tuple(tracer.read(t).id for t in inputs)
+        results, outs = list[Any](), list[int]()
+        for t, differentiable in zip(outputs, wanted, strict=True):
+            # one node for each output; those without a gradient take part, so that the numbers agree
+            symbol = builder.emit(_USER, (tracer.read(t),), {}) if isinstance(t, Tensor) else None
+            outs.append(-1 if symbol is None else symbol.id)
+            results.append(t if symbol is None else tracer.wrap(symbol, differentiable))
+        saved, rule.ctx._to_save = rule.ctx._to_save, ()
+
+        def shares(given: dict[int, Symbol]) -> list[tuple[int, Symbol]]:
+            cotangents = {k: tracer.wrap(g, grad_enabled()) for k, g in given.items()}
+            grads = rule.run(cotangents, saved)
+            return [(id_, tracer.read(g)) for id_, g in zip(ids, grads, strict=True) if g is not None]
+
+        entry = Custom(tuple(outs), ids, shares)
+        self._custom.update(dict.fromkeys((id_ for id_ in outs if id_ >= 0), entry))
+        self.recorded.update(range(before, builder.next_id))
+        return results
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether gradients depend on Functions or hooks of the user's."""
+        return bool(self._custom or self._hooks)
+
+    def pullback(
+        self, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]], wrt: list[int]
+    ) -> tuple[Builder, dict[int, Symbol]]:
+        """As `graphc.autodiff.pullback`, on a copy of `graph`, the program traced here: with the user's rules and hooks.
+
+        They run in this trace, which is open again for them. Returns the builder, too.
+        """
+        builder = self._builder
+        builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
+        try:
+            with interpreting(self._tracer), set_grad_enabled(False):
+                found = self._walk(builder, seeds(builder), wrt, False)
+        finally:
+            builder.closed = True
+        return builder, found
+
+    # --- histories
+
+    def history_of(self, ids: list[int]) -> set[int]:
+        """The recorded nodes that the nodes `ids` were computed through."""
+        found: set[int] = set()
+        stack = list(ids)
+        while stack:
+            id_ = stack.pop()
+            if id_ in self.recorded and id_ not in found:
+                found.add(id_)
+                stack.extend(self._builder.nodes[id_].inputs)
+        return found
+
+    def history(self, tensor: Tensor) -> History:
+        """What autograd knows of `tensor`."""
+        if tensor._n is None:
+            return History.NONE
+        return History.FREED if self.history_of([self._tracer.read(tensor).id]) & self.freed else History.LIVE
+
+    def has_leaves(self, tensor: Tensor) -> bool:
+        """Whether some leaf, live now, can get a gradient from `tensor`."""
+        if tensor._n is None:
+            return False
+        id_ = self._tracer.read(tensor).id
+        sources = {id_, *(i for h in self.history_of([id_]) for i in self._builder.nodes[h].inputs)}
+        return not sources.isdisjoint(self.leaves)
+
+
+def _has_no_grad(tensor: Tensor) -> bool:
+    return getattr(tensor, "_g", None) is None
+
+
+def _saves(op: Op) -> bool:
+    """Whether the tape node of `op` keeps values that backward() frees."""
+    return any(set(vjp.names) & {"r", *op.args} for vjp in op.vjp.values())
+

@@ -1,0 +1,43 @@
+"""Memory of the tensors that a program is given: how they lie in it, and how two of them overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eager.state import storage_of
+from eager.tensor import Tensor
+from eager.views import geometry
+from graphc.capture.memory import Strides, strides_of
+
+
+def strides_of_tensor(tensor: Tensor) -> Strides:
+    """The strides of a concrete tensor, None if they are row-major."""
+    array = tensor._d
+    return strides_of(array) if array.__class__ is np.ndarray else None
+
+
+def is_simple(owner: Any) -> bool:
+    """Whether what owns memory is an array that fills it."""
+    return isinstance(owner, np.ndarray) and (owner.flags.c_contiguous or owner.flags.f_contiguous)
+
+
+def whole_memory(tensor: Tensor) -> Tensor:
+    """The memory that `tensor` shows a part of, as a vector that shares it."""
+    array = tensor._array()
+    owner = storage_of(array)
+    flat = np.ndarray((owner.nbytes // array.itemsize,), array.dtype, owner if owner.flags.c_contiguous else owner.T)
+    whole = object.__new__(Tensor)
+    whole._d, whole._n = flat, None
+    return whole
+
+
+def relation(a: Tensor, b: Tensor) -> Any:
+    """How two tensors overlap: where each lies in the memory that they share; None if they share none."""
+    x, y = a._d, b._d
+    if x.__class__ is not np.ndarray or y.__class__ is not np.ndarray or storage_of(x) is not storage_of(y):
+        return None
+    if not np.shares_memory(x, y):
+        return None
+    return geometry(storage_of(x), x), geometry(storage_of(x), y)

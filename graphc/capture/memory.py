@@ -1,0 +1,223 @@
+"""Memory as a program under capture sees it: in-place writes, and the views that show them.
+
+A graph has values, not memory. So for each tensor that is written, or looked at through views, a `Memory` holds the
+present value of the whole; a view is the steps that lead from the whole to it, taken again after a write; a write to a
+view is a write to the whole through the inverse of these steps (*functionalization*).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from eager.state import Recent
+from eager.tensor import REPEATED, Tensor
+from graphc.capture.sources import Owner, Step
+from graphc.ir import Builder, Node, Symbol
+from graphc.ops import OPS
+from graphc.ops.movement import inverse_permutation
+from graphc.ops.strided import row_major
+
+Strides = tuple[int, ...] | None  # in elements; None: row-major
+
+
+@final
+class Memory:
+    """What tensors that share memory look at.
+
+    symbol   the value of the whole, now
+    version  the number of writes so far
+    origin   the input that is the whole, if it was there before the program
+    leaf     the tensor that is the whole, if it is a leaf that requires grad
+    tensors  those that look at it
+    shown    the nodes whose values they show, since the latest write
+    """
+
+    __slots__ = ("leaf", "origin", "shown", "symbol", "tensors", "version")
+
+    def __init__(self, symbol: Symbol, origin: Owner | None, leaf: Tensor | None):
+        self.symbol = symbol
+        self.version = 0
+        self.origin = origin
+        self.leaf = leaf
+        self.tensors = Recent()
+        self.shown: list[int] = []
+
+
+class Place(NamedTuple):
+    """Where a tensor looks: `steps` from the whole of `memory`, as it was at `version`."""
+
+    memory: Memory
+    steps: tuple[Step, ...]
+    version: int
+    strides: Strides
+
+
+@final
+class Memories:
+    """The memories of a program, by the node whose value a tensor shows."""
+
+    def __init__(self, builder: Builder):
+        self._builder = builder
+        self._places: dict[int, Place] = {}
+        self.written: dict[int, Memory] = {}  # those written in place, by id, in order
+        self.overwritten: dict[int, int] = {}  # node -> the version of the memory that had its value and has not any more
+
+    def find(self, id_: int) -> Place | None:
+        """Where the tensor with the value of node `id_` looks; None if nobody has asked yet."""
+        return self._places.get(id_)
+
+    def place(self, symbol: Symbol, origin: Owner | None, leaf: Tensor | None, strides: Strides) -> Place:
+        """Where the tensor with the value `symbol` looks: a memory of its own, unless it is known to be a view."""
+        found = self._places.get(symbol.id)
+        if found is None:
+            found = self.put(symbol, Place(Memory(symbol, origin, leaf), (), 0, strides))
+        return found
+
+    def put(self, symbol: Symbol, place: Place) -> Place:
+        """Note that the value `symbol` is what can be seen at `place`."""
+        self._places[symbol.id] = place
+        place.memory.shown.append(symbol.id)
+        return place
+
+    def viewed(self, source: Place, operand: Symbol, result: Symbol) -> Place | None:
+        """Note that `result`, just computed from `operand`, is a view of it; None if it has to be a copy."""
+        steps, strides, shape = list[Step](), source.strides, operand.shape
+        path = self._path(operand, result)
+        for node in path:
+            step = Step(node.op, node.params)
+            moved = strides_after(step, shape, strides)
+            if moved is COPY and len(path) == 1:
+                return None
+            strides = None if moved is COPY else moved
+            steps.append(step)
+            shape = node.shape
+        if not steps:
+            return source
+        return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides))
+
+    def _path(self, operand: Symbol, result: Symbol) -> list[Node]:
+        """The nodes that lead from `operand` to `result`, each a function of the one before."""
+        nodes, found, id_ = self._builder.nodes, list[Node](), result.id
+        while id_ != operand.id:
+            found.append(nodes[id_])
+            id_ = nodes[id_].inputs[0]
+        found.reverse()
+        return found
+
+    def again(self, place: Place) -> Symbol:
+        """The value, now, of a view that was made before a write."""
+        *_, symbol = self._values(place.memory, place.steps)
+        self.put(symbol, place._replace(version=place.memory.version))
+        return symbol
+
+    def _values(self, memory: Memory, steps: tuple[Step, ...]) -> Iterator[Symbol]:
+        """The whole, and what each step makes of it."""
+        symbol = memory.symbol
+        yield symbol
+        for op, params in steps:
+            symbol = self._builder.emit(op, (symbol,), params)
+            yield symbol
+
+    def whole_after(self, place: Place, value: Symbol) -> Symbol:
+        """The value of the whole, once `value` has been written where `place` looks."""
+        wholes = list(self._values(place.memory, place.steps[:-1]) if place.steps else ())
+        for step, whole in zip(reversed(place.steps), reversed(wholes), strict=True):
+            value = INVERSES[step.op.name](self._builder.language, whole, value, **step.params)
+        return value
+
+    def merge(self, memory: Memory, into: Memory, step: Step) -> None:
+        """Let all that looks at `memory` look, through `step`, at the memory `into`."""
+        for id_, place in list(self._places.items()):
+            if place.memory is memory:
+                version = into.version if place.version == memory.version else -1
+                self._places[id_] = place._replace(memory=into, steps=(step, *place.steps), version=version)
+        into.tensors += memory.tensors
+        into.shown += memory.shown
+        self.written.pop(id(memory), None)
+
+    def write(self, memory: Memory, whole: Symbol) -> None:
+        """Give a memory a new value; what looks at it is out of date."""
+        self.written[id(memory)] = memory
+        for id_ in memory.shown:
+            self.overwritten[id_] = memory.version
+        memory.shown.clear()
+        memory.symbol = whole
+        memory.version += 1
+
+
+# --- the way back from a view to the whole: f(F, whole before, new value of the view, **parameters of the step)
+
+
+def _unexpanded(F: Any, whole: Any, value: Any, shape: Any) -> Any:
+    if math.prod(shape) != math.prod(whole.shape):
+        raise RuntimeError(REPEATED)
+    return F.reshape(value, shape=whole.shape)
+
+
+INVERSES: dict[str, Callable[..., Any]] = {
+    "reshape": lambda F, whole, value, shape: F.reshape(value, shape=whole.shape),
+    "permute": lambda F, whole, value, dims: F.permute(value, dims=inverse_permutation(dims)),
+    "broadcast_to": _unexpanded,
+    "slice": lambda F, whole, value, **region: F.slice_scatter(whole, value, **region),
+    "as_strided": lambda F, whole, value, **geometry: F.as_strided_scatter(whole, value, **geometry),
+    "stop_gradient": lambda F, whole, value: value,
+    "positive": lambda F, whole, value: value,
+    "real": lambda F, whole, value: F.complex(value, F.imag(whole)),
+    "imag": lambda F, whole, value: F.complex(F.real(whole), value),
+    "view_as_real": lambda F, whole, value: F.view_as_complex(value),
+    "view_as_complex": lambda F, whole, value: F.view_as_real(value),
+}
+
+# --- strides
+
+COPY: Any = ("copy",)
+
+
+def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strides:
+    """The strides of the view that `step` makes of a tensor with these; `COPY` if there is no such view."""
+    name, params = step.op.name, step.params
+    if name == "reshape":
+        return None if strides is None else _reshaped(shape, strides, params["shape"])
+    if name == "as_strided":
+        return _normal(params["size"], params["stride"])
+    steps = strides or row_major(shape)
+    if name == "permute":
+        dims = params["dims"]
+        return _normal(tuple(shape[i] for i in dims), tuple(steps[i] for i in dims))
+    if name == "slice":
+        region = zip(params["start"], params["stop"], params["step"], strict=True)
+        extents = tuple(max(0, -(-(stop - start) // step)) for start, stop, step in region)
+        return _normal(extents, tuple(a * b for a, b in zip(steps, params["step"], strict=True)))
+    if name == "broadcast_to":
+        wide = params["shape"]
+        new = len(wide) - len(shape)
+        return _normal(wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True)))
+    return strides
+
+
+def _reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> Strides:
+    # an array of these strides over no memory: it is only turned about, never read
+    ghost = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), shape, strides)
+    try:
+        return _normal(wanted, np.reshape(ghost, wanted, copy=False).strides)
+    except ValueError:
+        return COPY
+
+
+def _normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
+    """`strides`, or None if they are row-major; those of dims of size 1 do not matter."""
+    plain = row_major(shape)
+    same = 0 in shape or all(a == b for n, a, b in zip(shape, strides, plain, strict=True) if n != 1)
+    return None if same else tuple(strides)
+
+
+def strides_of(array: np.ndarray) -> Strides:
+    """The strides of a concrete array."""
+    return _normal(array.shape, tuple(step // array.itemsize for step in array.strides))
+
+
+assert all(name in OPS for name in INVERSES)

@@ -1,0 +1,199 @@
+"""Number: a Python number that is not known until the program runs, such as `loss.item()`.
+
+Arithmetic and comparisons stay in the graph, in float64 or int64, which is what Python computes in. Whatever needs the
+number itself (`if`, `range`, `math.sqrt`) fixes it: the program then holds on the path with that value only.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from graphc.ir import Builder, Symbol
+from graphc.ops import OPS, Op
+from graphc.ops.dtypes import BOOL, FLOAT64, INT64, category, default_float, of_scalar
+from graphc.ops.interpret import operand_dtype
+
+if TYPE_CHECKING:
+    from graphc.capture.tracer import Tracer
+
+_KINDS = {BOOL: bool, INT64: int, FLOAT64: float}
+_STOP, _CAST = OPS["stop_gradient"], OPS["cast"]
+_BINARY = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
+}  # fmt: skip
+
+
+@final
+class Number:
+    """See above. `isinstance` takes it for the float, int or bool that it stands for."""
+
+    __slots__ = ("_known", "_symbol", "_tracer")
+
+    def __init__(self, tracer: Tracer, symbol: Symbol):
+        self._tracer = tracer
+        self._symbol = symbol
+        self._known: Any = None
+
+    @staticmethod
+    def of(tracer: Tracer, symbol: Symbol) -> Any:
+        """The number that is the only element of `symbol`. A complex one is fixed at once."""
+        builder = tracer.builder
+        if symbol.shape:
+            symbol = builder.apply(OPS["reshape"], (symbol,), {"shape": ()})
+        kind = category(symbol.dtype)
+        if symbol.dtype.kind == "c":
+            return tracer.known_number(symbol)
+        wide = BOOL if symbol.dtype == BOOL else FLOAT64 if kind >= category(FLOAT64) else INT64
+        stopped = builder.emit(_STOP, (symbol,), {})
+        return Number(tracer, stopped if symbol.dtype == wide else builder.emit(_CAST, (stopped,), {"dtype": wide}))
+
+    @property
+    def symbol(self) -> Symbol:
+        """The value in the graph."""
+        return self._symbol
+
+    @property
+    def __class__(self) -> Any:
+        return _KINDS[self._symbol.dtype]
+
+    def tensor(self) -> Any:
+        """The number as a tensor of the dtype that PyTorch gives it."""
+        dtype = default_float() if self._symbol.dtype == FLOAT64 else self._symbol.dtype
+        symbol = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": dtype})
+        return self._tracer.wrap(symbol, False)
+
+    def known(self) -> Any:
+        """The Python number; the program depends on it from now on."""
+        if self._known is None:
+            self._symbol.check_open(self._tracer.builder)
+            self._known = self._tracer.known_number(self._symbol)
+        return self._known
+
+    def concrete(self) -> Any:
+        """The Python number in the call that is being traced, for showing it."""
+        return self._tracer.value_of(self._symbol).item()
+
+    @staticmethod
+    def as_operands(builder: Builder, op: Op, operands: Sequence[Any]) -> list[Any]:
+        """`operands` with each Number as a Symbol of the dtype in which `op` takes a Python number."""
+        dtype = operand_dtype(op, [_rank(x) for x in operands])
+        assert dtype is not None
+        return [
+            builder.emit(_CAST, (x._symbol,), {"dtype": dtype}) if type(x) is Number else x for x in operands
+        ]  # fmt: skip
+
+    def _binary(self, name: str, other: Any, reflected: bool = False) -> Any:
+        if type(other) is not Number and not isinstance(other, (bool, int, float, np.generic)):
+            return NotImplemented
+        builder = self._tracer.builder
+        self._symbol.check_open(builder)
+        if name in ("add", "sub", "mul") and (type(other) is not Number and isinstance(other, int) and abs(other) >> 62):
+            return _BINARY[name](*((other, self.known()) if reflected else (self.known(), other)))
+        a, b = self._wide(self), self._wide(other)
+        if a.dtype != b.dtype or (a.dtype == BOOL and name in ("add", "sub", "mul")):
+            wide = FLOAT64 if FLOAT64 in (a.dtype, b.dtype) else INT64
+            a, b = (builder.emit(_CAST, (x,), {"dtype": wide}) if x.dtype != wide else x for x in (a, b))
+        operands = (b, a) if reflected else (a, b)
+        return Number(self._tracer, builder.apply(OPS[name], operands, {}))
+
+    def _wide(self, x: Any) -> Symbol:
+        if type(x) is Number:
+            return x._symbol
+        kind = BOOL if isinstance(x, (bool, np.bool_)) else INT64 if isinstance(x, (int, np.integer)) else FLOAT64
+        return self._tracer.builder.constant(np.asarray(x, kind))
+
+    def _divided(self, other: Any, reflected: bool) -> Any:
+        if type(other) is not Number and not isinstance(other, (bool, int, float, np.generic)):
+            return NotImplemented
+        divisor = self if reflected else other
+        if not divisor:  # fixes only whether it is zero
+            raise ZeroDivisionError("float division by zero")
+        builder = self._tracer.builder
+        a, b = (builder.emit(_CAST, (self._wide(x),), {"dtype": FLOAT64}) for x in (self, other))
+        return Number(self._tracer, builder.apply(OPS["div"], (b, a) if reflected else (a, b), {}))
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._divided(other, False)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._divided(other, True)
+
+    def __rpow__(self, base: Any) -> Any:
+        if type(base) is Number or not isinstance(base, (int, float)) or base <= 0:
+            return base ** self.known()
+        if isinstance(base, int) and self._symbol.dtype != FLOAT64:
+            return base ** self.known()  # a negative exponent would make it a float
+        exponent = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
+        return Number(self._tracer, self._tracer.builder.apply(OPS["pow"], (self._wide(float(base)), exponent), {}))
+
+    def __neg__(self) -> Any:
+        return self._binary("mul", -1)
+
+    def __pos__(self) -> Any:
+        return self._binary("mul", 1)
+
+    def __abs__(self) -> Any:
+        number = self if self._symbol.dtype != BOOL else self._binary("mul", 1)
+        return Number(self._tracer, self._tracer.builder.apply(OPS["abs"], (number._symbol,), {}))
+
+    def __bool__(self) -> bool:
+        if self._symbol.dtype == BOOL:
+            return self.known()
+        return bool(self._binary("ne", 0))
+
+    def __hash__(self) -> int:
+        return hash(self.known())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self.known(), dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.known(), name)
+
+    def __repr__(self) -> str:
+        return repr(self.concrete())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete(), spec)
+
+
+def _rank(x: Any) -> tuple[np.dtype, int]:
+    if isinstance(x, Symbol):
+        return x.aval.dtype, 2 if x.aval.shape else 1
+    return of_scalar(x if type(x) is not Number else _KINDS[x.symbol.dtype](0)), 0
+
+
+def _install() -> None:
+    for name in _BINARY:
+
+        def method(self: Number, other: Any, name: str = name) -> Any:
+            return self._binary(name, other)
+
+        setattr(Number, f"__{name}__", method)
+        if name in ("add", "sub", "mul"):
+
+            def reflected(self: Number, other: Any, name: str = name) -> Any:
+                return self._binary(name, other, True)
+
+            setattr(Number, f"__r{name}__", reflected)
+    for name in ("int", "float", "complex", "index", "trunc", "floor", "ceil", "round", "mod", "rmod", "floordiv",
+                 "rfloordiv", "divmod", "rdivmod", "pow", "and", "rand", "or", "ror", "xor", "rxor", "invert",
+                 "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
+        setattr(Number, f"__{name}__", _fixing(f"__{name}__"))
+
+
+def _fixing(name: str) -> Callable[..., Any]:
+    """A method that needs the number itself."""
+
+    def method(self: Number, *args: Any) -> Any:
+        return getattr(self.known(), name)(*(a.known() if type(a) is Number else a for a in args))
+
+    return method
+
+
+_install()

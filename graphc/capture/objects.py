@@ -1,0 +1,97 @@
+"""How objects keep their attributes: in themselves, in their class, in slots, in the tables of a module."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterable, Iterator
+from types import GeneratorType, MemberDescriptorType, ModuleType
+from typing import Any
+
+from eager.nn.calling import Called
+from eager.nn.hooks import HookTable
+from eager.nn.module import Module
+from graphc.capture.owners import is_user_class
+from graphc.capture.snapshots import MISSING, SCALARS, SEQUENCES
+
+TABLES = ("_parameters", "_buffers", "_modules")
+NOWHERE: dict[str, Any] = {}  # the namespace of what has none
+
+
+def namespace(value: Any) -> dict[str, Any]:
+    """The attributes that are kept in an object itself."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return NOWHERE
+    return found if isinstance(found, dict) else NOWHERE
+
+
+def attribute_names(value: Any) -> Iterator[str]:
+    if isinstance(value, type):
+        for k in value.__mro__:
+            if is_user_class(k):
+                yield from vars(k)
+        return
+    space = namespace(value)
+    yield from space
+    if isinstance(value, ModuleType):
+        return
+    if isinstance(value, Module):
+        for table in TABLES:
+            yield from space.get(table, ())
+    for k in type(value).__mro__:
+        if is_user_class(k):
+            yield from vars(k)
+        else:
+            yield from (name for name, entry in vars(k).items() if isinstance(entry, MemberDescriptorType))
+
+
+def submodule(module: ModuleType, name: str) -> Any:
+    return sys.modules.get(f"{module.__name__}.{name}", MISSING)
+
+
+def has_later(mro: Iterable[type], cls: type, name: str) -> bool:
+    """Whether a class after `cls` has `name`, so that one added to `cls` would hide it."""
+    order = list(mro)
+    return any(name in vars(k) for k in order[order.index(cls) + 1 :])
+
+
+def has_item(value: Any, key: Any) -> bool:
+    if is_user_class(type(value)):
+        return False  # its own __getitem__ decides
+    if isinstance(value, dict):
+        return isinstance(key, SCALARS)
+    return isinstance(value, SEQUENCES) and type(key) is int and -len(value) <= key < len(value)
+
+
+def is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+@functools.lru_cache(maxsize=1024)
+def hook_tables(cls: type) -> tuple[str, ...]:
+    """The attributes in which a module of this class keeps the hooks that its calls run."""
+    return tuple(n for k in cls.__mro__ if k is Called for n, v in vars(k).items() if isinstance(v, HookTable))
+
+
+@functools.lru_cache(maxsize=1024)
+def has_settings(cls: type) -> bool:
+    """Whether a module's `forward`, or a base's that it calls, is eager's and reads attributes of its own."""
+    return any("forward" in vars(k) for k in cls.__mro__ if not is_user_class(k) and k is not Module)
+
+
+@functools.lru_cache(maxsize=1024)
+def is_state(cls: type) -> bool:
+    """Whether a library's object is all state: a schedule of eager, or a collection with its data in attributes."""
+    if is_user_class(cls):
+        return False
+    return cls.__module__.startswith("eager.optim") or cls.__module__ in ("collections", "os")
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether `value` gives another element each time that it is asked."""
+    kind = type(value)
+    return isinstance(value, GeneratorType) or (
+        hasattr(kind, "__next__") and hasattr(kind, "__iter__") and not is_user_class(kind)
+    )

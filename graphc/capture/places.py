@@ -1,0 +1,355 @@
+"""Places: where a Python value is kept, how to read and write it again, and the generated test that nothing changed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from operator import is_
+from typing import Any, NamedTuple, final
+
+from eager.tensor import Tensor
+from graphc.capture.snapshots import MISSING, Contents, Elements, change, keep, same
+
+
+class Path(NamedTuple):
+    """How a function gets to a value: as Python shows it, and as the name of a tensor ("self.a[0]", "a.0")."""
+
+    shown: str
+    name: str
+
+    def attribute(self, name: str) -> Path:
+        return Path(f"{self.shown}.{name}" if self.shown else name, f"{self.name}.{name}" if self.name else name)
+
+    def item(self, key: Any) -> Path:
+        return Path(f"{self.shown}[{key!r}]", f"{self.name}.{key}" if self.name else str(key))
+
+
+class Change(NamedTuple):
+    """A place whose value differs from what it was. `write(value)` puts a value there; `MISSING` stands for none."""
+
+    path: str
+    before: Any
+    after: Any
+    write: Callable[[Any], None]
+
+
+class Place:
+    """A place. `before` is its value at first, `kept` a copy of that to compare with.
+
+    guarded   whether a program depends on it; other places are only watched for writes of the function
+    """
+
+    __slots__ = ("before", "guarded", "kept", "key", "owner", "path")
+    cost = 0  # the test asks the cheapest first
+
+    def __init__(self, owner: Any, key: Any, path: Path, guarded: bool = True):
+        self.owner = owner
+        self.key = key
+        self.path = path
+        self.guarded = guarded
+        self.before = self.read()
+        self.kept = keep(self.before)
+
+    def read(self) -> Any:
+        """The value there now, or MISSING."""
+        raise NotImplementedError
+
+    def write(self, value: Any) -> None:
+        """Put `value` there, or remove what is there if it is MISSING."""
+        raise NotImplementedError
+
+    def expression(self, name: Callable[[Any], str]) -> str:
+        """Source that reads the value and may raise where there is none; `name` gives an object a name."""
+        raise NotImplementedError
+
+    def same(self) -> bool:
+        """Whether the value is what it was."""
+        return same(self.read(), self.kept)
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        """Source of a condition that is true if the value has changed."""
+        return f"{self.expression(name)} is not {name(self.before)} and not {name(self.same)}()"
+
+    def describe(self) -> str:
+        """What has happened to the value."""
+        return change(self.path.shown, self.read(), self.kept)
+
+
+@final
+class Entry(Place):
+    """An entry of a dict, a namespace or a sequence."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        if isinstance(self.owner, dict):
+            return dict.get(self.owner, self.key, MISSING)  # a defaultdict would make the entry
+        try:
+            return self.owner[self.key]
+        except (KeyError, IndexError):
+            return MISSING
+
+    def write(self, value: Any) -> None:
+        if value is not MISSING:
+            self.owner[self.key] = value
+        elif self.key in self.owner:
+            del self.owner[self.key]
+
+    def expression(self, name: Callable[[Any], str]) -> str:
+        key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
+        if hasattr(type(self.owner), "__missing__"):
+            return f"{name(self.owner)}.get({key}, {name(MISSING)})"
+        return f"{name(self.owner)}[{key}]"
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        if self.before is MISSING:
+            key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
+            return f"{key} in {name(self.owner)}"
+        return super().test(name)
+
+
+@final
+class Attribute(Place):
+    """What `getattr` finds: a slot, or an attribute of a function or a class."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        return getattr(self.owner, self.key, MISSING)
+
+    def write(self, value: Any) -> None:
+        if value is not MISSING:
+            setattr(self.owner, self.key, value)
+        elif hasattr(self.owner, self.key):
+            delattr(self.owner, self.key)
+
+    def expression(self, name: Callable[[Any], str]) -> str:
+        return f"{name(self.owner)}.{self.key}"
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        if self.before is MISSING:
+            return f"getattr({name(self.owner)}, {self.key!r}, {name(MISSING)}) is not {name(MISSING)}"
+        return super().test(name)
+
+
+@final
+class ClassEntry(Place):
+    """An entry of the namespace of a class; `owner` is the class."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        return vars(self.owner).get(self.key, MISSING)
+
+    def write(self, value: Any) -> None:
+        if value is not MISSING:
+            setattr(self.owner, self.key, value)
+        elif self.key in vars(self.owner):
+            delattr(self.owner, self.key)
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        namespace = name(vars(self.owner))
+        if self.before is MISSING:
+            return f"{self.key!r} in {namespace}"
+        return f"{namespace}[{self.key!r}] is not {name(self.before)} and not {name(self.same)}()"
+
+
+@final
+class Cell(Place):
+    """A variable of an enclosing function."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        try:
+            return self.owner.cell_contents
+        except ValueError:
+            return MISSING
+
+    def write(self, value: Any) -> None:
+        if value is not MISSING:
+            self.owner.cell_contents = value
+        elif self.read() is not MISSING:
+            del self.owner.cell_contents
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        if self.before is MISSING:
+            return f"not {name(self.same)}()"
+        return super().test(name)
+
+    def expression(self, name: Callable[[Any], str]) -> str:
+        return f"{name(self.owner)}.cell_contents"
+
+
+@final
+class Reading(Place):
+    """What a function returns, as a context variable's `get`; `owner` is the function."""
+
+    __slots__ = ()
+    cost = 1
+
+    def read(self) -> Any:
+        return self.owner()
+
+    def write(self, value: Any) -> None:
+        raise TypeError(f"`{self.path.shown}` cannot be written")
+
+    def expression(self, name: Callable[[Any], str]) -> str:
+        return f"{name(self.owner)}()"
+
+
+@final
+class RequiresGrad(Place):
+    """Whether gradients are recorded for a tensor."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        return self.owner._n is not None
+
+    def write(self, value: Any) -> None:
+        self.owner.requires_grad_(value)
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        return f"{name(self.owner)}._n is {'None' if self.before else 'not None'}"
+
+
+@final
+class Inside(Place):
+    """What a container, or an ndarray, holds. `owner` is the container."""
+
+    __slots__ = ()
+    cost = 2
+
+    def read(self) -> Any:
+        return self.owner
+
+    def same(self) -> bool:
+        if isinstance(self.kept, Elements):
+            return self.kept.same(self.owner)
+        return self.kept.same(self.owner, set())
+
+    def write(self, value: Any) -> None:
+        owner, items = self.owner, list(value.items() if isinstance(value, dict) else value)
+        if isinstance(owner, list):
+            owner[:] = items
+            return
+        owner.clear()
+        (owner.extend if isinstance(owner, deque) else owner.update)(items)
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        owner, slow = name(self.owner), name(self.same)
+        if isinstance(self.kept, Elements):
+            return f"not {slow}()"
+        items = self.kept.items
+        if not items:
+            return owner
+        same_items = f"len({owner}) == {len(items)} and "
+        if self.kept.keys is None:
+            same_items += f"all({name(map)}({name(is_)}, {owner}, {name(items)}))"
+        else:
+            same_items += f"all({name(map)}({name(is_)}, {owner}, {name(self.kept.keys)})) and "
+            same_items += f"all({name(map)}({name(is_)}, {owner}.values(), {name(items)}))"
+        return f"not ({same_items}) and not {slow}()"
+
+
+class Table(Place):
+    """A dict with names for keys, whose entries have places of their own: which names, in which order."""
+
+    __slots__ = ()
+    cost = 1
+    ordered = True
+
+    def read(self) -> Any:
+        return list(self.owner)
+
+    def write(self, value: Any) -> None:
+        raise TypeError(f"`{self.path.shown}` cannot be written")
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        if not self.before:
+            return name(self.owner)
+        if not self.ordered or len(self.before) == 1:
+            return f"len({name(self.owner)}) != {len(self.before)}"
+        return f"[*{name(self.owner)}] != {name(self.before)}"
+
+    def describe(self) -> str:
+        before, after = set(self.before), set(self.owner)
+        lost = [f"`{self.path.attribute(n).shown}` was deleted" for n in self.before if n not in after]
+        new = [f"`{self.path.attribute(n).shown}` was added" for n in self.owner if n not in before]
+        return "; ".join(lost + new) or f"`{self.path.shown}` has its children in another order"
+
+
+@final
+class Size(Table):
+    """A dict whose order does not matter: which names, given that its entries have places of their own."""
+
+    __slots__ = ()
+    ordered = False
+
+    def same(self) -> bool:
+        return len(self.owner) == len(self.before)
+
+
+@final
+class Missing(Place):
+    """Names that the namespace of an object does not have; `key` is a tuple of them.
+
+    They are looked for only if the size of the namespace has changed, which an attribute that appears just when another
+    disappears gets around: for modules, whose hooks and `forward` appear alone.
+    """
+
+    __slots__ = ("size",)
+
+    def __init__(self, owner: Any, key: Any, path: Path, guarded: bool = True):
+        super().__init__(owner, key, path, guarded)
+        self.size = len(owner)
+
+    def read(self) -> Any:
+        return tuple(name for name in self.key if name in self.owner)
+
+    def write(self, value: Any) -> None:
+        for name in self.read():
+            if name not in value:
+                del self.owner[name]
+
+    def test(self, name: Callable[[Any], str]) -> str:
+        return f"len({name(self.owner)}) != {self.size} and not {name(self.same)}()"
+
+    def describe(self) -> str:
+        return "; ".join(f"`{self.path.attribute(name).shown}` was added" for name in self.read())
+
+
+def compiled_test(places: Iterable[Place]) -> Callable[[], bool]:
+    """A function of no arguments: whether all places have the values that they had.
+
+    It is straight-line code: one identity test for each place; `Place.same` decides where that fails.
+    """
+    names: dict[int, str] = {}
+    scope: dict[str, Any] = {}
+    alive: list[Any] = []  # an id names an object only as long as that lives
+
+    def name(value: Any) -> str:
+        if value is None or value is True or value is False:
+            return repr(value)
+        found = names.get(id(value))
+        if found is None:
+            found = names[id(value)] = f"v{len(names)}"
+            scope[found] = value
+            alive.append(value)
+        return found
+
+    def rank(place: Place) -> tuple[int, bool]:
+        return place.cost, isinstance(place.before, (Tensor, type)) or callable(place.before)
+
+    lines = ["def holds():", " try:", "  pass"]
+    lines += [f"  if {place.test(name)}: return False" for place in sorted(places, key=rank)]
+    lines += [" except (LookupError, AttributeError, ValueError, RuntimeError):", "  return False", " return True"]
+    exec(compile("\n".join(lines), "<generated guards>", "exec"), scope)
+    return scope["holds"]
+
+
+__all__ = [
+    "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Missing", "Path", "Place", "Reading",
+    "RequiresGrad", "Size", "Table", "compiled_test",
+]  # fmt: skip

@@ -1,0 +1,231 @@
+"""What the code of a function reaches besides its tensor arguments: a walk from its variables over live objects.
+
+Nothing is run: code is read (`reads`), and what it names is looked up, as Python would, in cells, globals, instances
+and classes. What a chain names exactly is followed exactly; a value that is used in another way *escapes*, and then
+every attribute of it that some reached code names, and every element, is reached as well.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+from typing import Any, NamedTuple
+
+from eager.nn.module import Module
+from eager.tensor import Tensor
+from graphc.capture import reads
+from graphc.capture.agenda import Method
+from graphc.capture.escaping import Escaping
+from graphc.capture.location import shown_file
+from graphc.capture.objects import has_item
+from graphc.capture.owners import is_user_class, is_user_code
+from graphc.capture.places import Attribute, Cell, Inside, Path, Reading
+from graphc.capture.snapshots import CONTAINERS, MISSING, SCALARS
+from graphc.capture.tree import children
+from graphc.ops.dtypes import default_float
+
+# methods of builtin containers that change them and tell nothing about what they hold
+_WRITERS = frozenset(("append", "extend", "add", "appendleft", "extendleft", "insert", "clear", "update", "discard"))
+
+
+class _Context(NamedTuple):
+    """What the variables of a code object are bound to, as far as it is known."""
+
+    cells: dict[str, CellType]
+    names: dict[str, Any]  # globals
+    known: dict[str, tuple[Any, Path]]  # parameters whose values are known
+
+
+class Reachable(Escaping):
+    """The walk. `start` it once, `run` it, and read `places`, `names` and `impure`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # by the ids of a function, which is kept, and of what its first parameter is known to be
+        self._codes: dict[tuple[int, int], FunctionType] = {}
+
+    def run(self) -> None:
+        """Follow everything that has been started."""
+        self._place(Reading, default_float, "", Path("torch.get_default_dtype()", ""))
+        while True:
+            while self._todo:
+                self._todo.popleft()()
+            if not self._apply_loose():
+                return
+
+    def start(self, fn: Any, arguments: dict[str, Any], positional: tuple[Any, ...]) -> None:
+        """Begin at a function, method, module or callable object that is called with these arguments."""
+        if isinstance(fn, MethodType) and isinstance(fn.__func__, FunctionType):
+            owner = fn.__self__
+            self._function(fn.__func__, _here(fn), (owner, Path("self", "")), positional, arguments)
+            if isinstance(owner, Module):
+                self._module(owner, Path("self", ""))
+        elif isinstance(fn, FunctionType):
+            self._function(fn, _here(fn), None, positional, arguments)
+        elif isinstance(fn, Module):
+            self._escape_object(fn, Path("self", ""))
+            self._function(type(fn).forward, _here(fn), (fn, Path("self", "")), positional, arguments)
+        else:
+            self._escape_later(fn, Path("self", ""))
+            method = next((vars(k)["__call__"] for k in type(fn).__mro__ if "__call__" in vars(k)), None)
+            if isinstance(method, FunctionType):
+                self._function(method, _here(fn), (fn, Path("self", "")), positional, arguments)
+
+    # --- functions
+
+    def _function(
+        self,
+        fn: FunctionType,
+        path: Path,
+        owner: tuple[Any, Path] | None,
+        positional: tuple[Any, ...] = (),
+        keywords: dict[str, Any] | None = None,
+    ) -> None:
+        """The code of a function; `owner` is what its first parameter is known to be, with its path."""
+        key = (id(fn), id(owner[0]) if owner else 0)
+        if key in self._codes:
+            return
+        self._codes[key] = fn
+        wrapped = fn.__dict__.get("__wrapped__")
+        if wrapped is not None:
+            self._escape_later(wrapped, path)
+        cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        if not is_user_code(fn.__code__):
+            for cell in cells.values():
+                self._callable_in(cell, path)
+            return
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            self._place(Attribute, fn, name, path.attribute(name))
+        self._escape_later(fn.__kwdefaults__, path.attribute("__kwdefaults__"))
+        known = self._parameters(fn, path, owner, positional, keywords or {})
+        self._code(fn.__code__, _Context(cells, fn.__globals__, known))
+
+    def _callable_in(self, cell: CellType, path: Path) -> None:
+        """What a library's function has been made from: `vmap(f)` calls `f`."""
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            return  # not assigned yet
+        of_functions = isinstance(value, dict) and all(map(callable, value.values()))  # as singledispatch has
+        if (callable(value) or of_functions) and not isinstance(value, BuiltinFunctionType):
+            self._escape_later(value, path)
+
+    def _parameters(
+        self, fn: FunctionType, path: Path, owner: Any, positional: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> dict[str, tuple[Any, Path]]:
+        code = fn.__code__
+        parameters = list(code.co_varnames[: code.co_argcount])
+        known: dict[str, tuple[Any, Path]] = {}
+        defaults = fn.__defaults__ or ()
+        named = dict(zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True))
+        named.update(fn.__kwdefaults__ or {})
+        for name, value in named.items():
+            self._escape_later(value, Path(name, name))
+        if owner is not None and parameters:
+            known[parameters[0]] = owner
+        given = dict(zip(parameters[owner is not None :], positional, strict=False)) | keywords
+        rest: list[Any] = list(positional[max(len(parameters) - (owner is not None), 0) :])
+        for name, value in given.items():
+            if isinstance(value, CONTAINERS) or name not in parameters:
+                self._argument(value, Path(name, name))
+            known[name] = (value, Path(name, name))
+        for i, value in enumerate(rest):
+            self._argument(value, Path(f"args[{i}]", f"args.{i}"))
+        return {name: found for name, found in known.items() if not isinstance(found[0], (*CONTAINERS, Tensor))}
+
+    def _argument(self, value: Any, path: Path) -> None:
+        """An argument of the call: tensors in it are inputs, and its structure is known; its objects are state."""
+        inside = children(value)
+        if inside is not None:
+            for name, item in inside:
+                self._argument(item, Path(f"{path.shown}.{name}", f"{path.name}.{name}"))
+        elif not isinstance(value, (Tensor, *SCALARS)):
+            self._escape_later(value, path)
+
+    def _code(self, code: Any, context: _Context) -> None:
+        found = reads.reads_of(code)
+        self._loose |= found.loose
+        self._probed |= found.probed
+        self._loose |= found.probed
+        self._reflective = self._reflective or found.reflective
+        known = {name: value for name, value in context.known.items() if name not in found.assigned}
+        for name in context.known.keys() & found.assigned:
+            self._escape_later(*context.known[name])
+        context = context._replace(known=known)
+        for chain in found.chains:
+            self._chain(chain, context, code)
+            if chain.root == reads.GLOBAL and chain.name == "super":
+                for value, path in known.values():
+                    self._escape_later(value, path)
+            if chain.root == reads.GLOBAL and chain.name == "globals":
+                for name in found.strings & context.names.keys():
+                    self._escape_later(self._entry(context.names, name, Path(name, name)), Path(name, name))
+        for inner in found.inner:
+            parameters = inner.co_varnames[: inner.co_argcount + inner.co_kwonlyargcount]
+            self._code(inner, context._replace(known={n: v for n, v in known.items() if n not in parameters}))
+
+    # --- chains
+
+    def _chain(self, chain: reads.Chain, context: _Context, code: Any) -> None:
+        name, steps = chain.name, chain.steps
+        guarded = not (chain.stored and not steps)
+        path = Path(name, name)
+        if chain.root in (reads.LOCAL, reads.CELL) and name in context.known:
+            value, path = context.known[name]
+        elif chain.root == reads.CELL and name in context.cells:
+            value = self._place(Cell, context.cells[name], "", path, guarded).before
+            if name == "__class__" and not steps:
+                return
+        elif chain.root == reads.GLOBAL:
+            value = self._entry(context.names, name, path, guarded)
+            if value is MISSING:
+                value = getattr(builtins, name, MISSING)
+        elif chain.root == reads.MODULE:
+            package = context.names.get("__package__")
+            value = sys.modules.get(name) or sys.modules.get(f"{package}.{name}", MISSING)
+            self._escape_later(sys.modules.get(name.partition(".")[0], MISSING), path)
+        else:
+            self._take_loose(steps)
+            return
+        if guarded:
+            where = f"{shown_file(code)}:{chain.line}"
+            self._follow(value, steps, path, chain.stored, where)
+
+    def _follow(self, value: Any, steps: tuple[reads.Step, ...], path: Path, stored: bool, where: str) -> None:
+        """`value` and what `steps` take from it; the last step is written if `stored`."""
+        for i, step in enumerate(steps):
+            last = i == len(steps) - 1
+            guarded = not (stored and last)
+            if value is MISSING or isinstance(value, (Tensor, *SCALARS)):
+                self._take_loose(steps[i:])
+                return
+            if step.kind == reads.ITEM:
+                if not has_item(value, step.key):
+                    self._escape_later(value, path)
+                    self._take_loose(steps[i:])
+                    return
+                path = path.item(step.key)
+                value = self._entry(value, step.key, path, guarded)
+            elif isinstance(value, CONTAINERS) and not is_user_class(type(value)) and not hasattr(value, "_fields"):
+                if last and step.key in _WRITERS and not isinstance(value, (tuple, frozenset)):
+                    self._place(Inside, value, "", path, guarded=False)
+                    return
+                self._escape_later(value, path)
+                self._take_loose(steps[i:])
+                return
+            else:
+                owner = value
+                path = path.attribute(step.key)
+                value = self._attribute(owner, step.key, path, guarded, probe=True)
+                if isinstance(value, Method):
+                    self._escape_if_foreign(value, owner, path)
+                    value = value.function
+        if not (stored and steps):
+            self._note_impure(value, path, where)
+            self._escape_later(value, path)
+
+
+def _here(fn: Any) -> Path:
+    name = getattr(fn, "__qualname__", type(fn).__qualname__).rpartition("<locals>.")[2]
+    return Path(name, name)

@@ -1,0 +1,59 @@
+"""What the tensors that a program returns are: new ones, tensors from before the call, or views of either."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, final
+
+from eager.tensor import Tensor
+from graphc.capture.memory import Memory, Place
+from graphc.capture.sources import Computed, Given, Returned, ViewOf
+
+if TYPE_CHECKING:
+    from graphc.capture.tracer import Tracer
+
+
+@final
+class Results:
+    """`found`: what each tensor of a result is, in order.
+
+    Results that share memory share it after the call; a result that is alone in its memory is a tensor of its own.
+    """
+
+    def __init__(self, tracer: Tracer, tensors: list[Tensor]):
+        self._tracer = tracer
+        self._numbers: dict[int, int] = {}  # id of a tensor, or of a memory -> number
+        different = {id(t): t for t in tensors}.values()
+        places = (self._place(t) for t in different)
+        self._shared = Counter(id(p.memory) for p in places if p is not None)
+        self.found: list[Returned] = [self._returned(t) for t in tensors]
+
+    def _place(self, tensor: Tensor) -> Place | None:
+        return self._tracer.memories.find(self._tracer.read(tensor).id)
+
+    def _returned(self, tensor: Tensor) -> Returned:
+        tracer = self._tracer
+        owner = tracer.owner_of(tensor)
+        if owner is not None:
+            return Given(owner)
+        place = self._place(tensor)
+        number = self._number(tensor)
+        base = None if place is None or not place.steps else self._base(place.memory)
+        if place is None or base is None:
+            return Computed(tracer.read(tensor).id, number)
+        return ViewOf(base, place.steps, tensor._n is not None, number)
+
+    def _base(self, memory: Memory) -> Computed | Given | None:
+        if memory.origin is not None:
+            return Given(memory.origin)
+        if self._shared[id(memory)] < 2:
+            return None
+        whole = next((t for t in memory.tensors.live() if self._is_whole(t, memory)), memory)
+        return Computed(memory.symbol.id, self._number(whole))
+
+    def _is_whole(self, tensor: Tensor, memory: Memory) -> bool:
+        place = self._place(tensor)
+        return place is not None and place.memory is memory and not place.steps
+
+    def _number(self, of: Tensor | Memory) -> int:
+        return self._numbers.setdefault(id(of), len(self._numbers))

@@ -1,0 +1,170 @@
+"""What a captured program reads, changes and returns, besides its graph: where inputs come from, and what results are."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from eager.tensor import Tensor
+from graphc.ops import Op
+
+
+@final
+@dataclass(frozen=True)
+class Argument:
+    """An input that is tensor number `position` of the call's arguments."""
+
+    position: int
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """An input that is a tensor the function reached by itself. Equal to another that is the same tensor."""
+
+    tensor: Tensor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Captured) and other.tensor is self.tensor
+
+    def __hash__(self) -> int:
+        return id(self.tensor)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """An input that is read anew, by `get`, at each call: the program itself puts another tensor, or number, there."""
+
+    path: str
+    get: Callable[[], Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reached) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+
+@final
+@dataclass(frozen=True)
+class GradOf:
+    """An input, or an effect, that is the `.grad` of the tensor behind another source."""
+
+    of: Argument | Captured | Reached
+
+
+@final
+@dataclass(frozen=True)
+class PastOf:
+    """An effect: a gradient that goes on into the history that the tensor behind another source has."""
+
+    of: Argument | Captured | Reached
+    keep: bool
+
+
+@final
+@dataclass(frozen=True)
+class MemoryOf:
+    """An input that is the whole memory, as a vector, that the tensor behind another source shows a part of."""
+
+    of: Argument | Captured | Reached
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """An input that is drawn from a random generator at each call."""
+
+    draw: Callable[[], np.ndarray]
+    generator: Any
+
+
+Owner = Argument | Captured | Reached
+Source = Owner | GradOf | MemoryOf | Draw
+
+
+class History(enum.Enum):
+    """What autograd knows of a result."""
+
+    NONE = 0  # requires no grad
+    LIVE = 1  # can be differentiated
+    FREED = 2  # backward() has been called inside the program, and has freed what a second call would need
+
+
+class Effect(NamedTuple):
+    """Something the program changes: `target` gets the value of node `id` (None: a `.grad` becomes None)."""
+
+    target: Owner | MemoryOf | GradOf | PastOf
+    id: int | None
+    history: History = History.NONE
+
+
+class Guard(NamedTuple):
+    """A condition under which the program is right: `getter()` equals `value`."""
+
+    getter: Callable[[], Any]
+    value: Any
+
+
+class ArgumentGuard(NamedTuple):
+    """A condition on a tensor among the arguments: `getter(tensor)` equals `value`. `what` names it in messages."""
+
+    position: int
+    getter: Callable[[Tensor], Any]
+    value: Any
+    what: str
+
+
+class Decision(NamedTuple):
+    """A value that Python has read: node `id` had `value` (bytes) when the program was traced, in the line `where`."""
+
+    id: int
+    value: bytes
+    where: str
+    shown: str
+
+
+# --- what a tensor of the result is
+
+
+@final
+@dataclass(frozen=True)
+class Computed:
+    """Node `id`, in a tensor of its own. Two results that are the same tensor have the same `tensor` number."""
+
+    id: int
+    tensor: int
+
+
+@final
+@dataclass(frozen=True)
+class Given:
+    """A tensor that was there before the call."""
+
+    source: Owner
+
+
+class Step(NamedTuple):
+    """One movement on the way from a tensor to a view of it."""
+
+    op: Op
+    params: Any
+
+
+@final
+@dataclass(frozen=True)
+class ViewOf:
+    """A view of another result, or of a tensor that was there before; `recorded`: autograd knows how it was made."""
+
+    base: Computed | Given
+    steps: tuple[Step, ...]
+    recorded: bool
+    tensor: int
+
+
+Returned = Computed | Given | ViewOf

@@ -1,0 +1,44 @@
+"""The values of a graph under construction, for the arguments it is being traced with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+
+from graphc.ir import INPUT, Builder, Node
+from graphc.ops.interpret import run_kernel
+
+
+@final
+class Values:
+    """Computes what Python asks for while a function is traced, node by node on NumPy, each node once."""
+
+    def __init__(self, builder: Builder, fetch: Callable[[int], np.ndarray]):
+        self._builder = builder
+        self._fetch = fetch  # the array of input number k
+        self._known: dict[int, np.ndarray] = {}
+
+    def __call__(self, id_: int) -> np.ndarray:
+        """The value of node `id_`. Raises what its run-time checks, or those of what it depends on, raise."""
+        known, nodes = self._known, self._builder.nodes
+        missing: set[int] = set()
+        stack = [id_]
+        while stack:
+            i = stack.pop()
+            if i not in known and i not in missing:
+                missing.add(i)
+                stack.extend(nodes[i].inputs)
+        for i in sorted(missing):  # the order in which they were appended
+            known[i] = self._compute(nodes[i])
+        return known[id_]
+
+    def _compute(self, node: Node) -> np.ndarray:
+        if node.op is INPUT:
+            return self._fetch(self._builder.inputs.index(node.id))
+        operands = [self._known[i] for i in node.inputs]
+        check = node.op.check
+        if check is not None and not check.ok(np, *operands, **node.params):
+            raise check.failure(node.params, node.where)
+        return run_kernel(node.op, operands, node.params)

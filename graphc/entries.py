@@ -1,0 +1,92 @@
+"""The programs of a compiled function, and the conditions under which each may run."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, final
+
+from eager.storage import is_plain  # noqa: F401
+from eager.tensor import Tensor
+from graphc.capture import Argument, Captured, Program
+from graphc.capture.environment import Environment
+from graphc.capture.inputs import relation
+from graphc.run import Runner
+
+
+@final
+class Entry:
+    """A program and its conditions.
+
+    signature  of the calls that it is for
+    reason     why it was made
+    seconds    what tracing and the passes took, and (once it has run) what JAX and XLA took
+    calls      how often it has run
+    """
+
+    def __init__(self, signature: Any, program: Program, environment: Environment, runner: Runner):
+        self.signature = signature
+        self.program = program
+        self.environment = environment
+        self.runner = runner
+        self.reason = ""
+        self.seconds: dict[str, float] = {}
+        self.calls = 0
+        self.lock = threading.Lock() if program.effects else None
+        self._unchanged = environment.holds
+        self._captured = [
+            (s.tensor, s.tensor._d.shape, s.tensor._dtype(), s.tensor._n is None)
+            for s in program.sources
+            if isinstance(s, Captured)
+        ]
+        self._guards = program.guards
+        self._of_arguments = program.argument_guards
+        self._overlaps = program.overlaps
+
+    def holds(self, tensors: list[Tensor]) -> bool:
+        """Whether the program is right for a call with these tensors (of its signature)."""
+        if not self._unchanged():
+            return False
+        for t, shape, dtype, constant in self._captured:
+            d = t._d
+            if d.shape != shape or (d.dtype is not None and d.dtype != dtype) or (t._n is None) is not constant:
+                return False
+        for getter, value in self._guards:
+            if getter() != value:
+                return False
+        for position, getter, value, _ in self._of_arguments:
+            if getter(tensors[position]) != value:
+                return False
+        for a, b, how in self._overlaps:  # noqa: SIM110
+            if relation(_given(a, tensors), _given(b, tensors)) != how:
+                return False
+        return True
+
+    def broken(self, tensors: list[Tensor]) -> list[str]:
+        """Why `holds` is false, a sentence each."""
+        found = self.environment.broken()
+        for t, shape, dtype, constant in self._captured:
+            name = self.environment.names.get(id(t), "a captured tensor")
+            if (tuple(t._d.shape), t._dtype()) != (tuple(shape), dtype):
+                found.append(f"`{name}` has another shape or dtype")
+            elif (t._n is None) is not constant:
+                found.append(f"`{name}`.requires_grad changed to {constant}")
+        found += [f"a guarded value changed from {v!r} to {g()!r}" for g, v in self._guards if g() != v]
+        for position, getter, value, what in self._of_arguments:
+            if getter(tensors[position]) != value:
+                name = self.program.graph.input_names[self._input_of(position)]
+                found.append(f"of argument '{name}', {what} changed")
+        if any(relation(_given(a, tensors), _given(b, tensors)) != how for a, b, how in self._overlaps):
+            found.append("arguments share memory in another way")
+        return found
+
+    def _input_of(self, position: int) -> int:
+        return self.program.sources.index(Argument(position))
+
+    def agrees(self, values: tuple[bytes, ...]) -> bool:
+        """Whether the program is one for these values of the first decisions."""
+        decided = self.program.decisions
+        return len(decided) >= len(values) and all(d.value == v for d, v in zip(decided, values, strict=False))
+
+
+def _given(source: Any, tensors: list[Tensor]) -> Tensor:
+    return tensors[source.position] if isinstance(source, Argument) else source.tensor

@@ -1,0 +1,162 @@
+"""Graphs inside graphs: the bodies that structured nodes hold as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from graphc.errors import GraphError
+from graphc.ir.builder import Builder, Symbol
+from graphc.ir.graph import INPUT, Graph, Node, Ref
+from graphc.ops import OPS, Bundle, Op
+from graphc.ops.dtypes import is_inexact
+
+ITEM, SWITCH, WHILE, SCAN = OPS["item"], OPS["switch"], OPS["while_loop"], OPS["scan"]
+
+
+def bodies(node: Node) -> Iterator[Graph]:
+    """The graphs that `node` runs, each once."""
+    if node.op.structured:
+        parts = (p for value in node.params.values() for p in (value if isinstance(value, tuple) else (value,)))
+        yield from {id(part): part for part in parts if isinstance(part, Graph)}.values()
+
+
+def with_bodies(node: Node, fn: Callable[[Graph], Graph]) -> Node:
+    """`node` with `fn(body)` in place of each graph that it runs; they keep their signatures."""
+    new = {id(body): fn(body) for body in bodies(node)}
+    params = {name: _mapped(value, new) for name, value in node.params.items()}
+    if all(params[name] is value for name, value in node.params.items()):
+        return node
+    return Node(node.id, node.op, node.inputs, params, node.aval, node.where, node.scope)
+
+
+def _mapped(value: Any, new: Mapping[int, Graph]) -> Any:
+    if isinstance(value, Graph):
+        return new[id(value)]
+    if isinstance(value, tuple):
+        parts = tuple(_mapped(part, new) for part in value)
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+    return value
+
+
+def map_bodies(graph: Graph, fn: Callable[[Graph], Graph]) -> Graph:
+    """`graph` with `fn(body)` in place of each graph that its own nodes run."""
+    nodes = {id: with_bodies(node, fn) if node.op.structured else node for id, node in graph.nodes.items()}
+    if all(nodes[id] is node for id, node in graph.nodes.items()):
+        return graph
+    return graph.replace(nodes, graph.result)
+
+
+def every_node(graph: Graph) -> Iterator[Node]:
+    """The nodes of `graph` and of the graphs inside it."""
+    for node in graph.nodes.values():
+        yield node
+        for body in bodies(node):
+            yield from every_node(body)
+
+
+def check_bodies(node: Node) -> None:
+    """Raise GraphError unless each graph that `node` runs is well formed and returns a flat tuple of arrays."""
+    for body in bodies(node):
+        body.check()
+        if not isinstance(body.result, tuple) or not all(isinstance(part, Ref) for part in body.result):
+            raise GraphError(f"{body.name}: a graph inside a graph returns a tuple of arrays, got {body.result!r}")
+
+
+def emit(builder: Builder, op: Op, operands: Sequence[Symbol], **params: Any) -> list[Symbol]:
+    """Append a structured operation and the nodes of its results."""
+    bundle = builder.emit(op, operands, params)
+    assert isinstance(bundle.aval, Bundle)
+    return [builder.emit(ITEM, (bundle,), {"index": k}) for k in range(len(bundle.aval.avals))]
+
+
+def ancestors(nodes: Any, roots: Sequence[int]) -> set[int]:
+    """The ids `roots` and of all that they are computed from."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        id = stack.pop()
+        if id not in seen:
+            seen.add(id)
+            stack.extend(nodes[id].inputs)
+    return seen
+
+
+# --- paths of gradients. A set of inputs is a number with a bit for each: unions are fast
+
+
+def paths(graph: Graph) -> tuple[int, ...]:
+    """For each output of `graph`, the inputs that gradients can flow back to."""
+    number = {id: k for k, id in enumerate(graph.inputs)}
+    found: dict[int, int] = {}
+    several: dict[int, list[int]] = {}
+    for id, node in graph.nodes.items():
+        if node.op is INPUT:
+            found[id] = 1 << number[id] if is_inexact(node.dtype) else 0
+        elif node.op is ITEM:
+            found[id] = several[node.inputs[0]][node.params["index"]]
+        elif node.op.structured:
+            several[id] = result_paths(node, [found[i] for i in node.inputs])
+        elif is_inexact(node.dtype):
+            sources = [i for k, i in enumerate(node.inputs) if node.op.opaque or node.op.arg_of(k) in node.op.vjp]
+            found[id] = union(found[i] for i in sources)
+        else:
+            found[id] = 0
+    return tuple(found[id] for id in graph.outputs)
+
+
+def union(sets: Any) -> int:
+    """The union of sets of bits."""
+    whole = 0
+    for part in sets:
+        whole |= part
+    return whole
+
+
+def members(bits: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
+
+
+def result_paths(node: Node, operands: Sequence[int]) -> list[int]:
+    """For each result of a structured node, the union of `operands[k]` over the operands k that it depends on."""
+    return _PATHS[node.op](node.params, list(operands))
+
+
+def _through(body: Graph, operands: list[int]) -> list[int]:
+    return [union(operands[k] for k in members(path)) for path in body.paths]
+
+
+def _switch_paths(params: Any, operands: list[int]) -> list[int]:
+    branches = [_through(branch, operands[1:]) for branch in params["branches"]]
+    return [union(parts) for parts in zip(*branches, strict=True)]
+
+
+def _loop_paths(body: Graph, operands: list[int], consts: int, carries: int) -> list[int]:
+    while True:
+        results = _through(body, operands)
+        carry = [a | b for a, b in zip(operands[consts : consts + carries], results[:carries], strict=True)]
+        if carry == operands[consts : consts + carries]:
+            return [*carry, *results[carries:]]
+        operands = [*operands[:consts], *carry, *operands[consts + carries :]]
+
+
+def _while_paths(params: Any, operands: list[int]) -> list[int]:
+    consts = params["consts"]
+    inexact = [is_inexact(a.dtype) for a in params["body"].input_avals()]
+    operands = [bits if differentiable else 0 for bits, differentiable in zip(operands, inexact, strict=True)]
+    return _loop_paths(params["body"], operands, consts, len(operands) - consts)
+
+
+def _scan_paths(params: Any, operands: list[int]) -> list[int]:
+    return _loop_paths(params["body"], operands, params["consts"], params["carries"])
+
+
+_PATHS: dict[Op, Callable[[Any, list[int]], list[int]]] = {
+    SWITCH: _switch_paths,
+    WHILE: _while_paths,
+    SCAN: _scan_paths,
+}

@@ -1,0 +1,76 @@
+"""What in-place writes become in a graph, where values never change; and `decided`, what Python has made of a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.errors import PathChanged
+from graphc.ops.rules import same
+from graphc.ops.samples import Ints, Sample
+from graphc.ops.spec import Check, Rule, Trait, op
+
+
+def _np_slice_scatter(x, src, start, stop, step):
+    result = np.array(x, order="C")
+    result[tuple(map(slice, start, stop, step))] = src
+    return result
+
+
+def _slice_scatter(xp: Any, x: Any, src: Any, start: Any, stop: Any, step: Any) -> Any:
+    return x.at[tuple(map(slice, start, stop, step))].set(src)
+
+
+_FIRST = Rule(lambda op, avals, params: avals[0])
+
+# `input` with `src` in the place of what `slice` would read
+slice_scatter = op(
+    "slice_scatter", "input src", params={"start": None, "stop": None, "step": None}, impl=_slice_scatter,
+    numpy=_np_slice_scatter, rule=_FIRST,
+    ref=lambda x, src, start, stop, step: np.where(
+        _inside(x.shape, start, stop, step), _spread(x.shape, src, start, stop, step), x),
+    samples=(
+        Sample((5, 4), (4, 2), start=(1, 0), stop=(5, 3), step=(1, 2)),
+        Sample((3,), (1,), start=(1,), stop=(2,), step=(1,)),
+        Sample((6, 2), (3, 2), start=(0, 0), stop=(6, 2), step=(2, 1)),
+    ),
+    vjp=dict(
+        input=lambda F, g, src_shape, start, stop, step: F.slice_scatter(
+            g, F.full(shape=src_shape, value=0, dtype=g.dtype), start=start, stop=stop, step=step),
+        src=lambda F, g, start, stop, step: F.slice(g, start=start, stop=stop, step=step),
+    ),
+)  # fmt: skip
+
+
+def _inside(shape, start, stop, step):
+    return np.einsum(
+        ",".join("abcdefgh"[: len(shape)]),
+        *(np.isin(np.arange(n), np.arange(a, b, s)) for n, a, b, s in zip(shape, start, stop, step, strict=True)),
+    ).astype(bool)
+
+
+def _spread(shape, src, start, stop, step):
+    places = (np.arange(n) for n in shape)
+    rows = [np.clip((p - a) // s, 0, m - 1) for p, a, s, m in zip(places, start, step, src.shape, strict=True)]
+    return src[np.ix_(*rows)]
+
+
+# `input` after a write that autograd did not see (under no_grad, or to `.data`): its past keeps its gradient
+overwritten = op(
+    "overwritten", "input value", impl=lambda xp, x, value: value, numpy=lambda x, value: value.copy(), rule=_FIRST,
+    ref=lambda x, value: value, samples=(Sample((3, 2), (3, 2)),), vjp=dict(input=lambda F, g: g),
+)  # fmt: skip
+
+
+def _agrees(xp: Any, x: Any, expected: Any) -> Any:
+    return xp.all((x == expected) | ((x != x) & (expected != expected)))
+
+
+# a value on which Python has decided something while the program was traced: right only while the value is the same
+decided = op(
+    "decided", "input expected", impl=lambda xp, x, expected: x, numpy=lambda x, expected: x.copy(), rule=same,
+    ref=lambda x, expected: x, traits=Trait.IMPURE, vjp=dict(input=lambda F, g: g),
+    check=Check(_agrees, PathChanged, "the program takes another path here"),
+    samples=(Sample(Ints((3,), 3, 2), Ints((3,), 3, 2)), Sample((0,), (0,))),
+)  # fmt: skip

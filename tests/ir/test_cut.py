@@ -1,0 +1,119 @@
+"""The cheapest cut is as cheap as the best of all choices, and always feasible."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+import pytest
+
+from graphc.ir import cut
+from graphc.ir.cut import NEVER, Price, cheapest_cut
+
+Operands = Mapping[int, Sequence[int]]
+Prices = Mapping[int, Price]
+
+
+def cost(operands: Operands, prices: Prices, needed: Collection[int], chosen: Collection[int]) -> int:
+    """The cost of having `needed` when `chosen` are handed over and the rest is computed; NEVER if that cannot be."""
+    total, seen, stack = 0, set(), list(needed)
+    while stack:
+        id = stack.pop()
+        if id in seen:
+            continue
+        seen.add(id)
+        if id in chosen or prices[id].hand_over == 0:
+            total += prices[id].hand_over
+        else:
+            total += prices[id].compute
+            stack.extend(operands[id])
+    return min(total, NEVER)
+
+
+def best(operands: Operands, prices: Prices, needed: Collection[int]) -> int:
+    """The least cost, by trying every choice."""
+    ids = list(operands)
+    choices = (itertools.compress(ids, mask) for mask in itertools.product((0, 1), repeat=len(ids)))
+    return min(cost(operands, prices, needed, set(chosen)) for chosen in choices)
+
+
+def random_question(seed: int, size: int, reach: int) -> tuple[Operands, Prices, list[int]]:
+    """A graph whose values can all be had: one that cannot be handed over can be computed from ones that can."""
+    rng = random.Random(seed)
+    operands: dict[int, list[int]] = {}
+    prices: dict[int, Price] = {}
+    for id in range(size):
+        earlier = range(max(0, id - reach), id)
+        operands[id] = [rng.choice(earlier) for _ in range(rng.randrange(4))] if id else []
+        hand_over = rng.choice([0, 2, 4, 4, 4, 9])
+        compute = NEVER if not operands[id] or rng.random() < 0.2 else rng.choice([0, 1, 1, 2, 5])
+        if compute < NEVER and rng.random() < 0.1:
+            hand_over = NEVER
+        prices[id] = Price(hand_over, compute)
+    return operands, prices, [id for id in range(size) if rng.random() < 0.4]
+
+
+def check_optimal(seed: int) -> None:
+    operands, prices, needed = random_question(seed, 9, 5)
+    chosen = cheapest_cut(operands, prices, needed)
+    found, least = cost(operands, prices, needed, chosen), best(operands, prices, needed)
+    assert found == least, f"seed {seed}: costs {found}, the best {least}"
+    assert all(0 < prices[id].hand_over < NEVER for id in chosen)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_choice_is_cheaper(seed: int):
+    check_optimal(seed)
+
+
+def test_a_wrong_network_is_caught(monkeypatch):
+    monkeypatch.setattr(cut, "_capacity", lambda price: {"capacity": 3})
+    with pytest.raises(AssertionError, match="the best"):
+        for seed in range(200):
+            check_optimal(seed)
+
+
+def test_a_wrong_absorption_is_caught(monkeypatch):
+    def careless(open_, prices, wanted):
+        free = {id: price._replace(compute=0) if price.compute < NEVER else price for id, price in prices.items()}
+        return absorb(open_, free, wanted)
+
+    absorb = cut._absorb
+    monkeypatch.setattr(cut, "_absorb", careless)
+    with pytest.raises(AssertionError, match="the best"):
+        for seed in range(200):
+            check_optimal(seed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stretches_are_feasible_and_no_worse_than_handing_over_what_is_needed(seed: int, monkeypatch):
+    operands, prices, needed = random_question(seed, 300, 12)
+    whole = cost(operands, prices, needed, cheapest_cut(operands, prices, needed))
+    monkeypatch.setattr(cut, "LARGEST", 8)
+    pieces = cost(operands, prices, needed, cheapest_cut(operands, prices, needed))
+    plain = {id for id in needed if prices[id].hand_over < NEVER}
+    assert whole <= pieces < NEVER
+    assert whole <= cost(operands, prices, needed, plain)
+
+
+def test_nothing_needed_and_nothing_to_choose():
+    assert cheapest_cut({}, {}, []) == set()
+    assert cheapest_cut({0: (), 1: (0,)}, {0: Price(4, NEVER), 1: Price(1, 0)}, []) == set()
+    assert cheapest_cut({0: ()}, {0: Price(0, NEVER)}, [0]) == set()
+    assert cheapest_cut({0: ()}, {0: Price(7, NEVER)}, [0]) == {0}
+
+
+@pytest.mark.timing
+def test_time_is_linear():
+    seconds = {}
+    for size in (2_000, 20_000):
+        question = random_question(0, size, 20)
+        best_of = []
+        for _ in range(3):
+            start = time.perf_counter()
+            cheapest_cut(*question)
+            best_of.append(time.perf_counter() - start)
+        seconds[size] = min(best_of)
+    assert seconds[20_000] < 20 * seconds[2_000], seconds
