@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -64,6 +65,10 @@ class Interpreter(Protocol):
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any
     ) -> Any:
         """A tensor of random numbers, drawn anew from `generator` by `draw(shape)` each time the program runs."""
+
+    def inside(self, module: Any) -> AbstractContextManager[Any]:
+        """The context in which `forward` of `module` runs."""
+        ...
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         """The program is right only while `getter() == value`."""

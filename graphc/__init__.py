@@ -24,8 +24,14 @@ _WHERE = {
     "to_graphdef": "graphc.lowering.export",
     "lower": "graphc.lowering",
     "compile": "graphc.compiled",
-    "disable": "graphc.switch",
-    "enable": "graphc.switch",
+    "cond": "graphc.capture.control",
+    "switch": "graphc.capture.control",
+    "while_loop": "graphc.capture.control",
+    "scan": "graphc.capture.control",
+    "fori_loop": "graphc.capture.control",
+    "map": "graphc.capture.control",
+    "disable": "graphc.disabling",
+    "enable": "graphc.disabling",
 }
 # The names are loaded by __getattr__.
 # pyright: reportUnsupportedDunderAll=false
@@ -34,15 +40,21 @@ __all__ = [
     "Node",
     "codegen",
     "compile",
+    "cond",
     "explain",
     "export",
+    "fori_loop",
     "gradients",
     "load",
     "lower",
+    "map",
     "optimize",
+    "scan",
     "stablehlo",
+    "switch",
     "to_graphdef",
     "trace",
+    "while_loop",
 ]
 
 

@@ -9,16 +9,18 @@ import types
 from collections.abc import Callable
 from typing import Any, final
 
+from eager.nn import Module
 from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture import capture
 from graphc.capture.environment import Environment
+from graphc.capture.moving import Moving
 from graphc.entries import Entry
 from graphc.lowering.timing import Stopwatch
 from graphc.run import CheckFailed, OtherPath, Runner, abandon
 from graphc.signature import Signatures
-from graphc.switch import switch
+from graphc.disabling import switch
 
 LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
 MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
@@ -39,6 +41,7 @@ class Compiled:
         self._max_retraces = max_retraces
         self._signatures = Signatures()
         self._entries: dict[Any, tuple[Entry, ...]] = {}  # the latest used first
+        self._moving = Moving()
         self._lock = threading.RLock()
         self._latest: Entry | None = None
         self._log: list[str] = []  # why each program was made
@@ -90,11 +93,8 @@ class Compiled:
         try:
             with Stopwatch(f"{self.__name__} ({len(runner.forward.graph):,} nodes)") as watch:
                 result = runner(tensors, program.drawn)
-        except BaseException as error:
-            for change, _ in program.changes:  # the trace has made them already
-                change.write(change.before)
-            if not isinstance(error, CheckFailed):
-                raise
+        except CheckFailed:
+            pass
         else:
             entry.seconds.update(watch.seconds)
             return result
@@ -117,7 +117,9 @@ class Compiled:
                 errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
             )
         start = time.perf_counter()
-        environment = Environment(self._fn, args, kwargs)
+        for entry in known:
+            self._moving.learn(entry.environment.broken_places())
+        environment = Environment(self._fn, args, kwargs, self._moving)
         failed = functools.partial(abandon, tensors, environment)
         program = capture(self._fn, args, kwargs, environment=environment, failed=failed)
         paths = [e.program.decisions for e in known if e.program.decisions and e.holds(tensors)]
@@ -180,6 +182,52 @@ class Compiled:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
 
 
+@final
+class CompiledModule(Module):
+    """A module under `graphc.compile`: the module itself, but for its call. As PyTorch's `OptimizedModule`.
+
+    `_orig_mod` is the module that was compiled; attributes are its attributes.
+    """
+
+    def __init__(self, module: Module, compiled: Compiled):
+        super().__init__()
+        object.__setattr__(self, "_compiled", compiled)
+        self._modules["_orig_mod"] = module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's result, by the compiled program."""
+        return self._compiled(*args, **kwargs)
+
+    def explain(self) -> str:
+        """See `Compiled.explain`."""
+        return self._compiled.explain()
+
+    @property
+    def graph(self) -> Any:
+        """See `Compiled.graph`."""
+        return self._compiled.graph
+
+    @property
+    def source(self) -> str:
+        """See `Compiled.source`."""
+        return self._compiled.source
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self._modules["_orig_mod"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_modules" in self.__dict__ and "_orig_mod" in self._modules and name != "training":
+            setattr(self._modules["_orig_mod"], name, value)
+        else:
+            super().__setattr__(name, value)
+
+
 def _parting(path: Any, others: Any) -> str:
     """The line of the decision at which `path` parts from most of `others`."""
     shared = [sum(a.value == b.value for a, b in zip(path, other, strict=False)) for other in others]
@@ -219,4 +267,5 @@ def compile(
         return functools.partial(compile, device=device, strict=strict, max_retraces=max_retraces)
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
-    return Compiled(fn, device, strict, max_retraces)
+    compiled = Compiled(fn, device, strict, max_retraces)
+    return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any, final
 
-from eager.storage import is_plain  # noqa: F401
 from eager.tensor import Tensor
-from graphc.capture import Argument, Captured, Program
+from graphc.capture import Argument, Captured, Program, Reached
 from graphc.capture.environment import Environment
 from graphc.capture.inputs import relation
 from graphc.run import Runner
@@ -38,6 +37,9 @@ class Entry:
             for s in program.sources
             if isinstance(s, Captured)
         ]
+        self._reached = [
+            (s, a) for s, a in zip(program.sources, program.graph.input_avals(), strict=True) if isinstance(s, Reached)
+        ]
         self._guards = program.guards
         self._of_arguments = program.argument_guards
         self._overlaps = program.overlaps
@@ -50,6 +52,8 @@ class Entry:
             d = t._d
             if d.shape != shape or (d.dtype is not None and d.dtype != dtype) or (t._n is None) is not constant:
                 return False
+        if self._reached and not self._moved_alike(tensors):
+            return False
         for getter, value in self._guards:
             if getter() != value:
                 return False
@@ -59,6 +63,23 @@ class Entry:
         for a, b, how in self._overlaps:  # noqa: SIM110
             if relation(_given(a, tensors), _given(b, tensors)) != how:
                 return False
+        return True
+
+    def _moved_alike(self, tensors: list[Tensor]) -> bool:
+        """Whether moving places hold what they held, but for its value: numbers of a type, tensors of their own."""
+        ids = {id(t) for t, *_ in self._captured}
+        ids.update(map(id, tensors))
+        for source, aval in self._reached:
+            value = source.get()
+            if source.kind is not None:
+                if type(value) is not source.kind:
+                    return False
+                continue
+            if not isinstance(value, Tensor) or id(value) in ids:
+                return False
+            if tuple(value._d.shape) != aval.shape or value._dtype() != aval.dtype:
+                return False
+            ids.add(id(value))
         return True
 
     def broken(self, tensors: list[Tensor]) -> list[str]:

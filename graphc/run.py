@@ -34,7 +34,7 @@ from graphc.capture import (
 )
 from graphc.capture.environment import Environment
 from graphc.capture.inputs import whole_memory
-from graphc.capture.tree import Slot, map_leaves, map_tensors
+from graphc.capture.tree import Slot, map_leaves
 from graphc.errors import PathChanged
 from graphc.ir import Ref, refs_of
 from graphc.lowering import block, lower
@@ -109,7 +109,7 @@ class Runner:
         self._others = [(k, effect) for k, effect in numbered if k not in state]
         # a gradient that the program reads is accumulated into the same .grad object, as eager does
         self._read = {s for s in program.sources if isinstance(s, GradOf)}
-        self._positional = all(s == Argument(k) for k, s in enumerate(program.sources))
+        self._positional = program.sources == tuple(map(Argument, range(len(tensors))))
         self._generators = (
             list({id(s.generator): s.generator for s in program.sources if isinstance(s, Draw)}.values())
             if self.forward.fails
@@ -206,6 +206,8 @@ class Runner:
         for k, source in self._moving:
             if isinstance(source, Draw):
                 found[k] = Tensor._wrap(drawn[k] if drawn and k in drawn else source.draw())
+            elif isinstance(source, Reached) and source.kind is not None:
+                found[k] = Tensor._wrap(np.asarray(source.get(), source.kind))
             else:
                 found[k] = self._fetch(source, tensors)
         return found
@@ -226,8 +228,8 @@ class Runner:
                 return grad
             case MemoryOf(of):
                 return whole_memory(self._fetch(of, tensors))
-            case Reached(_, get):
-                return get()
+            case Reached():
+                return source.get()
         raise AssertionError(source)
 
     def _wrap(self, k: int, array: Any) -> Tensor:
@@ -365,8 +367,8 @@ def _requires_grad(source: Any, tensors: list[Tensor]) -> bool:
             return tensors[position]._n is not None
         case Captured(tensor):
             return tensor._n is not None
-        case Reached(_, get):
-            return get()._n is not None
+        case Reached():
+            return source.kind is None and source.get()._n is not None
     return False
 
 
@@ -394,8 +396,10 @@ def abandon(tensors: list[Tensor], environment: Environment, tracer: Tracer) -> 
     """Carry out what a traced function has done before it raised. Raises what eager would have raised before that."""
     with interpreting(None):
 
-        def concrete(tensor: Tensor, path: str) -> Tensor:
-            return Tensor._wrap(tracer.value_of(tracer.read(tensor)))
+        def concrete(leaf: Any, path: str) -> Any:
+            if isinstance(leaf, Tensor):
+                return Tensor._wrap(tracer.value_of_node(tracer.read(leaf).id))
+            return leaf.concrete()
 
         tracer.draw_all()
         for target, id_, _ in tracer.effects():
@@ -408,7 +412,7 @@ def abandon(tensors: list[Tensor], environment: Environment, tracer: Tracer) -> 
                 array = tracer.value_of_node(id_)
                 _overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
         for change in environment.written():
-            change.write(map_tensors(change.after, concrete))
+            change.write(map_leaves(change.after, concrete))
 
 
 # --- tape nodes: saved = (runner, residuals, inputs that backward reads, number of results that require grad, Inputs)

@@ -7,7 +7,7 @@ on batched Tensors is one op on those, by the rule for it (`eager.func.batch_rul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, final
 
 import numpy as np
@@ -225,6 +225,9 @@ class BatchInterpreter:
         wanted = (self.size, *shape) if several else tuple(shape)
         made = Tensor._wrap(draw(wanted)) if self.outer is None else self.outer.random(draw, wanted, dtype, generator)
         return self.wrap(made) if several else made
+
+    def inside(self, module: Any) -> AbstractContextManager[Any]:
+        return nullcontext() if self.outer is None else self.outer.inside(module)
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         if self.outer is not None:

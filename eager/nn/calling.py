@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eager import state
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
 from eager.tensor import Tensor
 
@@ -29,6 +30,9 @@ class Called:
     forward: Callable[..., Any]
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        if state.closed and (interpreter := state.current_interpreter()) is not None:
+            with interpreter.inside(self):
+                return self._call_with_hooks(inputs, keywords)
         if (
             self._hooks or self._pre_hooks or self._backward_hooks or self._backward_pre_hooks or EveryModule.pre
             or EveryModule.after or EveryModule.backward or EveryModule.before_backward

@@ -48,7 +48,9 @@ class Body:
         self.what, self.where = what, user_line()
         tracer = Tracer(outer.name_of, outer=outer)
         builder = tracer.builder
-        inputs = [tracer.wrap(builder.input(f"x{k}", stand.aval), stand.requires_grad) for k, stand in enumerate(stands)]
+        inputs = [
+            tracer.wrap(builder.input(f"x{k}", stand.aval), stand.requires_grad) for k, stand in enumerate(stands)
+        ]
         self.operands = tuple(builder.inputs)
         try:
             with interpreting(tracer):

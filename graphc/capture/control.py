@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import eager
-from eager.state import current_interpreter, grad_enabled
 from eager.language import E
+from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
 from graphc.capture.bodies import Body, Stand, apply, reached
 from graphc.capture.draws import per_step
@@ -103,7 +103,9 @@ def _branch(
     given = nest(operands, f"{name}: operand ")
     bodies: list[Body] = []
     for fn, called in zip(branches, names, strict=True):
-        body = Body(tracer, "branch", fn, _stands(given.leaves), lambda fn, xs: fn(*given.fill(xs)), f"{name}: {called}")
+        body = Body(
+            tracer, "branch", fn, _stands(given.leaves), lambda fn, xs: fn(*given.fill(xs)), f"{name}: {called}"
+        )
         body.refuse_draws()
         bodies.append(body)
     results = [body.results for body in bodies]
@@ -124,8 +126,7 @@ def _branch(
 def _expected(found: Nest, wanted: Sequence[Aval]) -> list[Aval]:
     """`wanted`, with any dtype for what is a Python number in `found`."""
     return [
-        Aval(w.shape, own.dtype) if weak else w
-        for w, own, weak in zip(wanted, found.avals, found.weak, strict=True)
+        Aval(w.shape, own.dtype) if weak else w for w, own, weak in zip(wanted, found.avals, found.weak, strict=True)
     ]
 
 
@@ -279,7 +280,7 @@ def _scan(f: Function, carry: Nest, rows: Nest, steps: int, reverse: bool, where
         check_leaves("scan: y", found[-1], found[0].avals, where)
     if not found:
         return value, _no_steps(f, carry, rows)
-    columns = zip(*((y.leaves for y in (reversed(found) if reverse else found))), strict=True)
+    columns = zip(*(y.leaves for y in (reversed(found) if reverse else found)), strict=True)
     return value, found[0].fill([eager.stack(column) for column in columns])
 
 

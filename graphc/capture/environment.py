@@ -14,9 +14,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, final
 
-from graphc.capture.places import Change, compiled_test
+from graphc.capture.moving import Moving, Substituted
+from graphc.capture.places import Change, Place, compiled_test
 from graphc.capture.reachable import Reachable
-from graphc.capture.tracer import Guard
+from graphc.capture.sources import Guard
 
 
 @final
@@ -25,6 +26,7 @@ class Environment:
 
     names   id of a tensor that `fn` reaches by itself -> the name by which it knows it
     impure  messages: calls that a trace fixes and no guard can hold
+    moving  the places whose values are read anew at each call
     holds() whether everything guarded is as it was
 
     >>> from types import SimpleNamespace
@@ -37,13 +39,20 @@ class Environment:
     (False, ['`cfg.scale` changed from 1.0 to 2.0'])
     """
 
-    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+        moving: Moving | None = None,
+    ):
         reachable = Reachable()
         reachable.start(fn, kwargs or {}, args)
         reachable.run()
         self.names = reachable.names
         self.impure = list(reachable.impure)
-        self._places = reachable.places
+        self.moving = Substituted(reachable.places, moving or Moving())
+        self._places = [place for place in reachable.places if not self.moving.covers(place)]
         self._guarded = [place for place in self._places if place.guarded]
 
     @functools.cached_property
@@ -51,17 +60,22 @@ class Environment:
         """Whether every guarded place has the value that it had: a generated function."""
         return compiled_test(self._guarded)
 
+    def broken_places(self) -> list[Place]:
+        """The guarded places that have changed."""
+        return [place for place in self._guarded if not place.same()]
+
     def broken(self) -> list[str]:
         """What has changed, a sentence each: "`self.cfg.scale` changed from 1.0 to 2.0"."""
-        return list(dict.fromkeys(place.describe() for place in self._guarded if not place.same()))
+        return list(dict.fromkeys(place.describe() for place in self.broken_places()))
 
     def written(self) -> list[Change]:
         """The places whose values differ from what they were. Right after the trace: what the function has written."""
-        return [
-            Change(place.path.shown, place.kept, place.read(), place.write)
+        found = [
+            Change(place.path.shown, place.original(), place.read(), place.write)
             for place in self._places
             if not place.same()
         ]
+        return found + self.moving.written()
 
 
 def tensor_names(fn: Callable[..., Any]) -> dict[int, str]:

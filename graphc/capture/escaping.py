@@ -7,7 +7,6 @@ import functools
 import os
 import weakref
 from collections import deque
-from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -147,8 +146,8 @@ class Escaping(Lookup):
         self._elements += len(items)
         if self._elements > MOST:
             return
-        names = getattr(value, "_fields", None)
-        keys: Iterable[Any] = names or (value if isinstance(value, dict) else range(len(items)))
+        names: Any = getattr(value, "_fields", None)
+        keys: Any = names or (value if isinstance(value, dict) else range(len(items)))
         for key, item in zip(list(keys), items, strict=True):
             self._escape_later(item, path.attribute(key) if names else path.item(key))
 

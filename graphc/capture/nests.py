@@ -136,5 +136,7 @@ def check_leaves(what: str, got: Nest, expected: Sequence[Aval], where: str) -> 
     for path, aval, wanted in zip(got.paths, got.avals, expected, strict=True):
         if aval != wanted:
             raise TypeError(
-                errors.OTHER_LEAF.format(what=what, path=path, got=aval, expected=wanted, used=where or "an unknown line")
+                errors.OTHER_LEAF.format(
+                    what=what, path=path, got=aval, expected=wanted, used=where or "an unknown line"
+                )
             )

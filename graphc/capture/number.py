@@ -61,6 +61,11 @@ class Number:
     def __class__(self) -> Any:
         return _KINDS[self._symbol.dtype]
 
+    @property
+    def tracer(self) -> Tracer:
+        """The trace that it belongs to."""
+        return self._tracer
+
     def tensor(self) -> Any:
         """The number as a tensor of the dtype that PyTorch gives it."""
         dtype = default_float() if self._symbol.dtype == FLOAT64 else self._symbol.dtype

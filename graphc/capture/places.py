@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
 from eager.tensor import Tensor
 from graphc.capture.snapshots import MISSING, Contents, Elements, change, keep, same
+
+TOGETHER = 8  # places that one line of the test asks for: shorter code, which Python compiles faster
 
 
 class Path(NamedTuple):
@@ -66,9 +71,13 @@ class Place:
         """Whether the value is what it was."""
         return same(self.read(), self.kept)
 
-    def test(self, name: Callable[[Any], str]) -> str:
-        """Source of a condition that is true if the value has changed."""
-        return f"{self.expression(name)} is not {name(self.before)} and not {name(self.same)}()"
+    def quick(self, name: Callable[[Any], str]) -> str:
+        """Source of a condition that is true if the value may have changed; then `same` decides."""
+        return f"{self.expression(name)} is not {name(self.before)}"
+
+    def original(self) -> Any:
+        """The value that was there."""
+        return self.before
 
     def describe(self) -> str:
         """What has happened to the value."""
@@ -101,11 +110,11 @@ class Entry(Place):
             return f"{name(self.owner)}.get({key}, {name(MISSING)})"
         return f"{name(self.owner)}[{key}]"
 
-    def test(self, name: Callable[[Any], str]) -> str:
+    def quick(self, name: Callable[[Any], str]) -> str:
         if self.before is MISSING:
             key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
             return f"{key} in {name(self.owner)}"
-        return super().test(name)
+        return super().quick(name)
 
 
 @final
@@ -126,10 +135,10 @@ class Attribute(Place):
     def expression(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}.{self.key}"
 
-    def test(self, name: Callable[[Any], str]) -> str:
+    def quick(self, name: Callable[[Any], str]) -> str:
         if self.before is MISSING:
             return f"getattr({name(self.owner)}, {self.key!r}, {name(MISSING)}) is not {name(MISSING)}"
-        return super().test(name)
+        return super().quick(name)
 
 
 @final
@@ -147,11 +156,11 @@ class ClassEntry(Place):
         elif self.key in vars(self.owner):
             delattr(self.owner, self.key)
 
-    def test(self, name: Callable[[Any], str]) -> str:
+    def quick(self, name: Callable[[Any], str]) -> str:
         namespace = name(vars(self.owner))
         if self.before is MISSING:
             return f"{self.key!r} in {namespace}"
-        return f"{namespace}[{self.key!r}] is not {name(self.before)} and not {name(self.same)}()"
+        return f"{namespace}[{self.key!r}] is not {name(self.before)}"
 
 
 @final
@@ -172,10 +181,10 @@ class Cell(Place):
         elif self.read() is not MISSING:
             del self.owner.cell_contents
 
-    def test(self, name: Callable[[Any], str]) -> str:
+    def quick(self, name: Callable[[Any], str]) -> str:
         if self.before is MISSING:
-            return f"not {name(self.same)}()"
-        return super().test(name)
+            return "True"
+        return super().quick(name)
 
     def expression(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}.cell_contents"
@@ -210,7 +219,7 @@ class RequiresGrad(Place):
     def write(self, value: Any) -> None:
         self.owner.requires_grad_(value)
 
-    def test(self, name: Callable[[Any], str]) -> str:
+    def quick(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}._n is {'None' if self.before else 'not None'}"
 
 
@@ -230,17 +239,21 @@ class Inside(Place):
         return self.kept.same(self.owner, set())
 
     def write(self, value: Any) -> None:
-        owner, items = self.owner, list(value.items() if isinstance(value, dict) else value)
+        owner = self.owner
+        if isinstance(owner, np.ndarray):
+            owner[...] = value
+            return
+        items = list(value.items() if isinstance(value, dict) else value)
         if isinstance(owner, list):
             owner[:] = items
             return
         owner.clear()
         (owner.extend if isinstance(owner, deque) else owner.update)(items)
 
-    def test(self, name: Callable[[Any], str]) -> str:
-        owner, slow = name(self.owner), name(self.same)
+    def quick(self, name: Callable[[Any], str]) -> str:
+        owner = name(self.owner)
         if isinstance(self.kept, Elements):
-            return f"not {slow}()"
+            return "True"
         items = self.kept.items
         if not items:
             return owner
@@ -250,7 +263,11 @@ class Inside(Place):
         else:
             same_items += f"all({name(map)}({name(is_)}, {owner}, {name(self.kept.keys)})) and "
             same_items += f"all({name(map)}({name(is_)}, {owner}.values(), {name(items)}))"
-        return f"not ({same_items}) and not {slow}()"
+        return f"not ({same_items})"
+
+    def original(self) -> Any:
+        """A container like it with what it held."""
+        return self.kept.original()
 
 
 class Table(Place):
@@ -266,7 +283,7 @@ class Table(Place):
     def write(self, value: Any) -> None:
         raise TypeError(f"`{self.path.shown}` cannot be written")
 
-    def test(self, name: Callable[[Any], str]) -> str:
+    def quick(self, name: Callable[[Any], str]) -> str:
         if not self.before:
             return name(self.owner)
         if not self.ordered or len(self.before) == 1:
@@ -313,17 +330,21 @@ class Missing(Place):
             if name not in value:
                 del self.owner[name]
 
-    def test(self, name: Callable[[Any], str]) -> str:
-        return f"len({name(self.owner)}) != {self.size} and not {name(self.same)}()"
+    def quick(self, name: Callable[[Any], str]) -> str:
+        return f"len({name(self.owner)}) != {self.size}"
 
     def describe(self) -> str:
         return "; ".join(f"`{self.path.attribute(name).shown}` was added" for name in self.read())
 
 
+def _all_same(places: list[Place]) -> bool:
+    return all(place.same() for place in places)
+
+
 def compiled_test(places: Iterable[Place]) -> Callable[[], bool]:
     """A function of no arguments: whether all places have the values that they had.
 
-    It is straight-line code: one identity test for each place; `Place.same` decides where that fails.
+    It is straight-line code: one identity test for each place. Where one of a few fails, `Place.same` decides.
     """
     names: dict[int, str] = {}
     scope: dict[str, Any] = {}
@@ -343,7 +364,11 @@ def compiled_test(places: Iterable[Place]) -> Callable[[], bool]:
         return place.cost, isinstance(place.before, (Tensor, type)) or callable(place.before)
 
     lines = ["def holds():", " try:", "  pass"]
-    lines += [f"  if {place.test(name)}: return False" for place in sorted(places, key=rank)]
+    ranked = sorted(places, key=rank)
+    for first in range(0, len(ranked), TOGETHER):
+        group = ranked[first : first + TOGETHER]
+        decide = name(functools.partial(_all_same, group))
+        lines.append(f"  if ({' or '.join(place.quick(name) for place in group)}) and not {decide}(): return False")
     lines += [" except (LookupError, AttributeError, ValueError, RuntimeError):", "  return False", " return True"]
     exec(compile("\n".join(lines), "<generated guards>", "exec"), scope)
     return scope["holds"]

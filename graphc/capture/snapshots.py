@@ -70,6 +70,13 @@ class Contents:
             )
         return all(_same(a, b, seen) for a, b in zip(value, self.kept, strict=True))
 
+    def original(self) -> Any:
+        """A container of a builtin type with what it held."""
+        if self.keys is not None:
+            return dict(zip(self.keys, self.items, strict=True))
+        kind = next(kind for kind in CONTAINERS if isinstance(self.container, kind))
+        return kind(self.items)
+
     def __repr__(self) -> str:
         if self.keys is not None:
             return _show_entries(zip(self.keys, self.items, strict=True))
@@ -101,8 +108,12 @@ class Elements:
             and value.tobytes() == self.data
         )
 
+    def original(self) -> np.ndarray:
+        """A copy of what it held."""
+        return np.ndarray(self.shape, self.dtype, self.data).copy()
+
     def __repr__(self) -> str:
-        return _repr.repr(np.ndarray(self.shape, self.dtype, self.data))
+        return _repr.repr(self.original())
 
 
 def _typed(value: Any) -> tuple[type, Any]:

@@ -38,10 +38,11 @@ class Captured:
 @final
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """An input that is read anew, by `get`, at each call: the program itself puts another tensor, or number, there."""
+    """An input that is read anew, by `get`, at each call: a tensor, or a number of type `kind`, in a moving place."""
 
     path: str
     get: Callable[[], Any]
+    kind: type | None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reached) and other.path == self.path

@@ -117,6 +117,8 @@ def capture(
     traced_kwargs = {name: map_tensors(value, stand_in, name) for name, value in kwargs.items()}
     try:
         with interpreting(tracer):
+            if environment is not None:
+                environment.moving.start(tracer)
             try:
                 result = fn(*traced_args, **traced_kwargs)
             except Exception:
@@ -126,6 +128,10 @@ def capture(
             program = finished(tracer, fn, result, [] if environment is None else environment.written())
     finally:
         tracer.builder.closed = True
+        if environment is not None:
+            environment.moving.restore()
+    for change, _ in program.changes:  # which a run makes
+        change.write(change.before)
     return program
 
 
@@ -160,7 +166,7 @@ def identifier(name: str) -> str:
 def _parameter_names(fn: Callable[..., Any], count: int) -> Iterator[str]:
     """A name for each of `count` positional arguments: the parameter's, numbered for *args."""
     try:
-        parameters = list(inspect.signature(fn).parameters.values())
+        parameters = list(inspect.signature(getattr(fn, "forward", fn)).parameters.values())
     except (TypeError, ValueError):  # builtins have no signature
         parameters = []
     for i in range(count):

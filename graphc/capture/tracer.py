@@ -8,9 +8,10 @@ tensors, until `finish`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -39,12 +40,13 @@ from graphc.capture.sources import (
     History,
     MemoryOf,
     Owner,
+    Reached,
     Returned,
     Source,
     Step,
 )
 from graphc.capture.tree import map_tensors, tensors_of
-from graphc.capture.values import Values
+from graphc.capture.values import Hosted, Values
 from graphc.ir import Builder, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
@@ -77,9 +79,17 @@ class Tracer:
     name_of  a name for a tensor that is captured
     whole    the program is to run in place of the function: Python may decide on values (the program is then right on one
              path only), and an argument that is given twice is one tensor
+    outer    of a function given to control flow: the trace around it, whose tensors become inputs here
     """
 
-    def __init__(self, name_of: Callable[[Tensor], str | None] = lambda t: None, whole: bool = False):
+    def __init__(
+        self,
+        name_of: Callable[[Tensor], str | None] = lambda t: None,
+        whole: bool = False,
+        outer: Tracer | None = None,
+    ):
+        self.outer = outer
+        self._lifted_numbers: dict[int, tuple[Number, Number, Tensor]] = {}
         self.builder = Builder(locate=user_line)
         self.builder.reader = self
         self.sources: list[Source] = []  # of each input
@@ -89,12 +99,16 @@ class Tracer:
         self.decisions: list[Decision] = []
         self.drawn: dict[int, np.ndarray] = {}  # random numbers that were needed during the trace, by input
         self.states: list[tuple[Any, Any]] = []  # of the generators that those came from, before
+        self.reached: dict[int, Reached] = {}  # id of a tensor in a moving place -> the place
+        self._moving: dict[Reached, Any] = {}  # what was in moving places before the program
+        self._hosted = Hosted(self.builder, self.sources)
         self.name_of = name_of
         self._whole = whole
         self._arguments: list[Tensor] = []
         self._stand_ins: dict[int, Tensor] = {}  # id of an argument -> its stand-in
         self._read: set[int] = set()  # concrete tensors whose values are guarded
         self._held: dict[int, tuple[Tensor, Symbol]] = {}  # concrete tensors and their present values
+        self._modules: list[Any] = []  # those whose forward is running, outermost first
         self._fresh: dict[int, Tensor] = {}  # concrete tensors made inside the trace
         self._owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
         self._memory_of: dict[int, list[Tensor]] = {}  # id of what owns memory -> the inputs that show some of it
@@ -127,12 +141,20 @@ class Tracer:
         """Tell which tensors the call is given."""
         self._arguments = list(arguments)
 
+    def reach(self, source: Reached, value: Any) -> None:
+        """Tell that `value` is in a moving place."""
+        self._moving[source] = value
+        if isinstance(value, Tensor):
+            self.reached[id(value)] = source
+
     def read(self, tensor: Tensor) -> Symbol:
         """The present value of a tensor."""
         data = tensor._d
         if data.__class__ is Symbol:
             if data.builder is not self.builder or self.builder.closed:
-                data.check_open(self.builder)
+                if self.outer is None or self.builder.closed:
+                    data.check_open(self.builder)
+                data = self._lifted(tensor)
         else:
             held = self._held.get(id(tensor))
             if held is None:
@@ -176,13 +198,22 @@ class Tracer:
             symbol = self._constant(tensor._array())
         else:
             name = self.name_of(tensor) or f"captured_{len(self.sources)}"
-            self._owners[id(tensor)] = Captured(tensor)
-            symbol = self.input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), Captured(tensor))
+            owner = self._owners[id(tensor)] = self.reached.get(id(tensor)) or Captured(tensor)
+            symbol = self.input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), owner)
         self._held[id(tensor)] = (tensor, symbol)
         if tensor._n is not None:
             self.autograd.leaves[symbol.id] = tensor
         if id(tensor) not in self._fresh:
             self._note_memory(tensor)
+        return self._held[id(tensor)][1]
+
+    def _lifted(self, tensor: Tensor) -> Symbol:
+        """The input that stands for a tensor of the trace around this one."""
+        if id(tensor) not in self._held:
+            assert self.outer is not None
+            aval = self.outer.read(tensor).aval
+            self._owners[id(tensor)] = Captured(tensor)
+            self._held[id(tensor)] = tensor, self.input(f"captured_{len(self.sources)}", aval, Captured(tensor))
         return self._held[id(tensor)][1]
 
     def _constant(self, array: np.ndarray) -> Symbol:
@@ -204,7 +235,8 @@ class Tracer:
         """Where a tensor that outlives the program comes from; None for one that it has made."""
         if tensor._d.__class__ is not Symbol and id(tensor) not in self._fresh and id(tensor) not in self._owners:
             stand_in = self._stand_ins.get(id(tensor))
-            self._owners[id(tensor)] = Captured(tensor) if stand_in is None else self._owners[id(stand_in)]
+            outside = self.reached.get(id(tensor)) or Captured(tensor)
+            self._owners[id(tensor)] = outside if stand_in is None else self._owners[id(stand_in)]
         return self._owners.get(id(tensor))
 
     def given(self, source: Source) -> Tensor:
@@ -214,6 +246,8 @@ class Tracer:
                 return self._arguments[position]
             case Captured(tensor):
                 return tensor
+            case Reached():
+                return self._moving[source]
             case GradOf(of):
                 grad = self.given(of)._g
                 assert grad is not None
@@ -267,14 +301,23 @@ class Tracer:
         """`symbols` with each traced Python number as a Symbol of the dtype that it would be converted to."""
         if not any(type(x) is Number for x in symbols):
             return symbols
-        return Number.as_operands(self.builder, op, symbols)
+        return Number.as_operands(self.builder, op, [self._own(x) if type(x) is Number else x for x in symbols])
+
+    def _own(self, number: Number) -> Number:
+        """A traced number, of the trace around this one perhaps, in this trace."""
+        if self.outer is None or number.tracer is self:
+            return number
+        if id(number) not in self._lifted_numbers:
+            outer = number.tracer.wrap(number.symbol, False)
+            self._lifted_numbers[id(number)] = number, Number(self, self.read(outer)), outer
+        return self._lifted_numbers[id(number)][1]
 
     def _place(self, tensor: Tensor, symbol: Symbol) -> Place:
         """Where `tensor`, whose value is `symbol`, looks."""
         found = self.memories.find(symbol.id)
         if found is None:
             owner, strides = self._owners.get(id(tensor)), None
-            if owner is not None:
+            if owner is not None and not (self.outer is not None and tensor._d.__class__ is Symbol):
                 strides = self._layout(tensor, owner)
             found = self.memories.place(symbol, owner, self.autograd.leaves.get(symbol.id), strides)
             found.memory.tensors.add(tensor)
@@ -302,6 +345,23 @@ class Tracer:
         strides = None if place is None else place.strides
         return row_major(tuple(tensor._d.shape)) if strides is None else strides
 
+    @contextlib.contextmanager
+    def inside(self, module: Any) -> Iterator[None]:
+        """See `eager.state.Interpreter`: nodes get the path of the module as their scope."""
+        builder, outer = self.builder, self.builder.scope
+        owner = self._modules[-1] if self._modules else None
+        children = () if owner is None else owner._modules.items()
+        name = next((name for name, child in children if child is module), "")
+        if not name and owner is not None:  # a grandchild, as of a ModuleList, or one from elsewhere
+            name = next((path for path, child in owner.named_modules() if child is module), type(module).__name__)
+        builder.scope = f"{outer}.{name}" if outer and name else outer or name
+        self._modules.append(module)
+        try:
+            yield
+        finally:
+            self._modules.pop()
+            builder.scope = outer
+
     # --- in-place writes
 
     def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
@@ -319,6 +379,8 @@ class Tracer:
             self._merge(shared)
             place = self._place(target, self.read(target))
         memory = place.memory
+        if self.outer is not None and memory.origin is not None:
+            raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
         if memory.leaf is not None and grad_enabled():
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
         if recorded and value._n is None and not place.steps:
@@ -462,6 +524,10 @@ class Tracer:
         array = np.array(self._values(symbol.id))
         array.flags.writeable = False
         where = user_line()
+        known = self._hosted.getter(symbol.id)
+        if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
+            self.guard(known, array.tobytes())
+            return array
         with interpreting(self):
             self.builder.where = where
             decided = self.builder.emit(_DECIDED, (symbol, self.builder.constant(array)), {})
@@ -497,6 +563,8 @@ class Tracer:
                             self.states.append((earlier.generator, earlier.generator.get_state()))
                     self.drawn[i] = np.asarray(earlier.draw())
             return self.drawn[k]
+        if isinstance(source, Reached) and source.kind is not None:
+            return np.asarray(self._moving[source], self.builder.nodes[self.builder.inputs[k]].dtype)
         data = self.given(source)._d
         return np.asarray(data.array if data.__class__ is Deferred else data)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import final
+from collections.abc import Callable, Sequence
+from typing import Any, final
 
 import numpy as np
 
+from graphc.capture.sources import Reached
 from graphc.ir import INPUT, Builder, Node
 from graphc.ops.interpret import run_kernel
 
@@ -42,3 +43,47 @@ class Values:
         if check is not None and not check.ok(np, *operands, **node.params):
             raise check.failure(node.params, node.where)
         return run_kernel(node.op, operands, node.params)
+
+
+@final
+class Hosted:
+    """Values that depend on numbers in moving places alone: those are known before a program runs."""
+
+    def __init__(self, builder: Builder, sources: Sequence[Any]):
+        self._builder = builder
+        self._sources = sources
+        self._others: set[int] = set()  # nodes that depend on more
+
+    def getter(self, id_: int) -> Callable[[], bytes] | None:
+        """A function that computes the value, as bytes, of node `id_` anew; None if it depends on more."""
+        nodes, builder = self._builder.nodes, self._builder
+        needed: dict[int, Any] = {}  # node -> the source that it is, or None
+        stack = [id_]
+        while stack:
+            i = stack.pop()
+            if i in needed:
+                continue
+            needed[i] = None
+            node = nodes[i]
+            if node.op is INPUT:
+                needed[i] = source = self._sources[builder.inputs.index(i)]
+                if not isinstance(source, Reached) or source.kind is None:
+                    self._others.add(i)
+            if i in self._others:
+                self._others.add(id_)
+                return None
+            stack.extend(node.inputs)
+        if not any(needed.values()):
+            return None
+        steps = [(nodes[i], needed[i]) for i in sorted(needed)]
+
+        def value() -> bytes:
+            known: dict[int, np.ndarray] = {}
+            for node, source in steps:
+                if source is not None:
+                    known[node.id] = np.asarray(source.get(), node.dtype)
+                else:
+                    known[node.id] = run_kernel(node.op, [known[i] for i in node.inputs], node.params)
+            return known[id_].tobytes()
+
+        return value

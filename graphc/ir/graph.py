@@ -227,10 +227,22 @@ class Graph:
         return load(file)
 
     def to_svg(self, title: str = "") -> str:
-        """A drawing of the graph as a standalone SVG document."""
+        """A drawing of the graph as a standalone SVG document, modules as boxes; closed ones, if it is large."""
         from graphc.ir.draw import to_svg
 
         return to_svg(self, title)
+
+    def to_html(self, title: str = "") -> str:
+        """A page without outside resources: a drawing for each module, which opens and closes."""
+        from graphc.ir.page import to_html
+
+        return to_html(self, title)
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language, with a cluster for each module."""
+        from graphc.ir.dot import to_dot
+
+        return to_dot(self)
 
     def _repr_html_(self) -> str:
         return self.to_svg()

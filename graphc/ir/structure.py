@@ -10,6 +10,7 @@ from graphc.ir.builder import Builder, Symbol
 from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ops import OPS, Bundle, Op
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.interpret import with_defaults
 
 ITEM, SWITCH, WHILE, SCAN = OPS["item"], OPS["switch"], OPS["while_loop"], OPS["scan"]
 
@@ -65,7 +66,7 @@ def check_bodies(node: Node) -> None:
 
 def emit(builder: Builder, op: Op, operands: Sequence[Symbol], **params: Any) -> list[Symbol]:
     """Append a structured operation and the nodes of its results."""
-    bundle = builder.emit(op, operands, params)
+    bundle = builder.emit(op, operands, with_defaults(op, params))
     assert isinstance(bundle.aval, Bundle)
     return [builder.emit(ITEM, (bundle,), {"index": k}) for k in range(len(bundle.aval.avals))]
 

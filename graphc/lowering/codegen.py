@@ -52,9 +52,10 @@ _BIND = '''def bind(arrays):
 def codegen(graph: Graph) -> str:
     """The source of a Python file that computes `graph` under JAX without graphc.
 
-    It defines a function of the graph's name (with "_" behind it if the file needs that name), which takes NumPy or JAX arrays and returns the graph's result; run-time
-    checks raise the errors that graphc raises, with the user's line. Everything that the program uses is in the file:
-    kernels with all that they refer to, and constants. Raises GraphError if a kernel or the result has no source.
+    It defines a function of the graph's name (with "_" behind it if the file needs that name itself), which takes NumPy
+    or JAX arrays and returns the graph's result; run-time checks raise the errors that graphc raises, with the user's
+    line. Everything that the program uses is in the file: kernels with all that they refer to, and constants. Raises
+    GraphError if a kernel or the result has no source.
 
     >>> from graphc.ir import Graph
     >>> text = codegen(Graph.parse("def f(x: f32[3]):\\n    v1: f32[3] = tanh(x)\\n    return v1\\n"))

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
+from graphc.ir.structure import map_bodies
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
 from graphc.passes.rules import ALL
+from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
@@ -54,10 +56,13 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     """The passes, in order."""
     return (
         ("dead code", eliminate_dead_code),
+        ("control flow", trim_control_flow),
+        ("loop invariants", hoist_invariants),
         ("common subexpressions", eliminate_common_subexpressions),
         ("constant folding", fold_constants),
         ("simplify", simplify(rules_for(licence))),
         ("dead code", eliminate_dead_code),
+        ("control flow", trim_control_flow),
     )
 
 
@@ -85,6 +90,15 @@ def optimize(
         return v6
     <BLANKLINE>
     """
+    inner: dict[int, Graph] = {}  # a body that several operations have in common is optimized once
+
+    def optimized(body: Graph) -> Graph:
+        if id(body) not in inner:
+            inner[id(body)] = optimize(body, strict=strict, passes=passes)
+        return inner[id(body)]
+
+    if any(node.op.structured for node in graph.nodes.values()):
+        graph = map_bodies(graph, optimized)
     for name, run in default_passes(EXACT if strict else REASSOCIATES) if passes is None else passes:
         before = graph
         graph = run(graph)

@@ -2137,6 +2137,7 @@ def test_written_globals_cells_entries_and_lists():
         "count": 5, "SCALE": 7.0, "stats['n']": 1, "history": [2],
     }  # fmt: skip
     assert environment.holds()  # nothing that it reads
+    assert changes["history"].before == []
     changes["history"].write([])
     changes["count"].write(0)
     assert (history, count) == ([], 0)

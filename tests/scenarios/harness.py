@@ -1,0 +1,97 @@
+"""Programs that are run eagerly and compiled, and have to do the same.
+
+A program is a function of `compile`: the identity in one run, `graphc.compile` in the other. It makes its own state,
+calls what it compiles several times, and returns all that can be observed (results, gradients, what was written,
+exceptions through `attempt`), in any nest. Both runs start from the same seed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import eager as torch
+import graphc
+
+Program = Callable[[Callable[..., Any]], Any]
+PROGRAMS: dict[str, Program] = {}
+RTOL, ATOL = 2e-5, 1e-6
+
+
+def program(fn: Program) -> Program:
+    """Register a program under the name of its file and its own."""
+    name = f"{fn.__module__.rpartition('.')[2]}.{fn.__name__}"
+    assert name not in PROGRAMS, name
+    PROGRAMS[name] = fn
+    return fn
+
+
+def attempt(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a call, or ("raised", type, first line of the message)."""
+    try:
+        return fn(*args, **kwargs)
+    except Exception as error:
+        return "raised", type(error).__name__, str(error).partition("\n")[0]
+
+
+def state(tensor: Any) -> Any:
+    """A tensor as it is now: a copy of its values, dtype, whether it requires grad, and its gradient."""
+    grad = tensor.grad if tensor.is_leaf else None
+    return tensor.detach().clone(), tensor.requires_grad, None if grad is None else grad.detach().clone()
+
+
+
+
+def snapshot(value: Any) -> Any:
+    """A nest of plain data that two runs can be compared by."""
+    if isinstance(value, torch.Tensor):
+        array = np.array(value.detach().numpy()) if value.dtype != torch.bfloat16 else value.detach().float().numpy()
+        return "tensor", str(value.dtype), tuple(value.shape), value.requires_grad, array
+    if isinstance(value, np.ndarray):
+        return "ndarray", str(value.dtype), value.copy()
+    if isinstance(value, dict):
+        return type(value).__name__, [(key, snapshot(item)) for key, item in value.items()]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return type(value).__name__, [snapshot(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return type(value).__name__, [
+            (f.name, snapshot(getattr(value, f.name))) for f in dataclasses.fields(value)
+        ]  # fmt: skip
+    return value
+
+
+def difference(a: Any, b: Any, path: str = "") -> str:
+    """Where two snapshots differ; "" if they agree up to rounding."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"{path}: {a.dtype}{a.shape} and {b.dtype}{b.shape}"
+        exact = a.dtype.kind not in "fc"
+        if exact and not np.array_equal(a, b):
+            return f"{path}: {a} and {b}"
+        if not exact and not np.allclose(a, b, RTOL, ATOL, equal_nan=True):
+            return f"{path}: {a} and {b}"
+        return ""
+    if type(a) is not type(b):
+        return f"{path}: {a!r} and {b!r}"
+    if isinstance(a, (list, tuple)):
+        if len(a) != len(b):
+            return f"{path}: {len(a)} and {len(b)} elements: {a!r} and {b!r}"
+        found = (difference(x, y, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True)))
+        return next(filter(None, found), "")
+    if isinstance(a, float):
+        return "" if np.isclose(a, b, RTOL, ATOL, equal_nan=True) else f"{path}: {a!r} and {b!r}"
+    return "" if a == b else f"{path}: {a!r} and {b!r}"
+
+
+def run(fn: Program, compile: Callable[..., Any]) -> Any:
+    """What can be observed of a program."""
+    torch.manual_seed(0)
+    return snapshot(fn(compile))
+
+
+def check(fn: Program) -> str:
+    """How the compiled run differs from the eager one; "" if it does not."""
+    return difference(run(fn, lambda fn=None, **options: fn if fn is not None else (lambda f: f)), run(fn, graphc.compile))

@@ -1,0 +1,13 @@
+"""Every program of this package does the same eagerly and compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scenarios import arguments  # noqa: F401  (programs)
+from tests.scenarios.harness import PROGRAMS, check
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_compiled_does_what_eager_does(name: str) -> None:
+    assert check(PROGRAMS[name]) == ""
