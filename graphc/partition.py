@@ -16,6 +16,7 @@ from graphc.autodiff import pullback
 from graphc.capture import Draw, History, Program
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import NEVER, Price, cheapest_cut
+from graphc.ir.memory import without_collector
 from graphc.ops import Op, Trait
 from graphc.ops.aval import Aval, Bundle
 from graphc.passes import optimize
@@ -78,6 +79,7 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
     return partition(joint, len(whole.inputs), tuple(k for k, _ in found), draws)
 
 
+@without_collector
 def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), constant: Collection[int] = ()) -> Split:
     """Split a graph that computes results and gradients of them.
 

@@ -1,4 +1,4 @@
-"""The examples of README.md run, in order, in one namespace, and print what it says."""
+"""The examples of README.md and docs/graphs.md run, in order, in one namespace each, and print what these say."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import doctest
 import re
 from pathlib import Path
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-def test_examples_print_what_the_readme_says():
-    text = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize(("page", "least"), [("README.md", 5), ("docs/graphs.md", 5)])
+def test_examples_print_what_the_page_says(page: str, least: int):
+    text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 5
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "README", str(README), 0)
+    assert len(blocks) >= least
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, str(ROOT / page), 0)
     failures: list[str] = []
     doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=failures.append)
     assert not failures, "".join(failures)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from eager.language import E
-from eager.optim.optimizer import Group, Optimizer, check_rate, check_setting, counter, decayed, kept, like
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_rate,
+    check_setting,
+    counter,
+    decayed,
+    kept,
+    learning_rate,
+    like,
+)
 from eager.tensor import Tensor
 
 
@@ -49,4 +59,4 @@ class Adadelta(Optimizer):
         delta = E.mul(ratio, grad)
         steps.mul_(rho)
         steps.add_(E.mul(E.mul(delta, delta), 1 - rho))
-        parameter.add_(E.mul(delta, -float(group["lr"])))
+        parameter.add_(E.mul(delta, -learning_rate(group)))

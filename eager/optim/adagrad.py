@@ -14,6 +14,7 @@ from eager.optim.optimizer import (
     counter,
     decayed,
     kept,
+    learning_rate,
     like,
     wide,
 )
@@ -59,7 +60,7 @@ class Adagrad(Optimizer):
         step, squares = remembered["step"], remembered["sum"]
         step.add_(1)
         grad = decayed(grad, parameter, group)
-        rate: Any = -float(group["lr"])
+        rate: Any = -learning_rate(group)
         if group["lr_decay"] != 0:
             rate = E.div(rate, E.add(E.mul(E.sub(wide(step), 1), group["lr_decay"]), 1))
         squares.add_(E.mul(grad, grad))

@@ -15,6 +15,7 @@ from eager.optim.optimizer import (
     check_rate,
     check_setting,
     kept,
+    learning_rate,
     zeros,
 )
 from eager.tensor import Tensor
@@ -57,7 +58,7 @@ class Adam(Optimizer):
         check_implementation(differentiable, foreach, fused)
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        lr, decay = float(group["lr"]), group["weight_decay"]
+        lr, decay = learning_rate(group), group["weight_decay"]
         beta1, beta2 = group["betas"]
         remembered = self.state[parameter]
         if not remembered:

@@ -16,6 +16,7 @@ from eager.optim.optimizer import (
     counter,
     decayed,
     kept,
+    learning_rate,
     like,
     wide,
 )
@@ -58,5 +59,5 @@ class Adamax(Optimizer):
         grad = decayed(grad, parameter, group)
         average.add_(E.mul(E.sub(grad, average), 1 - beta1))
         assign(largest, E.maximum(E.mul(largest, beta2), E.add(E.abs(grad), group["eps"])), "maximum")
-        rate = E.div(float(group["lr"]), negative_bias(wide(step), beta1))
+        rate = E.div(learning_rate(group), negative_bias(wide(step), beta1))
         parameter.add_(E.mul(E.div(kept(average, group), kept(largest, group)), rate))

@@ -7,7 +7,18 @@ from typing import Any
 from eager.functional.arithmetic import clamp_min
 from eager.inplace import assign
 from eager.language import E
-from eager.optim.optimizer import Group, Optimizer, check_rate, check_setting, counter, decayed, kept, like, wide
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_rate,
+    check_setting,
+    counter,
+    decayed,
+    kept,
+    learning_rate,
+    like,
+    wide,
+)
 from eager.tensor import Tensor
 
 
@@ -39,7 +50,7 @@ class ASGD(Optimizer):
         super().__init__(params, defaults)
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        lr, lambd = float(group["lr"]), group["lambd"]
+        lr, lambd = learning_rate(group), group["lambd"]
         remembered = self.state[parameter]
         if not remembered:
             remembered.update(step=counter(), eta=counter(lr), mu=counter(1), ax=like(parameter))

@@ -16,6 +16,7 @@ from eager.optim.optimizer import (
     counter,
     decayed,
     kept,
+    learning_rate,
     like,
     wide,
 )
@@ -61,7 +62,7 @@ class NAdam(Optimizer):
                 step=counter(), mu_product=counter(1), exp_avg=like(parameter), exp_avg_sq=like(parameter)
             )
         step, product, average, square = (remembered[name] for name in ("step", "mu_product", "exp_avg", "exp_avg_sq"))
-        lr, (beta1, beta2) = float(group["lr"]), group["betas"]
+        lr, (beta1, beta2) = learning_rate(group), group["betas"]
         step.add_(1)
         steps = wide(step)
         if not group["decoupled_weight_decay"]:

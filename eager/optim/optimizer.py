@@ -24,7 +24,6 @@ from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT64, default_float
 
 Group = dict[str, Any]
-NOT_SETTINGS = frozenset(("params", "foreach", "fused", "capturable", "differentiable"))
 STEP_HOOKS = frozenset(("step_pre", "step_post"))
 DUPLICATES = (
     "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
@@ -123,8 +122,9 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         interpreter = state.current_interpreter()
-        if interpreter is not None:
-            self._guard(interpreter)
+        if interpreter is not None:  # the settings are Python values like any other; the state may be made on the way
+            in_use = self.state
+            interpreter.guard(lambda: self.state is in_use, True)  # load_state_dict makes another
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
                 self._update(group)
@@ -144,17 +144,6 @@ class Optimizer:
         for hook in self._hooks("step_post"):
             hook(self, arguments, keywords)
         return result
-
-    def _guard(self, interpreter: Any) -> None:
-        """Tell the trace what the step depends on besides tensors: the groups, their settings, and the state in use."""
-        in_use = self.state
-        interpreter.guard(lambda: self.state is in_use, True)  # load_state_dict makes another
-        interpreter.guard(self._sizes, self._sizes())
-        for group in self.param_groups:
-            interpreter.guard(lambda group=group: settings(group), settings(group))
-
-    def _sizes(self) -> list[int]:
-        return [len(group["params"]) for group in self.param_groups]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters: to None, or to zeros."""
@@ -250,13 +239,10 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(blocks) + ")"
 
 
-def settings(group: Group) -> tuple[Any, ...]:
-    """The numbers and flags of a group that its update depends on."""
-    return tuple(
-        float(value) if isinstance(value, Tensor) else value
-        for name, value in group.items()
-        if name not in NOT_SETTINGS
-    )
+def learning_rate(group: Group) -> Any:
+    """The learning rate, as a Python number (a traced one under a trace)."""
+    lr = group["lr"]
+    return lr.item() if isinstance(lr, Tensor) else lr
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:

@@ -16,6 +16,7 @@ from eager.optim.optimizer import (
     counter,
     decayed,
     kept,
+    learning_rate,
     like,
     wide,
 )
@@ -57,7 +58,7 @@ class RAdam(Optimizer):
         if not remembered:
             remembered.update(step=counter(), exp_avg=like(parameter), exp_avg_sq=like(parameter))
         step, average, square = remembered["step"], remembered["exp_avg"], remembered["exp_avg_sq"]
-        lr, (beta1, beta2) = float(group["lr"]), group["betas"]
+        lr, (beta1, beta2) = learning_rate(group), group["betas"]
         step.add_(1)
         steps = wide(step)
         if not group["decoupled_weight_decay"]:

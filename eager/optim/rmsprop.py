@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from eager.language import E
-from eager.optim.optimizer import Group, Optimizer, check_rate, check_setting, counter, decayed, kept, like
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_rate,
+    check_setting,
+    counter,
+    decayed,
+    kept,
+    learning_rate,
+    like,
+)
 from eager.tensor import Tensor
 
 
@@ -63,4 +73,4 @@ class RMSprop(Optimizer):
             buffer = remembered["momentum_buffer"]
             buffer.mul_(momentum)
             change = buffer.add_(change)
-        parameter.add_(E.mul(change, -float(group["lr"])))
+        parameter.add_(E.mul(change, -learning_rate(group)))

@@ -7,7 +7,15 @@ from typing import Any
 from eager import state
 from eager.inplace import assign
 from eager.language import E
-from eager.optim.optimizer import Group, Optimizer, check_implementation, check_rate, check_setting, zeros
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    check_implementation,
+    check_rate,
+    check_setting,
+    learning_rate,
+    zeros,
+)
 from eager.tensor import Tensor
 
 
@@ -44,7 +52,7 @@ class SGD(Optimizer):
         check_implementation(differentiable, foreach, fused)
 
     def _update(self, group: Group) -> None:
-        descent = -float(group["lr"])
+        descent = -learning_rate(group)
         decay, momentum, maximize = group["weight_decay"], group["momentum"], group["maximize"]
         for parameter in group["params"]:
             grad = parameter.grad

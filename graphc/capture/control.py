@@ -274,7 +274,11 @@ def _scan(f: Function, carry: Nest, rows: Nest, steps: int, reverse: bool, where
     found: list[Nest] = []
     for i in reversed(range(steps)) if reverse else range(steps):
         result, y = _pair(f(value, rows.fill([x[i].clone() for x in rows.leaves])))
-        value, carry = _next(result, carry, "scan: the carry ", where)
+        value, after = _next(result, carry, "scan: the carry ", where)
+        if not found and after.avals != carry.avals:  # Python numbers that take a dtype: the ys must have it from here
+            first = [_cast(t, a.dtype) for t, a in zip(carry.leaves, after.avals, strict=True)]
+            return _scan(f, carry._replace(leaves=first, weak=[False] * len(first)), rows, steps, reverse, where)
+        carry = after
         found.append(nest(y, "scan: y"))
         check_structure("scan: y", found[-1], found[0])
         check_leaves("scan: y", found[-1], found[0].avals, where)

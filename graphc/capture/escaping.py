@@ -189,14 +189,15 @@ class Escaping(Lookup):
             self._escape_later(hook.function, path)
 
     def _optimizer(self, optimizer: Optimizer, path: Path) -> None:
-        """The parameters that it has. `step` guards its settings and its state itself."""
+        """Its parameters and settings. `step` guards its state itself."""
         groups = optimizer.param_groups
         self._place(Inside, groups, "", path.attribute("param_groups"))
         for i, group in enumerate(groups):
-            inner = path.attribute("param_groups").item(i).item("params")
-            params = self._entry(group, "params", inner)
-            if isinstance(params, list):
-                self._place(Inside, params, "", inner)
+            for name in group:
+                inner = path.attribute("param_groups").item(i).item(name)
+                value = self._entry(group, name, inner)
+                if isinstance(value, list):
+                    self._place(Inside, value, "", inner)
 
     # --- attributes that some code names
 

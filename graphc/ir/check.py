@@ -82,11 +82,11 @@ def _check_node(graph: Graph, node: Node) -> None:
         raise GraphError(f"{describe(node)}: {error}") from error
     if dtype is not None and any(a.dtype != dtype for a in avals[op.rule.first :]):
         raise GraphError(f"{describe(node)}: operands {', '.join(map(str, avals))} are not promoted to {dtype}")
+    if op.structured:
+        check_bodies(node)
     try:
         inferred = op.rule.infer(op, avals, node.params)
     except Exception as error:
         raise GraphError(f"{describe(node)}: {error or type(error).__name__}") from error
-    if op.structured:
-        check_bodies(node)
     if inferred != node.aval:
         raise GraphError(f"{describe(node)} is recorded as {node.aval}, but its operands give {inferred}")

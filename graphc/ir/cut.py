@@ -47,7 +47,7 @@ def cheapest_cut(
     stretches beyond: from last to first, each may compute from what an earlier one has to have anyway.
 
     >>> chain = {0: (), 1: (0,), 2: (1,)}
-    >>> cheapest_cut(chain, {0: Price(4, NEVER), 1: Price(4, 1), 2: Price(4, 1)}, [1, 2])
+    >>> cheapest_cut(chain, {0: Price(2, NEVER), 1: Price(4, 1), 2: Price(4, 1)}, [1, 2])
     {0}
     """
     wanted = set(needed)

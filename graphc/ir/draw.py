@@ -302,9 +302,7 @@ class Drawing:
         return (
             f'<g data-group="{html.escape(group.path)}"><title>{tip}</title><rect x="{x:.0f}" y="{y:.0f}" '
             f'width="{WIDTH}" height="{HEIGHT}" rx="5" fill="{fill}" '
-            f'stroke="{stroke}" stroke-dasharray="4 2"/>'
-            + _lines(x, y, group.name, f"{count} operations")
-            + "</g>"
+            f'stroke="{stroke}" stroke-dasharray="4 2"/>' + _lines(x, y, group.name, f"{count} operations") + "</g>"
         )
 
     def _families(self, layout: Layout) -> set[str]:
@@ -350,8 +348,8 @@ def _box(graph: Graph, names: dict[int, str], node: Node, at: tuple[float, float
     x, y = at
     what = names[node.id] if node.op is INPUT else node.op.name
     return (
-        f'<g><title>{html.escape(tip(graph, names, node))}</title><rect x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="5" fill="{fill}" '
-        f'stroke="{stroke}" stroke-width="{2.5 if is_output else 1}"/>'
+        f'<g><title>{html.escape(tip(graph, names, node))}</title><rect x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" '
+        f'height="{HEIGHT}" rx="5" fill="{fill}" stroke="{stroke}" stroke-width="{2.5 if is_output else 1}"/>'
         + _lines(x, y, what, detail(graph, node))
         + "</g>"
     )

@@ -146,13 +146,24 @@ class Graph:
         return fill(self.result, values)
 
     def evaluate(self, *arrays: Any) -> dict[int, np.ndarray]:
-        """The value of every node, computed on NumPy. Raises TypeError or ValueError for arguments that do not fit."""
+        """The value of every node, computed on NumPy. Raises TypeError or ValueError for arguments that do not fit.
+
+        What a kernel raises gets a note that names the node and the user's line.
+        """
         values = dict(zip(self.inputs, self.bind(arrays), strict=True))
-        for node in self.operations():
-            operands = [values[i] for i in node.inputs]
-            if node.op.check is not None and not node.op.check.ok(np, *operands, **node.params):
-                raise node.op.check.failure(node.params, node.where or "unknown line")
-            values[node.id] = run_kernel(node.op, operands, node.params)
+        node = None
+        try:
+            for node in self.operations():
+                operands = [values[i] for i in node.inputs]
+                if node.op.check is not None and not node.op.check.ok(np, *operands, **node.params):
+                    raise node.op.check.failure(node.params, node.where or "unknown line")
+                values[node.id] = run_kernel(node.op, operands, node.params)
+        except Exception as error:
+            if node is not None:
+                error.add_note(
+                    f"in {self.name}(), {node.aval} = {node.op.name} (v{node.id}) at {node.where or 'unknown line'}"
+                )
+            raise
         return values
 
     def bind(self, arrays: tuple[Any, ...]) -> list[np.ndarray]:

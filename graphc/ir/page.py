@@ -71,9 +71,7 @@ def to_html(graph: Graph, title: str = "") -> str:
     )
 
 
-def _section(
-    drawing: Drawing, group: Group, edges: Mapping[Group, Collection[tuple[int, int]]]
-) -> Iterator[str]:
+def _section(drawing: Drawing, group: Group, edges: Mapping[Group, Collection[tuple[int, int]]]) -> Iterator[str]:
     """The drawing of a group with its inner groups closed, and below it a section for each of these."""
     yield drawing.document(Layout(group, edges[group], {}), group.path)
     for inner in group.groups():

@@ -88,7 +88,7 @@ def _replaced(graph: Graph, smaller: Mapping[int, _Smaller]) -> Graph:
 def _restricted(body: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
     """`body` with only some of its outputs, and of its inputs; it must not need the others."""
     result = tuple(Ref(body.outputs[k]) for k in outputs)
-    if len(inputs) == len(body.inputs) and len(outputs) == len(body.outputs):
+    if list(inputs) == list(range(len(body.inputs))) and list(outputs) == list(range(len(body.outputs))):
         return body
     less = trim_control_flow(eliminate_dead_code(body.replace(body.nodes, result)))
     gone = set(body.inputs) - {body.inputs[k] for k in inputs}

@@ -65,6 +65,31 @@ def gradient() -> Graph:
     return gradients(loss(), ("w",)).check()
 
 
+STRUCTURED = """\
+def total(xs: f32[8], i: i64):
+    v2: f32 = constant(value=0.0)
+    def body_v3(c: f32, x: f32):
+        v2: f32 = add(c, x)
+        v3: f32 = required(v2, v2, message='no')  # m.py:3
+        return (v3,)
+    v3: (f32,) = scan(v2, xs, body=body_v3, consts=0, carries=1, length=8, reverse=False, unroll=1)  # m.py:1 [a.b]
+    v4: f32 = item(v3, index=0)
+    def b_v5(x: f32):
+        v1: f32 = tanh(x)
+        return (v1,)
+    def c_v5(x: f32):
+        return (x,)
+    v5: (f32,) = switch(i, v4, branches=(b_v5, c_v5))
+    v6: f32 = item(v5, index=0)
+    return v6
+"""
+
+
+def structured() -> Graph:
+    """A loop and a choice, with a run-time check inside."""
+    return Graph.parse(STRUCTURED)
+
+
 def sampled(names: tuple[str, ...], constant: bool = False) -> Graph:
     """The first sample of each of these ops, in one graph; on inputs, or on constants."""
     b = Builder()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
+from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
@@ -10,8 +13,13 @@ import pytest
 import eager as torch
 import graphc
 from eager import nn
-from graphc.ir.draw import GAP_X, HEIGHT, WIDTH, _apart, layers_of
+from graphc.ir import Builder, Ref
+from graphc.ir.draw import GAP_X, HEIGHT, VISIBLE, WIDTH, _apart, edges_within, inlined, key_of, layers_of
 from graphc.ir.graph import Graph
+from graphc.ir.scopes import owners, scope_tree
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import FLOAT32
+from tests.ir import graphs
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -61,3 +69,128 @@ def test_places_are_the_closest_that_keep_apart():
     assert _apart([0.0, 0.0], [step, step]) == [-step / 2, step / 2]
     assert _apart([0.0, 1000.0], [step, step]) == [0.0, 1000.0]
     assert _apart([], []) == []
+
+
+# --- modules, and large graphs
+
+
+def flat() -> Graph:
+    b = Builder()
+    x = b.input("x", Aval((3,), FLOAT32))
+    for _ in range(10_000):
+        x = b.language.tanh(x)
+    return b.graph("flat", Ref(x.id))
+
+
+def closed(svg: str) -> list[str]:
+    groups = ElementTree.fromstring(svg).iter(f"{SVG}g")
+    return [name for group in groups if (name := group.get("data-group")) is not None]
+
+
+def test_modules_of_a_small_graph_are_boxes_around_their_operations():
+    graph = graphs.deep(2, 6)
+    svg = graph.to_svg()
+    root = ElementTree.fromstring(svg)
+    frames = [r for r in root.findall(f"{SVG}rect") if r.find(f"{SVG}title") is not None]
+    paths = {"encoder", "encoder.0", "encoder.1"}
+    paths |= {f"encoder.{k}.{m}" for k in (0, 1) for m in ("linear1", "linear2", "norm")}
+    assert {str(r.findtext(f"{SVG}title")) for r in frames} == paths
+    assert not closed(svg)
+    assert len(boxes(svg)) == sum(1 for n in graph.nodes.values() if n.op.name != "constant")
+    sides = ("x", "y", "width", "height")
+    edge = {str(r.findtext(f"{SVG}title")): [float(r.get(side, "")) for side in sides] for r in frames}
+    for inner, outer in [("encoder.0", "encoder"), ("encoder.1.norm", "encoder.1")]:
+        (x, y, w, h), (x2, y2, w2, h2) = edge[inner], edge[outer]
+        assert x2 <= x and y2 <= y and x + w <= x2 + w2 and y + h <= y2 + h2
+
+
+def test_large_graphs_are_drawn_with_closed_modules_and_stay_readable():
+    svg = graphs.deep(12, 40).to_svg()
+    assert len(boxes(svg)) <= VISIBLE
+    assert set(closed(svg)) == {f"encoder.{k}.{m}" for k in range(12) for m in ("linear1", "linear2", "norm")}
+
+
+@pytest.mark.parametrize("make", [lambda: graphs.deep(12, 900), lambda: graphs.deep(3000, 3), flat], ids=str)
+def test_huge_graphs_do_not_hang(make: Callable[[], Graph]):
+    graph = make()
+    start = time.perf_counter()
+    assert len(boxes(graph.to_svg())) <= VISIBLE
+    graph.to_dot()
+    graph.to_html()
+    assert time.perf_counter() - start < 60
+
+
+def test_modules_that_need_each_other():
+    b = Builder()
+    x = b.input("x", Aval((2,), FLOAT32))
+    for k in range(6):
+        b.scope = "ab"[k % 2] + f".{k}"
+        x = b.language.tanh(x)
+    for most in (1, 2, 100):
+        assert sorted(scope_tree(b.graph("f", Ref(x.id)), most=max(most, 2)).ids()) == list(range(7))
+    svg = b.graph("f", Ref(x.id)).to_svg()
+    assert svg.count("stroke-dasharray") >= 1 and len(boxes(svg)) == 7
+
+
+def test_every_edge_is_drawn_between_members_of_one_group():
+    graph = graphs.deep(3, 6)
+    root = scope_tree(graph, inlined(graph))
+    chains = owners(root)
+    edges = edges_within(graph, root)
+    for group, pairs in edges.items():
+        keys = {key_of(member) for member in group.members}
+        assert all(a in keys and b in keys and a != b for a, b in pairs)
+    assert sum(map(len, edges.values())) > 0 and set(chains) == set(root.ids())
+
+
+def test_dot_has_clusters_and_every_edge():
+    graph = graphs.deep(2, 6)
+    text = graph.to_dot()
+    assert text.count("subgraph") == 9 and 'subgraph "cluster_encoder.0.linear1"' in text
+    hidden = inlined(graph)
+    edges = {(i, n.id) for n in graph.nodes.values() for i in n.inputs if i not in hidden}
+    assert {tuple(map(int, m)) for m in re.findall(r"n(\d+) -> n(\d+);", text)} == edges
+    assert text.count("{") == text.count("}")
+
+
+class Balanced(HTMLParser):
+    """Fails for tags that do not match, and for anything from outside."""
+
+    def __init__(self):
+        super().__init__()
+        self.open: list[str] = []
+        self.titles = 0
+
+    def handle_starttag(self, tag, attrs):
+        for name, value in attrs:
+            assert name == "xmlns" or (name not in ("src", "href") and "http" not in (value or "")), (name, value)
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page_opens_and_closes_modules_and_needs_nothing_else():
+    graph = graphs.deep(2, 6)
+    page = graph.to_html("a <title>")
+    reader = Balanced()
+    reader.feed(page.replace('<meta charset="utf-8">', ""))
+    assert not reader.open
+    groups = set(re.findall(r'<details data-group="([^"]*)"', page))
+    assert groups == set(re.findall(r'<g data-group="([^"]*)"', page)) and "encoder.1.norm" in groups
+    assert "a &lt;title&gt;" in page and "model.py:12" in page and "f32[4,8]" in page
+
+
+def test_texts_of_hostile_names_are_escaped():
+    b = Builder()
+    b.where, b.scope = '<script>alert("1")</script>', 'a"><b>.c'
+    x = b.input('</title><script x="">', Aval((2,), FLOAT32))
+    graph = b.graph("f", Ref(b.language.tanh(x).id))
+    ElementTree.fromstring(graph.to_svg())
+    page = graph.to_html()
+    assert page.count("<script") == 1 and '"><b>' not in page
+    assert '\\"><b>' in graph.to_dot() or '\\"&gt;' in graph.to_dot()

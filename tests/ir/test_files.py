@@ -36,7 +36,10 @@ MADE: dict[str, Callable[[], Graph]] = {
     "gradient": graphs.gradient,
     "windows": lambda: graphs.sampled(WINDOWS),
     "others": lambda: graphs.sampled(OTHERS),
-    "constant": lambda: graphs.sampled((*OTHERS, "as_strided", "pad_zeros", "index", "gather", *WINDOWS), constant=True),
+    "constant": lambda: graphs.sampled(
+        (*OTHERS, "as_strided", "pad_zeros", "index", "gather", *WINDOWS), constant=True
+    ),
+    "structured": graphs.structured,
     "deep": lambda: graphs.deep(2, 6),
 }
 

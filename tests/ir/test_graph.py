@@ -149,6 +149,26 @@ def test_graph_runs_on_numpy_and_checks_its_arguments():
         graph(x)
 
 
+def test_errors_on_numpy_name_the_node_and_the_users_line(declare):
+    from graphc.ops.rules import pointwise_float
+
+    def fail(x):
+        raise ArithmeticError("no")
+
+    declare("failing_here", "x", impl=lambda xp, x: fail(x), numpy=fail, rule=pointwise_float)
+    b = Builder()
+    x, i = b.input("x", Aval((2,), F32)), b.input("i", Aval((1,), np.dtype(np.int64)))
+    b.where = "model.py:7"
+    y = b.language.index(x, i, spec=(0,))
+    b.where = "model.py:8"
+    graph = b.graph("f", Ref(b.language.failing_here(y).id))
+    with pytest.raises(IndexError, match=r"index out of range in self \(at model.py:7\)"):
+        graph(np.zeros(2, F32), np.array([5]))
+    with pytest.raises(ArithmeticError, match="no") as caught:
+        graph(np.zeros(2, F32), np.array([1]))
+    assert caught.value.__notes__ == ["in f(), f32[1] = failing_here (v3) at model.py:8"]
+
+
 def test_drawing_is_svg_that_names_every_operation():
     import xml.etree.ElementTree as ElementTree
 

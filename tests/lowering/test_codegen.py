@@ -113,6 +113,15 @@ def test_gradients():
     np.testing.assert_allclose(function_of(graph)(*arrays)["w"], graph(*arrays)["w"], rtol=1e-4, atol=1e-6)
 
 
+def test_loops_and_choices():
+    graph = graphs.structured()
+    f, x = function_of(graph), np.arange(1, 9, dtype=FLOAT32)
+    for i in (0, 1):
+        np.testing.assert_allclose(f(x, np.array(i)), graph(x, np.array(i)), rtol=1e-6)
+    with pytest.raises(RuntimeError, match=r"no \(at m.py:3\)"):
+        f(0 * x, np.array(0))
+
+
 def test_checks_raise_the_same_errors_with_the_users_line():
     b = Builder()
     x, i = b.input("x", Aval((4,), FLOAT32)), b.input("i", Aval((2,), INT64))

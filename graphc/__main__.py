@@ -1,0 +1,115 @@
+"""`python -m graphc`: see `python -m graphc --help`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from graphc.errors import GraphcError
+from graphc.ir.graph import Graph
+
+FINE, REFUSED = 0, 1  # and 2 for wrong arguments, by argparse
+
+
+def _tensorboard(graph: Graph) -> bytes:
+    from graphc.lowering.export import to_graphdef
+
+    return to_graphdef(graph).SerializeToString()
+
+
+def _jax(graph: Graph) -> str:
+    from graphc.lowering.codegen import codegen
+
+    return codegen(graph)
+
+
+def _stablehlo(graph: Graph) -> str:
+    from graphc.lowering.export import stablehlo
+
+    return stablehlo(graph)
+
+
+def _artifact(graph: Graph) -> bytes:
+    from graphc.lowering.export import export
+
+    return bytes(export(graph))
+
+
+# format -> what makes it
+FORMATS: dict[str, Callable[[Graph], str | bytes]] = {
+    "text": str,
+    "svg": Graph.to_svg,
+    "html": Graph.to_html,
+    "dot": Graph.to_dot,
+    "tensorboard": _tensorboard,
+    "jax": _jax,
+    "stablehlo": _stablehlo,
+    "artifact": _artifact,
+}
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m graphc",
+        description="Look at graphs that were saved with graph.save(path).",
+        epilog="exit status: 0, or 1 if the file is not a graph or cannot be written so, or 2 for wrong arguments",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="show|check|export")
+    show = commands.add_parser("show", help="print a graph as text")
+    check = commands.add_parser("check", help="say whether files are well-formed graphs")
+    export = commands.add_parser("export", help="write a graph in another format")
+    show.add_argument("file", help="a graph file")
+    check.add_argument("files", nargs="+", metavar="file", help="a graph file")
+    export.add_argument("file", help="a graph file")
+    export.add_argument("--to", choices=FORMATS, required=True, help="the format: %(choices)s", metavar="FORMAT")
+    export.add_argument("-o", "--output", default="-", help="where to write it; by default to the terminal")
+    return parser
+
+
+def _write(made: str | bytes, output: str) -> None:
+    data = made.encode() if isinstance(made, str) else made
+    if output == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        Path(output).write_bytes(data)
+
+
+def _check(files: Sequence[str]) -> int:
+    status = FINE
+    for file in files:
+        try:
+            print(f"{file}: {Graph.load(file)!r}")
+        except (GraphcError, OSError) as error:
+            print(_one_line(file, error), file=sys.stderr)
+            status = REFUSED
+    return status
+
+
+def _one_line(file: str, error: Exception) -> str:
+    text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    first = " ".join(text.split())
+    return first if first.startswith(file) else f"{file}: {first}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line. Returns the exit status."""
+    given = _arguments().parse_args(arguments)
+    if given.command == "check":
+        return _check(given.files)
+    try:
+        graph = Graph.load(given.file)
+        _write(FORMATS["text" if given.command == "show" else given.to](graph), getattr(given, "output", "-"))
+    except BrokenPipeError:  # the reader has seen enough; what is left must not be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (GraphcError, OSError) as error:
+        print(_one_line(str(getattr(error, "filename", None) or given.file), error), file=sys.stderr)
+        return REFUSED
+    return FINE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

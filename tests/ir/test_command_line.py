@@ -1,0 +1,74 @@
+"""`python -m graphc`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from graphc.__main__ import FORMATS, main
+from graphc.ir import Graph
+from tests.ir import graphs
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    graphs.loss().save(tmp_path / "loss.graph")
+    return str(tmp_path / "loss.graph")
+
+
+def test_show_prints_the_text(saved: str, capfdbinary: pytest.CaptureFixture[bytes]):
+    assert main(["show", saved]) == 0
+    assert Graph.parse(capfdbinary.readouterr().out.decode()) == graphs.loss()
+
+
+def test_check_judges_each_file(saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["check", saved]) == 0
+    assert "<Graph loss: 2 inputs" in capsys.readouterr().out
+    (tmp_path / "bad").write_bytes(Path(saved).read_bytes()[:-5])
+    assert main(["check", saved, str(tmp_path / "bad"), str(tmp_path / "none")]) == 1
+    printed = capsys.readouterr()
+    assert "<Graph loss" in printed.out
+    damaged, missing = printed.err.splitlines()
+    assert "bad: the file is damaged" in damaged and "none: No such file" in missing
+
+
+@pytest.mark.parametrize("to", sorted(set(FORMATS) - {"artifact"}))
+def test_export_writes_every_format(to: str, saved: str, tmp_path: Path):
+    if to == "tensorboard":
+        pytest.importorskip("tensorboard")
+    assert main(["export", saved, "--to", to, "-o", str(tmp_path / "out")]) == 0
+    data = (tmp_path / "out").read_bytes()
+    if to == "svg":
+        ElementTree.fromstring(data)
+    expected = {"html": b"<!DOCTYPE html>", "dot": b'digraph "loss"', "jax": b"import jax", "stablehlo": b"@main",
+                "tensorboard": b"matmul", "text": b"def loss", "svg": b"matmul"}  # fmt: skip
+    assert expected[to] in data
+
+
+@pytest.mark.parametrize("arguments", [[], ["draw"], ["export", "x"], ["export", "x", "--to", "png"]])
+def test_wrong_arguments_are_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    capsys.readouterr()
+
+
+def test_errors_are_one_line_and_status_1(tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "x").write_text(json.dumps({}))
+    for arguments in (
+        ["show", str(tmp_path / "x")],
+        ["export", saved, "--to", "svg", "-o", str(tmp_path / "no" / "x")],
+    ):
+        assert main(arguments) == 1
+        printed = capsys.readouterr()
+        assert len(printed.err.splitlines()) == 1 and not printed.out
+
+
+def test_as_a_module(saved: str):
+    done = subprocess.run([sys.executable, "-m", "graphc", "show", saved], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.startswith("def loss")
