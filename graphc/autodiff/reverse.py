@@ -14,7 +14,6 @@ from graphc.ops import Op
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.gradient import rule_values, share
 
-
 Shares = list[tuple[int, Symbol]]
 # op -> rule(builder, node, {result number: cotangent}, numbers of the operands that gradients are for), which gives
 # (operand number, share) pairs

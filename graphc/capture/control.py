@@ -24,7 +24,7 @@ from graphc.capture.number import Number
 from graphc.capture.tracer import Tracer
 from graphc.ir.structure import SCAN, SWITCH, WHILE
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import BOOL, INT32, is_inexact
+from graphc.ops.dtypes import BOOL, INT32, INT64, is_inexact
 
 Function = Callable[..., Any]
 
@@ -63,7 +63,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     if tracer is None or not (isinstance(pred, Tensor) or type(pred) is Number):
         return (true_fn if _known(pred, "cond: the predicate") else false_fn)(*operands)
     chosen = _single(pred, "cond: the predicate")
-    index = chosen if chosen._dtype() == BOOL else chosen != 0
+    index = _truth(chosen)
     return _branch(tracer, "cond", index, (false_fn, true_fn), ("false_fn", "true_fn"), operands)
 
 
@@ -88,7 +88,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     if chosen._dtype().kind not in "iu":
         raise TypeError(f"switch: the index must be an integer, got {aval_of_tensor(chosen)}")
     if chosen._dtype() != INT32:
-        chosen = chosen.clamp(0, len(branches) - 1)
+        chosen = eager.clamp(chosen, 0, len(branches) - 1)
     return _branch(tracer, "switch", chosen, branches, [f"branch {k}" for k in range(len(branches))], operands)
 
 
@@ -119,7 +119,7 @@ def _branch(
     consts = reached(bodies)
     requires = [any(flags) for flags in zip(*(body.requires for body in bodies), strict=True)]
     graphs = tuple(body.graph(consts, [aval.dtype for aval in wanted]) for body in bodies)
-    operands = [index.to(eager.int32), *consts, *given.leaves]
+    operands = [_cast(index, INT32), *consts, *given.leaves]
     return results[0].fill(apply(tracer, SWITCH, operands, requires, where, branches=graphs))
 
 
@@ -132,7 +132,7 @@ def _expected(found: Nest, wanted: Sequence[Aval]) -> list[Aval]:
 
 def _copies(given: Nest) -> Any:
     """The tree with copies of its tensors: a function that writes to what it is given changes nothing outside."""
-    return given.fill([t.clone() for t in given.leaves])
+    return given.fill([E.clone(t) for t in given.leaves])
 
 
 # --- loops
@@ -163,7 +163,9 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
         return body, body.results
 
     body, stands, _ = _steady(trace, carry, [], "while_loop: the carry ", where)
-    test = Body(traced, "condition", cond_fn, stands, lambda fn, xs: _truth(fn(carry.fill(xs))), "while_loop: cond_fn")
+    test = Body(
+        traced, "condition", cond_fn, stands, lambda fn, xs: _condition(fn(carry.fill(xs))), "while_loop: cond_fn"
+    )
     test.refuse_draws()
     consts = reached([test, body])
     dtypes = [stand.aval.dtype for stand in stands]
@@ -175,9 +177,12 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
     return carry.fill(found)
 
 
-def _truth(value: Any) -> Tensor:
-    tensor = _single(value, "while_loop: the condition")
-    return tensor if tensor._dtype() == BOOL else tensor != 0
+def _condition(value: Any) -> Tensor:
+    return _truth(_single(value, "while_loop: the condition"))
+
+
+def _truth(tensor: Tensor) -> Tensor:
+    return tensor if tensor._dtype() == BOOL else E.ne(tensor, 0)
 
 
 def _cast(tensor: Tensor, dtype: np.dtype) -> Tensor:
@@ -228,7 +233,7 @@ def _steady(
 def scan(
     f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` for each x along the first dimension of `xs`. Returns the last carry, and all ys stacked.
+    """`carry, y = f(carry, x)` for each x along the first dimension of `xs`. Returns the last carry and the ys, stacked.
 
     init     the first carry: a nest of tensors and numbers; structure, shapes and dtypes stay the same
     xs       a nest of tensors that are sliced along their first dimension, or None
@@ -273,7 +278,7 @@ def _scan(f: Function, carry: Nest, rows: Nest, steps: int, reverse: bool, where
     value: Any = _copies(carry)
     found: list[Nest] = []
     for i in reversed(range(steps)) if reverse else range(steps):
-        result, y = _pair(f(value, rows.fill([x[i].clone() for x in rows.leaves])))
+        result, y = _pair(f(value, rows.fill([E.clone(x[i]) for x in rows.leaves])))
         value, after = _next(result, carry, "scan: the carry ", where)
         if not found and after.avals != carry.avals:  # Python numbers that take a dtype: the ys must have it from here
             first = [_cast(t, a.dtype) for t, a in zip(carry.leaves, after.avals, strict=True)]
@@ -339,7 +344,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     if not any(isinstance(bound, Tensor) or type(bound) is Number for bound in (lower, upper)):
         counts = eager.arange(lower, max(lower, upper), dtype=eager.int64)
         return scan(lambda carry, i: (body_fun(i, carry), None), init_val, counts)[0]
-    bounds = [_single(bound, "fori_loop: a bound").to(eager.int64) for bound in (lower, upper)]
+    bounds = [_cast(_single(bound, "fori_loop: a bound"), INT64) for bound in (lower, upper)]
     return while_loop(
         lambda state: state[0] < state[1],
         lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])),

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from graphc.ir.draw import Drawing, Layout, edges_within, inlined
 from graphc.ir.graph import Graph
 from graphc.ir.scopes import Group, scope_tree
+from graphc.ir.structure import bodies
 from graphc.ir.text import show
 
 TEXT_LINES = 2000  # of the graph's text, at most; `print(graph)` has all of it
@@ -59,16 +60,28 @@ def to_html(graph: Graph, title: str = "") -> str:
 
     Hovering shows the op, shape, dtype and the user's line. The page needs no other file and no network.
     """
-    root = scope_tree(graph, inlined(graph))
     lines = show(graph).splitlines()
     cut = [f"... {len(lines) - TEXT_LINES} more lines"] if len(lines) > TEXT_LINES else []
     inputs = ", ".join(f"{name}: {aval}" for name, aval in zip(graph.input_names, graph.input_avals(), strict=True))
     return _PAGE.format(
         title=html.escape(title or f"{graph.name}: {len(graph)} nodes"),
         signature=html.escape(f"{graph.name}({inputs})"),
-        body="\n".join(_section(Drawing(graph), root, edges_within(graph, root))),
+        body="\n".join(_sections(graph, "")),
         text=html.escape("\n".join([*lines[:TEXT_LINES], *cut])),
     )
+
+
+def _sections(graph: Graph, path: str) -> Iterator[str]:
+    """The drawing of a graph, of its modules, and of the graphs that its nodes run."""
+    root = scope_tree(graph, inlined(graph))
+    drawing = Drawing(graph)
+    yield from _section(drawing, root, edges_within(graph, root))
+    for node in graph.operations():
+        for body in bodies(node):
+            name = f"{path}{drawing.names[node.id]} = {node.op.name}: {body.name}"
+            yield f"<details><summary>{html.escape(name)} <small>{len(body)} nodes</small></summary>"
+            yield from _sections(body, f"{name}, ")
+            yield "</details>"
 
 
 def _section(drawing: Drawing, group: Group, edges: Mapping[Group, Collection[tuple[int, int]]]) -> Iterator[str]:

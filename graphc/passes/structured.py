@@ -36,7 +36,7 @@ def trim_control_flow(graph: Graph) -> Graph:
     live = set(graph.outputs)
     used: dict[int, set[int]] = {}  # of nodes with several results: those that are read
     smaller: dict[int, _Smaller] = {}
-    for id, node in reversed(nodes.items()):
+    for id, node in reversed(list(nodes.items())):
         if id not in live and not node.op.impure:
             continue
         if node.op is ITEM:

@@ -88,8 +88,9 @@ def loop(steps: int = 11) -> tuple[Graph, list[Any]]:
 
 def nested() -> tuple[Graph, list[Any]]:
     """A scan over a loop over a switch."""
-    sign = build("branch", [SCALAR, SCALAR], lambda F, c, a: c * a), build(
-        "branch", [SCALAR, SCALAR], lambda F, c, a: F.sin(c) * 0.1 + c * a
+    sign = (
+        build("branch", [SCALAR, SCALAR], lambda F, c, a: c * a),
+        build("branch", [SCALAR, SCALAR], lambda F, c, a: F.sin(c) * 0.1 + c * a),
     )
     avals = [SCALAR, SCALAR, SCALAR]  # a, bound, c
 

@@ -98,7 +98,9 @@ def mapped(xs, h):
 def nested(xs, h):
     def outer(h, x):
         def inner(s):
-            return s[0] + 0.4 * torch.abs(graphc.cond(s[0].sum() > 0, lambda a: a * x + B, lambda a: a - x, s[0])), s[1] + 1
+            return s[0] + 0.4 * torch.abs(graphc.cond(s[0].sum() > 0, lambda a: a * x + B, lambda a: a - x, s[0])), s[
+                1
+            ] + 1
 
         h, _ = graphc.while_loop(lambda s: (s[0].abs().sum() < 4) & (s[1] < 6), inner, (h, 0))
         return h / 2, graphc.map(lambda row: row * h.sum(), x)
@@ -228,7 +230,7 @@ def test_no_steps():
     for run in (rnn, graphc.compile(rnn)):
         out = run(torch.zeros(0, 3, dtype=torch.float64), x(3))
         assert torch.isnan(out)  # the mean of no numbers
-    shapes = lambda n: graphc.scan(lambda c, v: (c + v, (c * 2, v > 0)), torch.zeros(2), torch.zeros(n, 2))[1]  # noqa: E731
+    shapes = lambda n: graphc.scan(lambda c, v: (c + v, (c * 2, v > 0)), torch.zeros(2), torch.zeros(n, 2))[1]
     for run in (shapes, graphc.compile(shapes)):
         a, b = run(0)
         assert (a.shape, a.dtype, b.shape, b.dtype) == ((0, 2), torch.float32, (0, 2), torch.bool)

@@ -77,7 +77,11 @@ def test_xla_and_numpy_agree(make: Make):
     graph, arguments = make()
     for g in (graph, gradients(scalar(graph))):
         ours, theirs = g(*arguments), lower(g)(*arguments)
-        pairs = zip(ours.values(), theirs.values(), strict=True) if isinstance(ours, dict) else zip(ours, theirs)
+        pairs = (
+            zip(ours.values(), theirs.values(), strict=True)
+            if isinstance(ours, dict)
+            else zip(ours, theirs, strict=True)
+        )
         for a, b in pairs:
             np.testing.assert_allclose(np.asarray(b), a, rtol=1e-9)
 

@@ -185,6 +185,12 @@ def test_page_opens_and_closes_modules_and_needs_nothing_else():
     assert "a &lt;title&gt;" in page and "model.py:12" in page and "f32[4,8]" in page
 
 
+def test_page_has_the_graphs_that_nodes_run():
+    page = graphs.structured().to_html()
+    assert "v3 = scan: body" in page and "v5 = switch: b" in page and page.count("<svg") == 6
+    ElementTree.fromstring(graphs.structured().to_svg())
+
+
 def test_texts_of_hostile_names_are_escaped():
     b = Builder()
     b.where, b.scope = '<script>alert("1")</script>', 'a"><b>.c'
