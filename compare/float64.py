@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ir import INPUT, Graph, Node
+from graphc.ir.structure import with_bodies
 from graphc.ops import Literal
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import COMPLEX128, FLOAT64
@@ -35,6 +36,7 @@ def widen(graph: Graph) -> Graph:
         if node.op is INPUT:
             aval, params = Aval(node.shape, wide_dtype(node.dtype)), node.params
         else:
+            node = with_bodies(node, widen) if node.op.structured else node
             params = {name: _widen_parameter(value, node.dtype) for name, value in node.params.items()}
             aval = node.op.rule.infer(node.op, [nodes[i].aval for i in node.inputs], params)
         nodes[id] = Node(id, node.op, node.inputs, params, aval, node.where, node.scope)

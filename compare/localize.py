@@ -86,15 +86,20 @@ def in_graph(case: Case, label: str, outcome: Outcome) -> Culprit | None:
     return found
 
 
+def _plain(graph: Graph) -> Iterator[Node]:
+    """The operations that can be run alone: not control flow, which runs graphs of its own."""
+    return (node for node in graph.operations() if not node.op.structured)
+
+
 def _misdeclared(graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
-    for node in graph.operations():
+    for node in _plain(graph):
         if (actual := aval_of(values[node.id])) != node.aval:
             return _blame("shape rule", node, f"declares {node.aval}, the kernel gives {actual}")
     return None
 
 
 def _eager_differs(case: Case, graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
-    for node in graph.operations():
+    for node in _plain(graph):
         try:
             result = eager_result(node, [values[i] for i in node.inputs])
         except Exception as error:
@@ -184,7 +189,7 @@ def in_lowering(case: Case, outcome: Outcome) -> Culprit | None:
         values = evaluate(graph, case.operands)
     except Exception:  # the program itself raises, in the same way everywhere: no node is to blame
         return in_traceback(outcome.error)
-    for node in graph.operations():
+    for node in _plain(graph):
         operands = [values[i] for i in node.inputs]
         try:
             found = lowered_result(node, operands)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from compare.tolerance import operand_ulps, result_ulps
 from graphc.ir import Graph, Node
+from graphc.ir.structure import bodies
 from graphc.ops.interpret import run_kernel
 
 
@@ -22,6 +23,12 @@ class Rounding:
     def __init__(self, graph: Graph, seed: int):
         self._graph = graph
         self._rng = np.random.default_rng(seed)
+
+    def inside(self, node: Node, k: int) -> Rounding:
+        """The errors in graph number `k` of those that `node` runs, by the same stream of random numbers."""
+        inner = Rounding(list(bodies(self._graph.nodes[node.id]))[k], 0)
+        inner._rng = self._rng
+        return inner
 
     def operands(self, node: Node, operands: list[np.ndarray]) -> list[np.ndarray]:
         ulps = operand_ulps(node, self._graph)
@@ -63,11 +70,37 @@ def evaluate(
         check = node.op.check
         if check is not None and not check.ok(np, *operands, **node.params):
             raise check.failure(node.params, node.where or "unknown line")
+        if node.op.structured:
+            values[node.id] = run_kernel(
+                node.op, operands, node.params if rounding is None else _inside(node, rounding)
+            )
+            continue
         if rounding is not None:
             operands = rounding.operands(node, operands)
         value = run_kernel(node.op, operands, node.params)
         values[node.id] = value if rounding is None else rounding.result(node, value)
     return values
+
+
+class _Shaken:
+    """A graph that a node runs, with simulated errors."""
+
+    def __init__(self, graph: Graph, rounding: Rounding):
+        self._graph, self._rounding = graph, rounding
+        self.output_avals = graph.output_avals
+
+    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(outputs_of(self._graph, evaluate(self._graph, arrays, rounding=self._rounding)))
+
+
+def _inside(node: Node, rounding: Rounding) -> dict[str, Any]:
+    """The parameters of `node`, with simulated errors in the graphs that it runs."""
+    shaken = {id(body): _Shaken(body, rounding.inside(node, k)) for k, body in enumerate(bodies(node))}
+
+    def replaced(value: Any) -> Any:
+        return tuple(map(replaced, value)) if isinstance(value, tuple) else shaken.get(id(value), value)
+
+    return {name: replaced(value) for name, value in node.params.items()}
 
 
 def outputs_of(graph: Graph, values: Mapping[int, np.ndarray]) -> list[np.ndarray]:

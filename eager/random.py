@@ -244,14 +244,14 @@ def normal(
     if not isinstance(std, Tensor):
         check_std(std)
         check_float(kind, "normal_kernel_cpu")
-        result = E.add(sample(lambda shape: source.normal(shape, kind, 0.0, std), shape, kind, source), mean)
+        result = E.add(sample(lambda shape: source.normal(shape, kind, 0.0, std), shape, kind, source, mean), mean)
     else:
         if std._dtype().kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if current_interpreter() is None and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
         check_float(kind, "normal_kernel_cpu")
-        result = E.add(E.mul(sample(lambda shape: source.normal(shape, kind), shape, kind, source), std), mean)
+        result = E.add(E.mul(sample(lambda shape: source.normal(shape, kind), shape, kind, source, std), std), mean)
     result = converted(result.detach(), kind)
     node = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
     return enclosed(_underived(result, *tensors), f"NormalBackward{node}", since)

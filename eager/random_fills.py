@@ -34,11 +34,11 @@ def _fill(self: Tensor, name: str, source: Generator, draw: Callable[[tuple[int,
     shape, dtype = tuple(self._d.shape), self._dtype()
     order = _memory_order(self)
     if order is None:
-        made = sample(lambda shape: draw(shape).astype(dtype, copy=False), shape, dtype, source)
+        made = sample(lambda shape: draw(shape).astype(dtype, copy=False), shape, dtype, source, self)
     else:
         stored = tuple(shape[axis] for axis in order)
         back = tuple(np.argsort(order))
-        made = sample(lambda _: draw(stored).astype(dtype, copy=False).transpose(back), shape, dtype, source)
+        made = sample(lambda _: draw(stored).astype(dtype, copy=False).transpose(back), shape, dtype, source, self)
     return assign(self, made, name)
 
 

@@ -32,13 +32,17 @@ default_generator = Generator.unpredictable()
 
 
 def sample(
-    draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, source: Generator
-) -> Tensor:
-    """The Tensor that `draw(shape)` makes, from `source`: now, or under a trace at each call of the program."""
+    draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, source: Generator,
+    like: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The Tensor that `draw(shape)` makes, from `source`: now, or under a trace at each call of the program.
+
+    like: the tensor for which the numbers are drawn.
+    """
     interpreter = current_interpreter()
     if interpreter is None:
         return Tensor._wrap(np.asarray(draw(shape)))
-    return interpreter.random(draw, shape, dtype, source)
+    return interpreter.random(draw, shape, dtype, source, like)
 
 
 def finished(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
@@ -110,7 +114,7 @@ def check_probability(p: float) -> None:
 def bernoulli_with(like: Tensor, p: float, generator: Generator | None) -> Tensor:
     check_probability(p)
     shape, kind, source = like._d.shape, like._dtype(), source_of(generator)
-    return sample(lambda shape: source.bernoulli(shape, kind, p), shape, kind, source)
+    return sample(lambda shape: source.bernoulli(shape, kind, p), shape, kind, source, like)
 
 
 def bernoulli_of(p: Tensor, dtype: np.dtype, generator: Generator | None) -> Tensor:
@@ -119,7 +123,7 @@ def bernoulli_of(p: Tensor, dtype: np.dtype, generator: Generator | None) -> Ten
         array = p._array()
         if not bool(np.all((array >= 0) & (array <= 1))):
             raise RuntimeError(BAD_PROBABILITY)
-    smaller = sample(lambda shape: source.uniform(shape, kind), shape, kind, source) < p.detach()
+    smaller = sample(lambda shape: source.uniform(shape, kind), shape, kind, source, p) < p.detach()
     return E.cast(smaller, dtype=dtype)
 
 

@@ -62,9 +62,13 @@ class Interpreter(Protocol):
         ...
 
     def random(
-        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any
-    ) -> Any:
-        """A tensor of random numbers, drawn anew from `generator` by `draw(shape)` each time the program runs."""
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
+        like: Any = None,
+    ) -> Any:  # fmt: skip
+        """A tensor of random numbers, drawn anew from `generator` by `draw(shape)` each time the program runs.
+
+        like: the tensor for which they are drawn.
+        """
 
     def inside(self, module: Any) -> AbstractContextManager[Any]:
         """The context in which `forward` of `module` runs."""

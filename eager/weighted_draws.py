@@ -80,7 +80,7 @@ def _searched_in_ops(p: Tensor, count: int, source: Generator) -> Tensor:
     from eager.sampling import sample
 
     shape = (*p.shape[:-1], count)
-    uniform: Any = sample(lambda shape: source.uniform(shape, FLOAT64), shape, FLOAT64, source)
+    uniform: Any = sample(lambda shape: source.uniform(shape, FLOAT64), shape, FLOAT64, source, p)
     reached: Any = cumsum(p.detach(), -1)
     reached = E.div(reached, reached[..., -1:])
     return total(E.lt(reached[..., None, :-1], uniform[..., None]), -1)
@@ -90,7 +90,7 @@ def _raced_in_ops(p: Tensor, count: int, source: Generator) -> Tensor:
     from eager.sampling import sample
 
     shape, kind = p._d.shape, p._dtype()
-    speed = E.div(p.detach(), sample(lambda shape: source.exponential(shape, kind, 1.0), shape, kind, source))
+    speed = E.div(p.detach(), sample(lambda shape: source.exponential(shape, kind, 1.0), shape, kind, source, p))
     winners: list[Any] = []
     places = arange(shape[-1])
     for _ in range(count):

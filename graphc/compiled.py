@@ -14,8 +14,10 @@ from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture import capture
+from graphc.capture.building import building_of, is_building, outside
 from graphc.capture.environment import Environment
 from graphc.capture.moving import Moving
+from graphc.capture.tree import tensors_of
 from graphc.entries import Entry
 from graphc.lowering.timing import Stopwatch
 from graphc.run import CheckFailed, OtherPath, Runner, abandon
@@ -48,8 +50,12 @@ class Compiled:
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current_interpreter() is not None or switch.off:
-            return self._fn(*args, **kwargs)  # inside another trace: part of that graph
+        interpreter = current_interpreter()
+        if interpreter is not None or switch.off:
+            if switch.off or not is_building(interpreter) or any(map(building_of, tensors_of((args, kwargs)))):
+                return self._fn(*args, **kwargs)  # inside another trace: part of that graph
+            with outside():
+                return self(*args, **kwargs)
         signature, tensors = self._signatures.of(args, kwargs)
         for entry in self._entries.get(signature, ()):
             if entry.holds(tensors):

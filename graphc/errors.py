@@ -98,6 +98,16 @@ SHARED_MEMORY = (
     "dtype, or their memory is not one array.\nRemedy: give the compiled function copies (clone)."
 )
 
+ASSIGN_WHILE_BUILDING = (
+    "{op}: a tensor without a value cannot be written to one that has a value (at {used}).\n"
+    "Remedy: pass the pair to graphc.function(..., updates=[(variable, new value)])."
+)
+
+BACKWARD_WHILE_BUILDING = (
+    "backward() of a tensor without a value (at {used}): there is nothing to fill .grad with.\n"
+    "Remedy: use graphc.gradients(ys, xs), which gives the gradients as tensors of the graph."
+)
+
 GRAD_OF_THE_PAST = (
     "this .grad (read at {used}) also depends on operations from before the compiled function, whose gradients are "
     "computed only after it.\nRemedy: compile those operations, too, or read the gradient after the call."

@@ -217,13 +217,14 @@ class BatchInterpreter:
         return copy if value is None else self.wrap(copy)
 
     def random(
-        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any
-    ) -> Tensor:
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
+        like: Any = None,
+    ) -> Tensor:  # fmt: skip
         if self.randomness == "error":
             raise RuntimeError(RANDOM)
         several = self.randomness == "different"
         wanted = (self.size, *shape) if several else tuple(shape)
-        made = Tensor._wrap(draw(wanted)) if self.outer is None else self.outer.random(draw, wanted, dtype, generator)
+        made = Tensor._wrap(draw(wanted)) if self.outer is None else self.outer.random(draw, wanted, dtype, generator, like)
         return self.wrap(made) if several else made
 
     def inside(self, module: Any) -> AbstractContextManager[Any]:

@@ -168,10 +168,8 @@ def _scan(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted
     signature |= {id: Node(id, INPUT, (), {"name": f"kept_{id}"}, nodes[id].aval, nodes[id].where) for id in kept}
     signature |= {body.inputs[k]: nodes[body.inputs[k]] for k in used_xs}
     signature |= {cts[k].id: nodes[cts[k].id] for k in ys}
-    graph = Graph(
-        f"{body.name}_gradient", signature | {id: n for id, n in nodes.items() if id in present and id not in signature},
-        tuple(signature), tuple(Ref(id) for id in ends),
-    )  # fmt: skip
+    inside = signature | {id: n for id, n in nodes.items() if id in present and id not in signature}
+    graph = Graph(f"{body.name}_gradient", inside, tuple(signature), tuple(Ref(id) for id in ends))
     outer = node.inputs
     old = [cotangents[k] if k in cotangents else zeros(builder, avals[consts + k]) for k in active]
     operands = [

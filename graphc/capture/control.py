@@ -163,9 +163,11 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
         return body, body.results
 
     body, stands, _ = _steady(trace, carry, [], "while_loop: the carry ", where)
-    test = Body(
-        traced, "condition", cond_fn, stands, lambda fn, xs: _condition(fn(carry.fill(xs))), "while_loop: cond_fn"
-    )
+
+    def judge(fn: Function, xs: list[Tensor]) -> Tensor:
+        return _truth(_single(fn(carry.fill(xs)), "while_loop: the condition"))
+
+    test = Body(traced, "condition", cond_fn, stands, judge, "while_loop: cond_fn")
     test.refuse_draws()
     consts = reached([test, body])
     dtypes = [stand.aval.dtype for stand in stands]
@@ -175,10 +177,6 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
         condition=test.graph(consts), body=body.graph(consts, dtypes), consts=len(consts),
     )  # fmt: skip
     return carry.fill(found)
-
-
-def _condition(value: Any) -> Tensor:
-    return _truth(_single(value, "while_loop: the condition"))
 
 
 def _truth(tensor: Tensor) -> Tensor:

@@ -157,9 +157,7 @@ class Tracer:
                 data = self._lifted(tensor)
         else:
             held = self._held.get(id(tensor))
-            if held is None:
-                return self._capture(tensor)
-            data = held[1]
+            data = self._capture(tensor) if held is None else held[1]
         place = self.memories.find(data.id)
         return data if place is None or place.version == place.memory.version else self._again(tensor, place)
 
@@ -516,11 +514,12 @@ class Tracer:
     def number_of(self, tensor: Tensor) -> Any:
         """The value of a traced tensor of one element as a number that is traced, too."""
         symbol = self.read(tensor)
-        if not self._whole:
+        if not self._whole and self.outer is None:
             raise self._unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
         return Number.of(self, symbol)
 
     def _decide(self, symbol: Symbol) -> np.ndarray:
+        self._check_values(symbol)
         array = np.array(self._values(symbol.id))
         array.flags.writeable = False
         where = user_line()
@@ -536,7 +535,13 @@ class Tracer:
 
     def value_of(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol in the call that is being traced: the program does not depend on it."""
+        self._check_values(symbol)
         return self._values(symbol.id)
+
+    def _check_values(self, symbol: Symbol) -> None:
+        """Raise CaptureError if there are none: inside a function given to control flow."""
+        if self.outer is not None:
+            raise self._unknown(self.wrap(symbol, False), errors.TRACED_TO_NUMPY, "the value of a number")
 
     def value_of_node(self, id_: int) -> np.ndarray:
         """The value of a node in the call that is being traced, in memory of its own."""
@@ -592,8 +597,9 @@ class Tracer:
     # --- random numbers, leaves
 
     def random(
-        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any
-    ) -> Tensor:
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
+        like: Any = None,
+    ) -> Tensor:  # fmt: skip
         """See `eager.state.Interpreter`."""
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)

@@ -129,6 +129,13 @@ class Graph:
                 users[operand].append(id)
         return users
 
+    def with_inputs(self, names: Mapping[int, str]) -> Graph:
+        """The same program with the nodes `names` (which are the first inputs) as inputs of these names."""
+        nodes = dict(self.nodes)
+        for id, name in names.items():
+            nodes[id] = Node(id, INPUT, (), {"name": name}, self.nodes[id].aval, self.nodes[id].where)
+        return Graph(self.name, nodes, self.inputs, self.result, self.history)
+
     def replace(self, nodes: Mapping[int, Node], result: Any) -> Graph:
         """The same program with other nodes and result: what a pass returns."""
         return Graph(self.name, nodes, self.inputs, result, self.history)

@@ -31,6 +31,7 @@ class Trait(enum.Flag):
     BROADCASTS = enum.auto()  # not pointwise, yet batch dimensions broadcast: gradients are summed back
     IMPURE = enum.auto()  # never merged, folded or dropped
     STRUCTURED = enum.auto()  # runs graphs that are among its parameters, or takes apart what such an op returns
+    SURROGATE = enum.auto()  # its gradient rule is not the derivative of its value, on purpose
     OPAQUE = enum.auto()  # its gradient rule is a program of the user's, not part of the declaration
 
 

@@ -64,7 +64,12 @@ def _foldable(node: Node, known: dict[int, np.ndarray]) -> bool:
             return False
     if not node.inputs and (node.op is not _FULL or node.shape):
         return False
-    return not node.op.impure and not node.op.structured and node.aval.size <= LARGEST and all(map(_is_modest, node.params.values()))
+    return (
+        not node.op.impure
+        and not node.op.structured
+        and node.aval.size <= LARGEST
+        and all(map(_is_modest, node.params.values()))
+    )
 
 
 def _is_modest(value: Any) -> bool:

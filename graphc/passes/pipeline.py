@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
+from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
@@ -58,6 +59,8 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
+        *((("products of scans", batch_products),) if licence >= REASSOCIATES else ()),
+        ("control flow", trim_control_flow),
         ("common subexpressions", eliminate_common_subexpressions),
         ("constant folding", fold_constants),
         ("simplify", simplify(rules_for(licence))),

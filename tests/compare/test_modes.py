@@ -61,7 +61,7 @@ def test_op_means_the_same_in_every_mode(name: str):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(OPS))
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
 def test_every_op_means_the_same_compiled(name: str):
     for sample in samples_of(OPS[name]):
         report = check_op(OPS[name], sample, ["graph", "compiled"], 0, FLOAT32)

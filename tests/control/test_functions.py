@@ -98,9 +98,8 @@ def mapped(xs, h):
 def nested(xs, h):
     def outer(h, x):
         def inner(s):
-            return s[0] + 0.4 * torch.abs(graphc.cond(s[0].sum() > 0, lambda a: a * x + B, lambda a: a - x, s[0])), s[
-                1
-            ] + 1
+            moved = graphc.cond(s[0].sum() > 0, lambda a: a * x + B, lambda a: a - x, s[0])
+            return s[0] + 0.4 * torch.abs(moved), s[1] + 1
 
         h, _ = graphc.while_loop(lambda s: (s[0].abs().sum() < 4) & (s[1] < 6), inner, (h, 0))
         return h / 2, graphc.map(lambda row: row * h.sum(), x)

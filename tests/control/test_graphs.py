@@ -77,12 +77,9 @@ def test_xla_and_numpy_agree(make: Make):
     graph, arguments = make()
     for g in (graph, gradients(scalar(graph))):
         ours, theirs = g(*arguments), lower(g)(*arguments)
-        pairs = (
-            zip(ours.values(), theirs.values(), strict=True)
-            if isinstance(ours, dict)
-            else zip(ours, theirs, strict=True)
-        )
-        for a, b in pairs:
+        if isinstance(ours, dict):
+            ours, theirs = ours.values(), theirs.values()
+        for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(np.asarray(b), a, rtol=1e-9)
 
 
@@ -281,3 +278,39 @@ def test_gradient_size_is_linear_in_the_body():
         return len(list(every_node(gradients(scalar(graph)))))
 
     assert of(400) - of(200) <= 1.05 * 2 * (of(200) - of(100))
+
+
+def test_products_of_all_steps_are_one():
+    """x_t W before the loop, and its gradient after it; not under strict=True, as sums change their order."""
+    w, h, x = Aval((4, 5), FLOAT64), Aval((2, 5), FLOAT64), Aval((2, 4), FLOAT64)
+    body = build("body", [w, h, x], lambda F, w, h, x: F.tanh(x @ w + h))
+
+    def whole(F: Any, w: Any, h: Any, xs: Any) -> Any:
+        last = emit(F._builder, SCAN, [w, h, xs], body=body, consts=1, carries=1, length=7, reverse=True, unroll=1)[0]
+        return F.sum(F.square(last), axis=(0, 1), keepdims=False)
+
+    graph = build("f", [w, h, Aval((7, 2, 4), FLOAT64)], whole)
+    rng = np.random.default_rng(0)
+    arguments = [rng.normal(size=a.shape) for a in graph.input_avals()]
+    for g in (graph, gradients(scalar(graph))):
+        done, strict = graphc.optimize(g), graphc.optimize(g, strict=True)
+        inside = [n.op.name for s in done.operations() if s.op is SCAN for n in every_node(s.params["body"])]
+        assert inside.count("matmul") <= 1  # that of the cotangent with W^T, if it is asked for
+        assert len([n for n in every_node(strict) if n.op.name == "matmul"]) >= inside.count("matmul")
+        for a, b in zip(refs_of(g.result), refs_of(done.result), strict=True):
+            np.testing.assert_allclose(
+                done.check().evaluate(*arguments)[b.id], g.evaluate(*arguments)[a.id], rtol=1e-10, atol=1e-12
+            )
+
+
+def test_the_harness_judges_control_flow():
+    import compare
+    import eager as torch
+
+    def f(x, w):
+        h, ys = graphc.scan(lambda h, v: (torch.tanh(h @ w + v), h.sum()), torch.zeros(3), x)
+        return graphc.cond(h.sum() > 0, lambda: ys.sum(), lambda: (ys * 2).sum())
+
+    torch.manual_seed(0)
+    report = compare.check(f, torch.randn(5, 3), torch.randn(3, 3, requires_grad=True))
+    assert report.ok, str(report)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from graphc.ops import OPS, Op
+from graphc.ops import Trait, OPS, Op
 from graphc.ops.dtypes import FLOAT64
 from graphc.ops.rules import integral, pointwise_bool
 from graphc.ops.samples import Bools, Floats, Ints, Sample
@@ -80,11 +80,15 @@ def cases_of(op: Op) -> Iterator[Case]:
         yield Case(op, "ties", Sample(*(Ints(s, 2) for s in plain)))
 
 
+def _has_derivative(op: Op) -> bool:
+    return op.differentiable and Trait.SURROGATE not in op.traits
+
+
 def every_case(*, differentiable: bool = False) -> list[Any]:
     """The cases of every op, as pytest parameters named after op and case."""
     return [
         pytest.param(case, id=case.id)
         for op in OPS.values()
-        if (op.differentiable or not differentiable) and not op.structured  # those have tests/control
+        if (_has_derivative(op) or not differentiable) and not op.structured  # those have tests/control
         for case in cases_of(op)
     ]

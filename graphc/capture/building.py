@@ -1,0 +1,304 @@
+"""The classic static style: graphs built with tensors outside of any function.
+
+`placeholder` gives a tensor without a value. What is computed from it has none either: it is appended to the graph of
+the thread, while operations on tensors that have values run as ever. That lasts as long as a placeholder exists.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from typing import Any, final
+
+import numpy as np
+
+from eager import dispatch
+from eager.autograd import as_tuple
+from eager.dtypes import to_numpy
+from eager.sampling import sample
+from eager.state import INTERPRETER, current_interpreter, shift_gate
+from eager.tensor import Tensor
+from graphc import errors
+from graphc.autodiff import gradients as gradients_of_graph
+from graphc.autodiff import pullback
+from graphc.capture.location import user_line
+from graphc.capture.sources import Argument
+from graphc.capture.tracer import Tracer
+from graphc.ir import Graph, Ref, Symbol
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import default_float, is_inexact
+
+_building: ContextVar[Building | None] = ContextVar("building", default=None)
+
+
+@final
+class Building:
+    """The graph of a thread: an interpreter that traces operations on tensors without values, and runs all others."""
+
+    def __init__(self):
+        self.tracer = Tracer(lambda tensor: None)
+        self.placeholders: dict[int, str] = {}  # input node -> name
+        self._alive = 0
+
+    # --- which tensors
+
+    def has(self, x: Any) -> bool:
+        """Whether `x` is a tensor of this graph."""
+        return isinstance(x, Tensor) and x._d.__class__ is Symbol and x._d.builder is self.tracer.builder
+
+    def _outside(self) -> AbstractContextManager[Any]:
+        """A context: operations run at once."""
+        return _Outside()
+
+    def add(self, shape: tuple[int, ...], dtype: np.dtype, name: str) -> Tensor:
+        """A new placeholder."""
+        symbol = self.tracer.input(name, Aval(shape, dtype), Argument(len(self.placeholders)))
+        tensor = self.tracer.wrap(symbol, False)
+        self.placeholders[symbol.id] = name
+        self._alive += 1
+        weakref.finalize(tensor, self._gone).atexit = False
+        return tensor
+
+    def _gone(self) -> None:
+        self._alive -= 1
+        if not self._alive:
+            self.close()
+
+    def open(self) -> None:
+        """Let this interpreter see the operations of the thread from now on."""
+        _building.set(self)
+        INTERPRETER.set(self)
+        shift_gate(+1)
+
+    def close(self) -> None:
+        """The last placeholder is gone."""
+        shift_gate(-1)
+        if _building.get() is self:
+            _building.set(None)
+        if current_interpreter() is self:
+            INTERPRETER.set(None)
+
+    # --- what tensors call: see `eager.state.Interpreter`
+
+    def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Tensor:
+        if any(map(self.has, operands)):
+            return self.tracer.apply(op, operands, params)
+        with self._outside():
+            return dispatch.apply(op, operands, params)
+
+    def created(self, tensor: Tensor) -> None:
+        """A tensor with values is a variable: programs read it anew."""
+
+    def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
+        if self.has(target):
+            return self.tracer.assign(target, value, name)
+        if self.has(value):
+            raise errors.CaptureError(errors.ASSIGN_WHILE_BUILDING.format(op=f"{name}_", used=user_line()))
+        with self._outside():
+            from eager.inplace import assign
+
+            return assign(target, value, name)
+
+    def copied(self, tensor: Tensor) -> Tensor:
+        if self.has(tensor):
+            return self.tracer.copied(tensor)
+        with self._outside():
+            from eager.inplace import copied
+
+            return copied(tensor)
+
+    def get_grad(self, tensor: Tensor) -> Any:
+        with self._outside():
+            return None if self.has(tensor) else tensor.grad
+
+    def set_grad(self, tensor: Tensor, value: Any) -> None:
+        with self._outside():
+            tensor.grad = value
+
+    def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
+        if any(map(self.has, outputs)):
+            raise errors.CaptureError(errors.BACKWARD_WHILE_BUILDING.format(used=user_line()))
+        from eager import autograd
+
+        with self._outside():
+            autograd.backward(outputs, cotangents, keep, create_graph, inputs=inputs)
+
+    def gradients(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> Any:
+        if any(map(self.has, outputs)):
+            return self.tracer.gradients(outputs, cotangents, inputs, create_graph, True)
+        from eager import engine
+
+        with self._outside():
+            return engine.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
+
+    def hook(self, tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
+        if self.has(tensor):
+            return self.tracer.hook(tensor, hook)
+        with self._outside():
+            return tensor.register_hook(hook)
+
+    def retain(self, tensor: Tensor) -> None:
+        self.tracer.retain(tensor)
+
+    def custom(self, rule: Any, inputs: Any, outputs: Any, wanted: Any) -> Any:
+        return self.tracer.custom(rule, inputs, outputs, wanted)
+
+    def random(self, draw: Any, shape: Any, dtype: Any, generator: Any, like: Any = None) -> Tensor:
+        if self.has(like):
+            return self.tracer.random(draw, shape, dtype, generator)
+        with self._outside():
+            return sample(draw, shape, dtype, generator)
+
+    def inside(self, module: Any) -> AbstractContextManager[Any]:
+        return self.tracer.inside(module)
+
+    def guard(self, getter: Callable[[], Any], value: Any) -> None:
+        """A graph is what was said when it was built."""
+
+    def became_leaf(self, tensor: Tensor) -> None:
+        if self.has(tensor):
+            self.tracer.became_leaf(tensor)
+
+    def values_read(self, tensor: Tensor) -> None:
+        """Values of a variable that Python reads are read while the graph is built."""
+
+    def lies_plainly(self, tensor: Tensor) -> None:
+        if self.has(tensor):
+            self.tracer.lies_plainly(tensor)
+
+    def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
+        return self.tracer.entered(tensor, leaf)
+
+    def left(self, tensor: Tensor) -> None:
+        self.tracer.left(tensor)
+
+    def has_leaves(self, tensor: Tensor) -> bool:
+        return self.tracer.has_leaves(tensor)
+
+
+@final
+class _Outside:
+    """Context: no interpreter is in force."""
+
+    def __enter__(self) -> None:
+        self._token = INTERPRETER.set(None)
+
+    def __exit__(self, *error: object) -> None:
+        INTERPRETER.reset(self._token)
+
+
+def is_building(interpreter: Any) -> bool:
+    """Whether `interpreter` is that of a graph under construction outside of any function."""
+    return isinstance(interpreter, Building)
+
+
+def building_of(tensor: Any) -> Building | None:
+    """The graph under construction that a tensor belongs to; None for a tensor with values."""
+    building = _building.get()
+    return building if building is not None and building.has(tensor) else None
+
+
+def outside() -> AbstractContextManager[Any]:
+    """A context: operations run at once, though a graph is under construction in this thread."""
+    return _Outside() if isinstance(current_interpreter(), Building) else nullcontext()
+
+
+def placeholder(shape: Sequence[int | None] = (), dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor that gets its value when the graph made of it is run, by `Session.run` or `function`.
+
+    shape  extents; None stands for any
+    dtype  default: the default floating dtype
+    name   unique in the graph; by default "placeholder", numbered
+
+    Raises TypeError or ValueError for a shape that is none, ValueError for a name in use.
+
+    >>> import eager as torch, graphc
+    >>> x = graphc.placeholder((3,), torch.float32, name="x")
+    >>> y = (x * x).sum()
+    >>> with graphc.Session() as s:
+    ...     s.run(y, feed_dict={x: [1.0, 2.0, 3.0]})
+    tensor(14.)
+    """
+    building = _building.get()
+    extents = tuple(_extent(n) for n in shape)
+    if building is None:
+        building = Building()
+        building.open()
+    taken = set(building.placeholders.values())
+    if name is None:
+        number = sum(n.partition("_")[0] == "placeholder" for n in taken)
+        name = f"placeholder_{number}" if number else "placeholder"
+    if name in taken:
+        raise ValueError(f"placeholder: the name '{name}' is in use")
+    return building.add(extents, default_float() if dtype is None else to_numpy(dtype), name)
+
+
+def _extent(n: Any) -> int:
+    if n is None:
+        raise NotImplementedError("symbolic extents")
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"placeholder: an extent must be an int or None, got {n!r}")
+    if n.__index__() < 0:
+        raise ValueError(f"placeholder: an extent must not be negative, got {n}")
+    return n.__index__()
+
+
+def gradients(ys: Any, xs: Any = None, **options: Any) -> Any:
+    """Reverse mode as a graph transform, on a Graph or on tensors of a graph under construction.
+
+    gradients(graph, wrt=...)    see `graphc.autodiff.gradients`
+    gradients(ys, xs)            for each tensor of `xs` (placeholders, variables, anything in between) the gradient of
+                                 the sum of all elements of `ys`, as a tensor without a value; zeros where `ys` do not
+                                 depend on it. `grad_ys` gives other cotangents than ones.
+
+    Raises TypeError for what is no tensor, RuntimeError for one that is not of a floating dtype.
+    """
+    if isinstance(ys, Graph):
+        return gradients_of_graph(ys, *(() if xs is None else (xs,)), **options)
+    return _gradients(as_tuple(ys), xs, **options)
+
+
+def _gradients(ys: tuple[Any, ...], xs: Any, grad_ys: Any = None) -> Any:
+    targets = as_tuple(xs)
+    if not all(isinstance(t, Tensor) for t in (*ys, *targets)):
+        raise TypeError("gradients: expected a Graph, or tensors")
+    building = next((b for t in ys if (b := building_of(t)) is not None), None)
+    if building is None:
+        raise errors.GraphError("gradients: ys do not depend on any placeholder. Remedy: use torch.autograd.grad")
+    tracer, builder = building.tracer, building.tracer.builder
+    for t in (*ys, *targets):
+        if not is_inexact(t._dtype()):
+            raise RuntimeError(f"gradients: {Aval(tuple(t._d.shape), t._dtype())} has no gradient: it is not floating")
+    cotangents = (None,) * len(ys) if grad_ys is None else as_tuple(grad_ys)
+    builder.where = user_line()
+    seeds: dict[int, Symbol] = {}
+    for y, g in zip(ys, cotangents, strict=True):
+        symbol = tracer.read(y)
+        ones = builder.language.full(shape=symbol.shape, value=1, dtype=symbol.dtype)
+        seed = ones if g is None else tracer.read(g)
+        seeds[symbol.id] = seeds[symbol.id] + seed if symbol.id in seeds else seed
+    symbols = [tracer.read(t) for t in targets]
+    found = pullback(builder, seeds, [s.id for s in symbols])
+    made = [
+        found[s.id] if s.id in found else builder.language.full(shape=s.shape, value=0, dtype=s.dtype) for s in symbols
+    ]  # fmt: skip
+    grads = tuple(tracer.wrap(g, False) for g in made)
+    return grads[0] if isinstance(xs, Tensor) else grads
+
+
+def graph_of(building: Building, outputs: Sequence[Tensor], name: str, first: Collection[int] = ()) -> Graph:
+    """The part of a graph under construction that `outputs` need. Inputs `first` (ids) come first, needed or not."""
+    nodes = building.tracer.builder.nodes
+    ids = [building.tracer.read(t).id for t in outputs]
+    needed: set[int] = set(first)
+    stack = [*ids]
+    while stack:
+        i = stack.pop()
+        if i not in needed:
+            needed.add(i)
+            stack.extend(nodes[i].inputs)
+    rest = [i for i in building.tracer.builder.inputs if i in needed and i not in first]
+    kept = {i: node for i, node in nodes.items() if i in needed}
+    return Graph(name, kept, (*first, *rest), tuple(Ref(i) for i in ids))

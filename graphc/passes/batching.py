@@ -1,0 +1,149 @@
+"""Products of a scan, one for all steps: a few large products instead of many small ones.
+
+A product of a row of xs with a constant is one product of all rows, before the loop. A sum over the steps of products,
+which is what the gradient of a constant is, is one product over rows and steps, after it: sum_t A_t^T B_t = A^T B for
+the A_t, and the B_t, below each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol, rename
+from graphc.ir.structure import ITEM, SCAN
+from graphc.ops import OPS, Bundle
+from graphc.ops.aval import Aval
+
+_MATMUL, _PERMUTE, _ADD, _SUM = OPS["matmul"], OPS["permute"], OPS["add"], OPS["sum"]
+MANY = 256  # rows of a product that is large enough by itself
+
+
+def batch_products(graph: Graph) -> Graph:
+    """`graph` with the products of its scans that can be one product for all steps as one. Rounds differently."""
+    if not any(node.op is SCAN for node in graph.nodes.values()):
+        return graph
+    builder = Builder()
+    builder.next_id = first = max(graph.nodes) + 1
+    totals: dict[tuple[int, int], int] = {}  # (scan, result number) -> what it is now
+    new: dict[int, int] = {}
+    for id, node in graph.nodes.items():
+        node = node.on(tuple([new.get(i, i) for i in node.inputs]))
+        total = totals.get((node.inputs[0], node.params["index"])) if node.op is ITEM else None
+        if total is not None:
+            new[id] = total
+            continue
+        builder.where, builder.scope = node.where, node.scope
+        if node.op is SCAN:
+            node = _before(builder, node)
+            builder.nodes[id] = node
+            totals |= {(id, k): total for k, total in _after(builder, node).items()}
+        else:
+            builder.nodes[id] = node
+    if builder.next_id == first:
+        return graph
+    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+
+
+def _below_each_other(rows: Symbol) -> Symbol:
+    """The matrices of all steps as one, with all their rows."""
+    steps, count, width = rows.shape
+    return rows.builder.language.reshape(rows, shape=(steps * count, width))
+
+
+def _before(builder: Builder, node: Node) -> Node:
+    """The scan with its products of rows of xs with constants done before it."""
+    body: Graph = node.params["body"]
+    first_x = node.params["consts"] + node.params["carries"]
+    consts = {id: k for k, id in enumerate(body.inputs[: node.params["consts"]])}
+    rows = {id: first_x + k for k, id in enumerate(body.inputs[first_x:])}
+    F = builder.language
+    nodes, inputs, operands = dict(body.nodes), list(body.inputs), list(node.inputs)
+    for id, inner in body.nodes.items():
+        if inner.op is not _MATMUL or inner.inputs[0] not in rows or inner.inputs[1] not in consts:
+            continue
+        x, w = (body.nodes[i].aval for i in inner.inputs)
+        if x.ndim != 2 or w.ndim != 2 or x.shape[0] >= MANY:
+            continue
+        xs = builder.symbol(node.inputs[rows[inner.inputs[0]]])
+        product = F.matmul(_below_each_other(xs), builder.symbol(node.inputs[consts[inner.inputs[1]]]))
+        product = F.reshape(product, shape=(node.params["length"], *inner.shape))
+        nodes[id] = Node(id, INPUT, (), {"name": f"product_{id}"}, inner.aval, inner.where, inner.scope)
+        inputs.append(id)
+        operands.append(product.id)
+    if len(inputs) == len(body.inputs):
+        return node
+    params = {**node.params, "body": Graph(body.name, nodes, tuple(inputs), body.result, body.history)}
+    return Node(node.id, SCAN, tuple(operands), params, node.aval, node.where, node.scope)
+
+
+class _Term(NamedTuple):
+    """What a step adds to carry number `carry`: A^T B of two matrices, or, without A, the sum of the rows of B."""
+
+    carry: int
+    a: int | None
+    b: int
+
+
+def _terms(body: Graph, consts: int, carries: int) -> list[_Term]:
+    """The carries that are sums which nobody reads before the end."""
+    nodes = body.nodes
+    uses = Counter(i for node in nodes.values() for i in node.inputs) + Counter(body.outputs)
+    found: list[_Term] = []
+    for k in range(carries):
+        carry, end = body.inputs[consts + k], nodes[body.outputs[k]]
+        if end.op is not _ADD or carry not in end.inputs or uses[carry] != 1 or uses[end.id] != 1:
+            continue
+        term = nodes[end.inputs[0] if end.inputs[1] == carry else end.inputs[1]]
+        if term.aval != end.aval:
+            continue
+        if (
+            term.op is _SUM
+            and term.params == {"axis": (0,), "keepdims": False}
+            and nodes[term.inputs[0]].aval.ndim == 2
+        ):
+            found.append(_Term(k, None, term.inputs[0]))
+        elif term.op is _MATMUL and nodes[term.inputs[0]].op is _PERMUTE and term.aval.ndim == 2:
+            a, b = nodes[term.inputs[0]].inputs[0], term.inputs[1]
+            # rows are kept for each step: no more than the sum that is read and written at each step
+            if nodes[b].aval.ndim == 2 and nodes[a].aval.size + nodes[b].aval.size <= term.aval.size:
+                found.append(_Term(k, a, b))
+    return found
+
+
+def _after(builder: Builder, node: Node) -> dict[int, int]:
+    """Replace scan `node` of `builder`: sums of products are done after it. Returns result number -> its node."""
+    body: Graph = node.params["body"]
+    consts, carries, length = node.params["consts"], node.params["carries"], node.params["length"]
+    terms = _terms(body, consts, carries)
+    stacked = {i for term in terms if term.a is not None for i in (term.a, term.b)}
+    terms = [term for term in terms if term.b in stacked]
+    if not terms:
+        return {}
+    rows = {id: consts + carries + k for k, id in enumerate(body.inputs[consts + carries :])}
+    outputs = list(body.outputs)
+    place = {id: k for k, id in enumerate(outputs) if k >= carries}
+    for id in sorted(stacked - rows.keys() - place.keys()):
+        place[id] = len(outputs)
+        outputs.append(id)
+    assert isinstance(node.aval, Bundle)
+    added = [body.nodes[id].aval for id in outputs[len(body.outputs) :]]
+    aval = Bundle((*node.aval.avals, *(Aval((length, *a.shape), a.dtype) for a in added)))
+    larger = Graph(body.name, body.nodes, body.inputs, tuple(map(Ref, outputs)), body.history)
+    params = {**node.params, "body": larger}
+    builder.nodes[node.id] = Node(node.id, SCAN, node.inputs, params, aval, node.where, node.scope)
+    F, bundle = builder.language, builder.symbol(node.id)
+
+    def all_steps(id: int) -> Symbol:
+        if id in rows:
+            return _below_each_other(builder.symbol(node.inputs[rows[id]]))
+        return _below_each_other(builder.emit(ITEM, (bundle,), {"index": place[id]}))
+
+    totals: dict[int, int] = {}
+    for carry, a, b in terms:
+        if a is None:
+            total = F.sum(all_steps(b), axis=(0,), keepdims=False)
+        else:
+            total = F.matmul(F.permute(all_steps(a), dims=(1, 0)), all_steps(b))
+        totals[carry] = (builder.symbol(node.inputs[consts + carry]) + total).id
+    return totals
