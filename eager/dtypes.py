@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builtins
 import functools
-import operator
 from typing import Any, final
 
 import numpy as np
 
+from graphc.ops import dims
 from graphc.ops import dtypes as d
 
 
@@ -159,7 +159,7 @@ size_of = functools.partial(tuple.__new__, Size)  # of a shape, which holds inte
 
 def _size(position: builtins.int, n: Any) -> builtins.int:
     try:
-        return operator.index(n)
+        return dims.index(n)
     except TypeError:
         raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(n).__name__}')") from None
 

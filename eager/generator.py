@@ -276,5 +276,6 @@ def _system_seed() -> int:
 
 
 def _refuse_capture(what: str) -> None:
-    if current_interpreter() is not None:
+    interpreter = current_interpreter()
+    if interpreter is not None and not interpreter.immediate:
         raise CaptureError(SEEDING_IS_NOT_CAPTURED.format(what=what))

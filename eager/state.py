@@ -24,7 +24,12 @@ sequence = itertools.count(1)
 
 
 class Interpreter(Protocol):
-    """Who runs Tensor operations when it is not NumPy: a trace. Tensors are `eager.tensor.Tensor`."""
+    """Who runs Tensor operations when it is not NumPy: a trace. Tensors are `eager.tensor.Tensor`.
+
+    immediate: operations on tensors with values run at once.
+    """
+
+    immediate: bool
 
     def apply(self, op: Any, operands: Any, params: Any) -> Any:
         """Run `op` on Tensors and Python scalars; returns a Tensor."""

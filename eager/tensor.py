@@ -156,11 +156,17 @@ class Tensor:
     def dtype(self) -> dtypes.dtype:
         return dtypes.BY_NUMPY[self._dtype()]
 
-    def _values(self, purpose: str) -> np.ndarray:
-        """`_array`, for a result whose shape depends on the values. `purpose` is told to the stand-in that has none."""
+    def _values(self, purpose: str, *, python: bool = False) -> np.ndarray:
+        """`_array`, for a result whose shape depends on the values, or (`python`) for a Python number.
+
+        `purpose` is told to the stand-in that has none.
+        """
         data = self._d
-        if data.__class__ is not np.ndarray and hasattr(data, "refuse"):
-            data.refuse(purpose)
+        if data.__class__ is not np.ndarray:
+            if hasattr(data, "refuse"):
+                data.refuse(purpose)
+            elif hasattr(data, "sized_by") and not python:
+                data.sized_by(purpose, self)
         return self._known()
 
     def _known(self) -> np.ndarray:
@@ -346,7 +352,8 @@ class Tensor:
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if current_interpreter() is not None:
+        interpreter = current_interpreter()
+        if interpreter is not None and not interpreter.immediate:
             raise RuntimeError("assigning to .data cannot be captured in a graph; use an in-place operation")
         self._d = value._array()
 
@@ -382,13 +389,13 @@ class Tensor:
         data = self._d
         if data.__class__ is not np.ndarray and hasattr(data, "number") and math.prod(data.shape) == 1:
             return data.number(self)  # not known before the program that is being traced runs
-        array = self._values("item")
+        array = self._values("item", python=True)
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
         return array.item()
 
     def _number(self, kind: type) -> Any:
-        array = self._values("item")
+        array = self._values("item", python=True)
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if array.dtype.kind == "c" and kind is not complex:

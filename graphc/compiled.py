@@ -14,7 +14,7 @@ from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture import capture
-from graphc.capture.building import building_of, is_building, outside
+from graphc.capture.building import building_of, outside
 from graphc.capture.environment import Environment
 from graphc.capture.moving import Moving
 from graphc.capture.tree import tensors_of
@@ -52,7 +52,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         interpreter = current_interpreter()
         if interpreter is not None or switch.off:
-            if switch.off or not is_building(interpreter) or any(map(building_of, tensors_of((args, kwargs)))):
+            if switch.off or not interpreter.immediate or any(map(building_of, tensors_of((args, kwargs)))):
                 return self._fn(*args, **kwargs)  # inside another trace: part of that graph
             with outside():
                 return self(*args, **kwargs)

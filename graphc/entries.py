@@ -8,8 +8,8 @@ from typing import Any, final
 from eager.tensor import Tensor
 from graphc.capture import Argument, Captured, Program, Reached
 from graphc.capture.environment import Environment
-from graphc.capture.inputs import relation
 from graphc.run import Runner
+from graphc.sharing import Sharing
 
 
 @final
@@ -37,12 +37,11 @@ class Entry:
             for s in program.sources
             if isinstance(s, Captured)
         ]
-        self._reached = [
-            (s, a) for s, a in zip(program.sources, program.graph.input_avals(), strict=True) if isinstance(s, Reached)
-        ]
+        self._numbers = [s for s in program.sources if isinstance(s, Reached) and s.kind is not None]
+        self._moved = environment.moving.kinds
         self._guards = program.guards
         self._of_arguments = program.argument_guards
-        self._overlaps = program.overlaps
+        self._sharing = Sharing(program)
 
     def holds(self, tensors: list[Tensor]) -> bool:
         """Whether the program is right for a call with these tensors (of its signature)."""
@@ -52,7 +51,7 @@ class Entry:
             d = t._d
             if d.shape != shape or (d.dtype is not None and d.dtype != dtype) or (t._n is None) is not constant:
                 return False
-        if self._reached and not self._moved_alike(tensors):
+        if (self._numbers or self._moved) and not self._moved_alike(tensors):
             return False
         for getter, value in self._guards:
             if getter() != value:
@@ -60,24 +59,20 @@ class Entry:
         for position, getter, value, _ in self._of_arguments:
             if getter(tensors[position]) != value:
                 return False
-        for a, b, how in self._overlaps:  # noqa: SIM110
-            if relation(_given(a, tensors), _given(b, tensors)) != how:
-                return False
-        return True
+        return self._sharing.holds(tensors)
 
     def _moved_alike(self, tensors: list[Tensor]) -> bool:
         """Whether moving places hold what they held, but for its value: numbers of a type, tensors of their own."""
         ids = {id(t) for t, *_ in self._captured}
         ids.update(map(id, tensors))
-        for source, aval in self._reached:
-            value = source.get()
-            if source.kind is not None:
-                if type(value) is not source.kind:
-                    return False
-                continue
+        for source in self._numbers:
+            if type(source.get()) is not source.kind:
+                return False
+        for get, shape, dtype, constant in self._moved:
+            value = get()
             if not isinstance(value, Tensor) or id(value) in ids:
                 return False
-            if tuple(value._d.shape) != aval.shape or value._dtype() != aval.dtype:
+            if tuple(value._d.shape) != shape or value._dtype() != dtype or (value._n is None) is not constant:
                 return False
             ids.add(id(value))
         return True
@@ -96,7 +91,7 @@ class Entry:
             if getter(tensors[position]) != value:
                 name = self.program.graph.input_names[self._input_of(position)]
                 found.append(f"of argument '{name}', {what} changed")
-        if any(relation(_given(a, tensors), _given(b, tensors)) != how for a, b, how in self._overlaps):
+        if not self._sharing.holds(tensors):
             found.append("arguments share memory in another way")
         return found
 
@@ -107,7 +102,3 @@ class Entry:
         """Whether the program is one for these values of the first decisions."""
         decided = self.program.decisions
         return len(decided) >= len(values) and all(d.value == v for d, v in zip(decided, values, strict=False))
-
-
-def _given(source: Any, tensors: list[Tensor]) -> Tensor:
-    return tensors[source.position] if isinstance(source, Argument) else source.tensor

@@ -93,6 +93,13 @@ TOO_MANY_RETRACES = (
     "Remedy: keep what changes in a tensor, or allow more."
 )
 
+SIZE_MISSING = "{name}: the symbolic size {size} has no value.\nRemedy: pass a size for each name."
+
+SIZE_REFUSED = (
+    "{name}: the graph was traced on the condition {condition} (at {where}), which these sizes do not meet.\n"
+    "Remedy: trace it again for these sizes."
+)
+
 SHARED_MEMORY = (
     "tensors that share memory in a way that a graph cannot express are written in place (at {used}): they differ in "
     "dtype, or their memory is not one array.\nRemedy: give the compiled function copies (clone)."
@@ -101,6 +108,12 @@ SHARED_MEMORY = (
 ASSIGN_WHILE_BUILDING = (
     "{op}: a tensor without a value cannot be written to one that has a value (at {used}).\n"
     "Remedy: pass the pair to graphc.function(..., updates=[(variable, new value)])."
+)
+
+COMPUTED_BEFORE = (
+    "a tensor that was computed from others that require grad meets the graph (at {used}), and it is not known how: the "
+    "graph would hold its value for ever, whatever becomes of those.\n"
+    "Remedy: compute it after the first placeholder has been made, without in-place writes on the way, or detach() it."
 )
 
 BACKWARD_WHILE_BUILDING = (

@@ -65,14 +65,19 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
             found[id] = found[id] + ct if id in found else ct
         return found
 
-    targets = [whole.inputs[k] for k in wrt]
+    targets = [(k, whole.inputs[k]) for k in wrt] + [(k, id) for id, k in program.leaves if k in wrt]
+    ends = [id for _, id in targets]
     if program.rules is None:
         builder = Builder(whole.nodes)
         builder.inputs = list(whole.inputs)
-        grads = pullback(builder, seeds(builder), targets, program.recorded)
+        grads = pullback(builder, seeds(builder), ends, program.recorded)
     else:
-        builder, grads = program.rules.pullback(whole, seeds, targets)
-    found = [(k, grads[id].id) for k, id in zip(wrt, targets, strict=True) if id in grads]
+        builder, grads = program.rules.pullback(whole, seeds, ends)
+    totals: dict[int, Any] = {}
+    for k, id in targets:
+        if id in grads:
+            totals[k] = totals[k] + grads[id] if k in totals else grads[id]
+    found = [(k, totals[k].id) for k in wrt if k in totals]
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for _, id in found)))
     joint = optimize(joint, strict=strict)
     draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager import autograd, tape
-from eager.dispatch import apply
 from eager.grad_mode import set_grad_enabled
 from eager.inplace import assign
 from eager.language import E
@@ -34,6 +33,7 @@ from graphc.capture import (
 )
 from graphc.capture.environment import Environment
 from graphc.capture.inputs import whole_memory
+from graphc.capture.replay import run_node
 from graphc.capture.tree import Slot, map_leaves
 from graphc.errors import PathChanged
 from graphc.ir import Ref, refs_of
@@ -150,7 +150,10 @@ class Runner:
         d = t = None  # or the last input would look shared
         call = self.forward.call
         if self._simple:
-            (out,) = call(*arrays)
+            try:
+                (out,) = call(*arrays)
+            except Exception as error:
+                raise (error if getattr(error, "outputs", None) is None else CheckFailed()) from error
             if on_host:
                 block(out)  # the program may still be reading memory that the caller owns
             t = object.__new__(Tensor)
@@ -252,8 +255,9 @@ class Runner:
             return found.item() if k in self._program.numbers else found
 
         result = map_leaves(self._program.structure, leaf)
-        for change, structure in self._program.changes:
-            change.write(map_leaves(structure, leaf))
+        # all values first: one may be what another place has held so far
+        for change, value in [(c, map_leaves(structure, leaf)) for c, structure in self._program.changes]:
+            change.write(value)
         return result
 
     def _base(self, of: Computed | Given, outputs: list[Tensor], tensors: list[Tensor]) -> Tensor:
@@ -335,8 +339,9 @@ class Runner:
         values: dict[int, Any] = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.operations():
             if node.id in self._relevant:
-                result = apply(node.op, [values[i] for i in node.inputs], node.params)
-                values[node.id] = result if node.id in self._program.recorded else E.stop_gradient(result)
+                result = run_node(node, [values[i] for i in node.inputs])
+                stops = node.id not in self._program.recorded and not isinstance(result, tuple)
+                values[node.id] = E.stop_gradient(result) if stops else result
         refs = refs_of(graph.result)
         return [values[refs[k].id] for k in self._live]
 

@@ -122,7 +122,7 @@ class Function:
             graph=graph, sources=tuple(sources), effects=effects, guards=(), argument_guards=(), overlaps=(), decisions=(),
             structure=map_leaves(self._outputs, lambda leaf, path: Slot(next(count))),
             returned=tuple(Computed(id, k) for k, id in enumerate(refs[: len(leaves)])), numbers=frozenset(),
-            histories=(History.NONE,) * len(leaves), changes=(), recorded=frozenset(), rules=None, drawn={}, states=[],
+            histories=(History.NONE,) * len(leaves), changes=(), recorded=frozenset(), leaves=(), rules=None, drawn={}, states=[],
         )  # fmt: skip
 
     @property

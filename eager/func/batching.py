@@ -135,6 +135,8 @@ def under(interpreter: Any) -> Iterator[None]:
 class BatchInterpreter:
     """See `eager.state.Interpreter`. `outer` is the interpreter that was in force outside the vmap."""
 
+    immediate = False
+
     def __init__(self, size: int, randomness: str, outer: Any):
         self.size = size
         self.randomness = randomness

@@ -12,6 +12,7 @@ from eager import dtypes
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
+from graphc.ops import dims
 from graphc.ops.dtypes import SHORT_NAMES, is_inexact
 from graphc.ops.rules import c_name, normalize_axis
 
@@ -68,7 +69,7 @@ def sizes_of(sizes: Sequence[Any], argument: str = "") -> tuple[int, ...]:
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
     try:
-        return tuple(map(operator.index, sizes))
+        return tuple(map(dims.index if dims.recordings else operator.index, sizes))
     except TypeError:
         at, kind = next((at, type(n).__name__) for at, n in enumerate(sizes) if not hasattr(n, "__index__"))
         if argument and lone:

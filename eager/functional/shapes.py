@@ -16,6 +16,7 @@ from eager.state import sequence
 from eager.tensor import Tensor
 from eager.views import base_of, not_a_view
 from graphc.ops.rules import broadcast_shapes, normalize_axis
+from graphc.ops.strided import reshaped
 
 NOT_VIEWABLE = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
@@ -49,6 +50,9 @@ def view(self: Tensor, *shape: Any) -> Tensor:
             array.reshape(new, copy=False)
         except ValueError:
             raise RuntimeError(NOT_VIEWABLE) from None
+    elif array.__class__ is not np.ndarray and hasattr(array, "strides") and math.prod(array.shape) == math.prod(new):  # traced
+        if reshaped(tuple(array.shape), array.strides(self), new) is None:
+            raise RuntimeError(NOT_VIEWABLE)
     return E.reshape(self, shape=new)
 
 

@@ -48,6 +48,7 @@ class Body:
         self.what, self.where = what, user_line()
         tracer = Tracer(outer.name_of, outer=outer)
         builder = tracer.builder
+        builder.scope = outer.builder.scope
         inputs = [
             tracer.wrap(builder.input(f"x{k}", stand.aval), stand.requires_grad) for k, stand in enumerate(stands)
         ]

@@ -1,16 +1,19 @@
 """The classic static style: graphs built with tensors outside of any function.
 
 `placeholder` gives a tensor without a value. What is computed from it has none either: it is appended to the graph of
-the thread, while operations on tensors that have values run as ever. That lasts as long as a placeholder exists.
+the thread. Operations on tensors that have values run as ever. But of what is computed from tensors that require grad (the
+*variables*) it is remembered how: when it meets the graph, the graph computes it anew from the variables. All that lasts as
+long as a placeholder exists.
 """
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from eager import dispatch
 from eager.autograd import as_tuple
 from eager.dtypes import to_numpy
 from eager.sampling import sample
-from eager.state import INTERPRETER, current_interpreter, shift_gate
+from eager.state import INTERPRETER, current_interpreter, shift_gate, version_of
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.autodiff import gradients as gradients_of_graph
@@ -27,18 +30,36 @@ from graphc.capture.location import user_line
 from graphc.capture.sources import Argument
 from graphc.capture.tracer import Tracer
 from graphc.ir import Graph, Ref, Symbol
+from graphc.ops import Op
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import default_float, is_inexact
 
 _building: ContextVar[Building | None] = ContextVar("building", default=None)
 
 
+class Recipe(NamedTuple):
+    """The operation that has made a tensor, and how often its operands had been written by then."""
+
+    op: Op
+    operands: tuple[Any, ...]
+    params: Any
+    versions: list[int]
+
+
+def _version(x: Any) -> int:
+    return version_of(x._array()) if isinstance(x, Tensor) and not x.is_leaf else 0
+
+
 @final
 class Building:
     """The graph of a thread: an interpreter that traces operations on tensors without values, and runs all others."""
 
+    immediate = True
+
     def __init__(self):
         self.tracer = Tracer(lambda tensor: None)
+        self.tracer.computed = self._again
+        self._recipes: dict[int, Recipe] = {}  # id of a tensor that variables have been made into -> how
         self.placeholders: dict[int, str] = {}  # input node -> name
         self._alive = 0
 
@@ -86,7 +107,21 @@ class Building:
         if any(map(self.has, operands)):
             return self.tracer.apply(op, operands, params)
         with self._outside():
-            return dispatch.apply(op, operands, params)
+            result = dispatch.apply(op, operands, params)
+        if result._n is not None and not result.is_leaf:
+            key = id(result)
+            self._recipes[key] = Recipe(op, tuple(operands), params, [_version(x) for x in operands])
+            weakref.finalize(result, self._recipes.pop, key, None).atexit = False
+        return result
+
+    def _again(self, tensor: Tensor) -> Symbol | None:
+        """The value of a tensor with a history, computed anew from the variables; None if it is one itself."""
+        if tensor._n is None or tensor.is_leaf:
+            return None
+        recipe = self._recipes.get(id(tensor))
+        if recipe is None or recipe.versions != [_version(x) for x in recipe.operands]:
+            raise errors.CaptureError(errors.COMPUTED_BEFORE.format(used=user_line()))
+        return self.tracer.read(self.tracer.apply(recipe.op, recipe.operands, recipe.params))
 
     def created(self, tensor: Tensor) -> None:
         """A tensor with values is a variable: programs read it anew."""
@@ -189,11 +224,6 @@ class _Outside:
         INTERPRETER.reset(self._token)
 
 
-def is_building(interpreter: Any) -> bool:
-    """Whether `interpreter` is that of a graph under construction outside of any function."""
-    return isinstance(interpreter, Building)
-
-
 def building_of(tensor: Any) -> Building | None:
     """The graph under construction that a tensor belongs to; None for a tensor with values."""
     building = _building.get()
@@ -210,9 +240,9 @@ def placeholder(shape: Sequence[int | None] = (), dtype: Any = None, name: str |
 
     shape  extents; None stands for any
     dtype  default: the default floating dtype
-    name   unique in the graph; by default "placeholder", numbered
+    name   by default "placeholder"; a name in use gets a number
 
-    Raises TypeError or ValueError for a shape that is none, ValueError for a name in use.
+    Raises TypeError or ValueError for a shape that is none.
 
     >>> import eager as torch, graphc
     >>> x = graphc.placeholder((3,), torch.float32, name="x")
@@ -226,13 +256,10 @@ def placeholder(shape: Sequence[int | None] = (), dtype: Any = None, name: str |
     if building is None:
         building = Building()
         building.open()
-    taken = set(building.placeholders.values())
-    if name is None:
-        number = sum(n.partition("_")[0] == "placeholder" for n in taken)
-        name = f"placeholder_{number}" if number else "placeholder"
-    if name in taken:
-        raise ValueError(f"placeholder: the name '{name}' is in use")
-    return building.add(extents, default_float() if dtype is None else to_numpy(dtype), name)
+    taken, stem = set(building.placeholders.values()), name or "placeholder"
+    numbered = (f"{stem}_{k}" for k in itertools.count(1))
+    chosen = stem if stem not in taken else next(n for n in numbered if n not in taken)
+    return building.add(extents, default_float() if dtype is None else to_numpy(dtype), chosen)
 
 
 def _extent(n: Any) -> int:

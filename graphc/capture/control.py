@@ -100,7 +100,7 @@ def _branch(
     tracer: Tracer, name: str, index: Tensor, branches: Sequence[Function], names: Sequence[str], operands: Any
 ) -> Any:
     where = user_line()
-    given = nest(operands, f"{name}: operand ")
+    given = nest(operands, f"{name}: operands")
     bodies: list[Body] = []
     for fn, called in zip(branches, names, strict=True):
         body = Body(
@@ -115,7 +115,7 @@ def _branch(
     strong = [[r.avals[k] for r in results if not r.weak[k]] for k in range(len(results[0].leaves))]
     wanted = [(avals or [first])[0] for avals, first in zip(strong, results[0].avals, strict=True)]
     for called, found in zip(names, results, strict=True):
-        check_leaves(f"{name}: the result of {called}, ", found, _expected(found, wanted), where)
+        check_leaves(f"{name}: the result of {called}", found, _expected(found, wanted), where)
     consts = reached(bodies)
     requires = [any(flags) for flags in zip(*(body.requires for body in bodies), strict=True)]
     graphs = tuple(body.graph(consts, [aval.dtype for aval in wanted]) for body in bodies)
@@ -149,11 +149,11 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
     tensor(192.)
     """
     tracer, where = _tracer(), user_line()
-    carry = nest(init_val, "while_loop: the carry ")
+    carry = nest(init_val, "while_loop: the carry")
     if tracer is None:
         value = _copies(carry)
         while _known(cond_fn(value), "while_loop: the condition"):
-            value, carry = _next(body_fn(value), carry, "while_loop: the carry ", where)
+            value, carry = _next(body_fn(value), carry, "while_loop: the carry", where)
         return value
     traced = tracer
 
@@ -162,7 +162,7 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
         body.refuse_draws()
         return body, body.results
 
-    body, stands, _ = _steady(trace, carry, [], "while_loop: the carry ", where)
+    body, stands, _ = _steady(trace, carry, [], "while_loop: the carry", where)
 
     def judge(fn: Function, xs: list[Tensor]) -> Tensor:
         return _truth(_single(fn(carry.fill(xs)), "while_loop: the condition"))
@@ -190,7 +190,7 @@ def _cast(tensor: Tensor, dtype: np.dtype) -> Tensor:
 def _next(result: Any, carry: Nest, what: str, where: str) -> tuple[Any, Nest]:
     """The carry of the next step, in eager mode, and what it is held against. Numbers take the dtype of the carry."""
     found = nest(result, what)
-    check_structure(what.strip(), found, carry)
+    check_structure(what, found, carry)
     wanted = [
         Aval(w.shape, own.dtype) if weak and not own_weak else w
         for w, own, weak, own_weak in zip(carry.avals, found.avals, carry.weak, found.weak, strict=True)
@@ -212,7 +212,7 @@ def _steady(
     stands = _stands(carry.leaves)
     while True:
         body, found = trace([*stands, *rows])
-        check_structure(what.strip(), found, carry)
+        check_structure(what, found, carry)
         wanted = [
             Aval(s.aval.shape, own.dtype) if weak and not own_weak else s.aval
             for s, own, weak, own_weak in zip(stands, found.avals, carry.weak, found.weak, strict=True)
@@ -231,7 +231,7 @@ def _steady(
 def scan(
     f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` for each x along the first dimension of `xs`. Returns the last carry and the ys, stacked.
+    """`carry, y = f(carry, x)` for each x along the first dimension of `xs`. Returns the last carry and all ys.
 
     init     the first carry: a nest of tensors and numbers; structure, shapes and dtypes stay the same
     xs       a nest of tensors that are sliced along their first dimension, or None
@@ -246,7 +246,7 @@ def scan(
     (tensor(6.), tensor([0., 1., 3.]))
     """
     tracer, where = _tracer(), user_line()
-    carry, rows = nest(init, "scan: the carry "), nest(xs, "scan: xs")
+    carry, rows = nest(init, "scan: the carry"), nest(xs, "scan: xs")
     steps = _length(rows, length)
     if tracer is None:
         return _scan(f, carry, rows, steps, reverse, where)
@@ -277,7 +277,7 @@ def _scan(f: Function, carry: Nest, rows: Nest, steps: int, reverse: bool, where
     found: list[Nest] = []
     for i in reversed(range(steps)) if reverse else range(steps):
         result, y = _pair(f(value, rows.fill([E.clone(x[i]) for x in rows.leaves])))
-        value, after = _next(result, carry, "scan: the carry ", where)
+        value, after = _next(result, carry, "scan: the carry", where)
         if not found and after.avals != carry.avals:  # Python numbers that take a dtype: the ys must have it from here
             first = [_cast(t, a.dtype) for t, a in zip(carry.leaves, after.avals, strict=True)]
             return _scan(f, carry._replace(leaves=first, weak=[False] * len(first)), rows, steps, reverse, where)
@@ -309,7 +309,7 @@ def _traced_body(tracer: Tracer, f: Function, carry: Nest, rows: Nest) -> tuple[
         return body, body.results.part(0)
 
     slices = [Stand(Aval(s.aval.shape[1:], s.aval.dtype), s.requires_grad) for s in _stands(rows.leaves)]
-    body, stands, found = _steady(trace, carry, slices, "scan: the carry ", user_line())
+    body, stands, found = _steady(trace, carry, slices, "scan: the carry", user_line())
     return body, stands, found, body.results.part(1)
 
 

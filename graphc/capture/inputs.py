@@ -36,6 +36,8 @@ def whole_memory(tensor: Tensor) -> Tensor:
 def relation(a: Tensor, b: Tensor) -> Any:
     """How two tensors overlap: where each lies in the memory that they share; None if they share none."""
     x, y = a._d, b._d
+    if a is b:
+        return "the same tensor"
     if x.__class__ is not np.ndarray or y.__class__ is not np.ndarray or storage_of(x) is not storage_of(y):
         return None
     if not np.shares_memory(x, y):

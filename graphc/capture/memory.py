@@ -19,7 +19,7 @@ from graphc.capture.sources import Owner, Step
 from graphc.ir import Builder, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.movement import inverse_permutation
-from graphc.ops.strided import row_major
+from graphc.ops.strided import reshaped, row_major
 
 Strides = tuple[int, ...] | None  # in elements; None: row-major
 
@@ -34,12 +34,14 @@ class Memory:
     leaf     the tensor that is the whole, if it is a leaf that requires grad
     tensors  those that look at it
     shown    the nodes whose values they show, since the latest write
+    strides  how the whole lies
     """
 
-    __slots__ = ("leaf", "origin", "shown", "symbol", "tensors", "version")
+    __slots__ = ("leaf", "origin", "shown", "strides", "symbol", "tensors", "version")
 
-    def __init__(self, symbol: Symbol, origin: Owner | None, leaf: Tensor | None):
+    def __init__(self, symbol: Symbol, origin: Owner | None, leaf: Tensor | None, strides: Strides):
         self.symbol = symbol
+        self.strides = strides
         self.version = 0
         self.origin = origin
         self.leaf = leaf
@@ -74,7 +76,7 @@ class Memories:
         """Where the tensor with the value `symbol` looks: a memory of its own, unless it is known to be a view."""
         found = self._places.get(symbol.id)
         if found is None:
-            found = self.put(symbol, Place(Memory(symbol, origin, leaf), (), 0, strides))
+            found = self.put(symbol, Place(Memory(symbol, origin, leaf, strides), (), 0, strides))
         return found
 
     def put(self, symbol: Symbol, place: Place) -> Place:
@@ -133,7 +135,7 @@ class Memories:
         """Let all that looks at `memory` look, through `step`, at the memory `into`."""
         for id_, place in list(self._places.items()):
             if place.memory is memory:
-                version = into.version if place.version == memory.version else -1
+                version = 0 if place.version == memory.version else -1  # as before any write
                 self._places[id_] = place._replace(memory=into, steps=(step, *place.steps), version=version)
         into.tensors += memory.tensors
         into.shown += memory.shown
@@ -181,7 +183,10 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
     """The strides of the view that `step` makes of a tensor with these; `COPY` if there is no such view."""
     name, params = step.op.name, step.params
     if name == "reshape":
-        return None if strides is None else _reshaped(shape, strides, params["shape"])
+        if strides is None:
+            return None
+        found = reshaped(shape, strides, params["shape"])
+        return COPY if found is None else _normal(params["shape"], found)
     if name == "as_strided":
         return _normal(params["size"], params["stride"])
     steps = strides or row_major(shape)
@@ -197,15 +202,6 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
         new = len(wide) - len(shape)
         return _normal(wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True)))
     return strides
-
-
-def _reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> Strides:
-    # an array of these strides over no memory: it is only turned about, never read
-    ghost = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), shape, strides)
-    try:
-        return _normal(wanted, np.reshape(ghost, wanted, copy=False).strides)
-    except ValueError:
-        return COPY
 
 
 def _normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:

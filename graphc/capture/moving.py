@@ -49,21 +49,29 @@ def _is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) < _WIDEST)
 
 
+def _kind_of(tensor: Tensor) -> tuple[Any, Any, bool]:
+    return tuple(tensor._d.shape), tensor._dtype(), tensor._n is None
+
+
 def _alike(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return (tuple(a._d.shape), a._dtype(), a._n is None) == (tuple(b._d.shape), b._dtype(), b._n is None)
+        return _kind_of(a) == _kind_of(b)
     return type(a) is type(b) and _is_number(a) and _is_number(b)
 
 
 @final
 class Substituted:
-    """The moving places among those of one environment, while the function is traced."""
+    """The moving places among those of one environment, while the function is traced.
+
+    kinds  of those with tensors: (how to get it, its shape, dtype, and whether it requires no grad)
+    """
 
     def __init__(self, places: list[Place], moving: Moving):
         tensors = [p for p in places if isinstance(p.before, Tensor) and p in moving]
-        ids = [id(p.before) for p in tensors]
+        ids = [id(p.before) for p in places if isinstance(p.before, Tensor) and not isinstance(p, RequiresGrad)]
         # a tensor in two places: which of them is meant cannot be told
         self._tensors = [p for p in tensors if ids.count(id(p.before)) == 1]
+        self.kinds = [(p.read, *_kind_of(p.before)) for p in self._tensors]
         self._numbers = [p for p in places if p.guarded and _is_number(p.before) and p in moving]
         self._proxies: dict[int, Number] = {}
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from graphc.ir import Builder, Symbol
 from graphc.ops import OPS, Op
+from graphc.ops.dims import is_dim
 from graphc.ops.dtypes import BOOL, FLOAT64, INT64, category, default_float, of_scalar
 from graphc.ops.interpret import operand_dtype
 
@@ -97,7 +98,7 @@ class Number:
             return NotImplemented
         builder = self._tracer.builder
         self._symbol.check_open(builder)
-        if name in ("add", "sub", "mul") and (type(other) is not Number and isinstance(other, int) and abs(other) >> 62):
+        if name in ("add", "sub", "mul") and type(other) is int and abs(other) >> 62:
             return _BINARY[name](*((other, self.known()) if reflected else (self.known(), other)))
         a, b = self._wide(self), self._wide(other)
         if a.dtype != b.dtype or (a.dtype == BOOL and name in ("add", "sub", "mul")):
@@ -110,6 +111,8 @@ class Number:
         if type(x) is Number:
             return x._symbol
         kind = BOOL if isinstance(x, (bool, np.bool_)) else INT64 if isinstance(x, (int, np.integer)) else FLOAT64
+        if is_dim(x):
+            return self._tracer.builder.size(x, kind)
         return self._tracer.builder.constant(np.asarray(x, kind))
 
     def _divided(self, other: Any, reflected: bool) -> Any:

@@ -37,6 +37,7 @@ class Program(NamedTuple):
     histories  what autograd knows of each leaf
     changes    what the function puts into Python state: the place, and the value with Slots, numbered on from the result
     recorded   ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
+    leaves     (node, number of an input): at a leaf that was written, gradients for that input stop at this node, too
     rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
     drawn      random numbers that were drawn already, by input: for the call that was traced
     states     the generators that were drawn from, and their states before that
@@ -55,6 +56,7 @@ class Program(NamedTuple):
     histories: tuple[History, ...]
     changes: tuple[tuple[Change, Any], ...]
     recorded: frozenset[int]
+    leaves: tuple[tuple[int, int], ...]
     rules: Autograd | None
     drawn: dict[int, np.ndarray]
     states: list[tuple[Any, Any]]
@@ -152,8 +154,8 @@ def finished(tracer: Tracer, fn: Any, result: Any, changes: list[Change]) -> Pro
     autograd = tracer.autograd
     return Program(
         graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(tracer.argument_guards),
-        tuple(tracer.overlaps), tuple(tracer.decisions), structure, tuple(returned), numbers, tuple(histories),
-        tuple(zip(changes, put[0] if put else (), strict=True)), tracer.recorded, autograd if autograd.has_rules else None, tracer.drawn, tracer.states,
+        tuple((a, b, how) for (a, b), how in tracer.overlaps.items()), tuple(tracer.decisions), structure, tuple(returned), numbers, tuple(histories),
+        tuple(zip(changes, put[0] if put else (), strict=True)), tracer.recorded, tuple(tracer.written_leaves()), autograd if autograd.has_rules else None, tracer.drawn, tracer.states,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from eager.dispatch import call_text
 from eager.state import grad_enabled, interpreting, storage_of
 from eager.storage import is_plain
-from eager.tensor import LEAF_IN_PLACE, Deferred, Tensor
+from eager.tensor import LEAF_IN_PLACE, REPEATED, Deferred, Tensor
 from eager.views import LEAF_VIEW, geometry
 from graphc import errors
 from graphc.capture.gradients import Autograd
@@ -89,13 +89,15 @@ class Tracer:
         outer: Tracer | None = None,
     ):
         self.outer = outer
+        self.computed: Callable[[Tensor], Symbol | None] | None = None  # what computes a tensor of outside anew
+        self.immediate = False
         self._lifted_numbers: dict[int, tuple[Number, Number, Tensor]] = {}
         self.builder = Builder(locate=user_line)
         self.builder.reader = self
         self.sources: list[Source] = []  # of each input
         self.guards: list[Guard] = []
         self.argument_guards: list[ArgumentGuard] = []
-        self.overlaps: list[tuple[Argument, Owner, Any]] = []  # which inputs share memory, and how
+        self.overlaps: dict[tuple[Owner, Owner], Any] = {}  # which inputs share memory, and how
         self.decisions: list[Decision] = []
         self.drawn: dict[int, np.ndarray] = {}  # random numbers that were needed during the trace, by input
         self.states: list[tuple[Any, Any]] = []  # of the generators that those came from, before
@@ -192,6 +194,8 @@ class Tracer:
             assert isinstance(owner, Argument)
             self.guard_argument(owner.position, lambda t: t is tensor, True, "which tensor it is")
             return self.read(stand_in)
+        if self.computed is not None and (known := self.computed(tensor)) is not None:
+            return known
         if id(tensor) in self._fresh:
             symbol = self._constant(tensor._array())
         else:
@@ -314,7 +318,7 @@ class Tracer:
         """Where `tensor`, whose value is `symbol`, looks."""
         found = self.memories.find(symbol.id)
         if found is None:
-            owner, strides = self._owners.get(id(tensor)), None
+            owner, strides = self.owner_of(tensor), None
             if owner is not None and not (self.outer is not None and tensor._d.__class__ is Symbol):
                 strides = self._layout(tensor, owner)
             found = self.memories.place(symbol, owner, self.autograd.leaves.get(symbol.id), strides)
@@ -329,6 +333,8 @@ class Tracer:
             self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory")
         elif isinstance(owner, Captured):
             self.guard(functools.partial(strides_of_tensor, given), strides)
+        elif isinstance(owner, Reached):
+            self.guard(self._later(given, strides_of_tensor), strides)
         return strides
 
     def created(self, tensor: Tensor) -> None:
@@ -379,7 +385,9 @@ class Tracer:
         memory = place.memory
         if self.outer is not None and memory.origin is not None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
-        if memory.leaf is not None and grad_enabled():
+        if place.strides is not None and any(s == 0 and n > 1 for s, n in zip(place.strides, before.shape, strict=True)):
+            raise RuntimeError(REPEATED)
+        if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
         if recorded and value._n is None and not place.steps:
             # what has a past keeps it, though no gradient reaches that any more
@@ -404,7 +412,7 @@ class Tracer:
             whole = builder.emit(_OVERWRITTEN, (old, whole), {})
             self.autograd.recorded.add(whole.id)
         self.memories.write(memory, whole)
-        self.memories.put(whole, Place(memory, (), memory.version, None))
+        self.memories.put(whole, Place(memory, (), memory.version, memory.strides))
         if recorded:
             for t in live:
                 if t._n is None:
@@ -432,16 +440,20 @@ class Tracer:
         return self.memories.find(symbol.id)
 
     def _overlapping(self, owner: Owner) -> list[Tensor]:
-        """The inputs that show some of the memory that `owner` shows, itself among them; none if it is alone."""
+        """The inputs that show the memory that `owner` shows some of, itself among them; none if no two overlap."""
         array = self.given(owner)._d
         if array.__class__ is not np.ndarray:
             return []
         known = self._memory_of.get(id(storage_of(array)), [])
-        found = [t for t in known if np.shares_memory(self.given(self._owners[id(t)])._array(), array)]
-        return found if len(found) > 1 else []
+        if len(known) < 2:
+            return []
+        arrays = [self.given(self._owners[id(t)])._array() for t in known]
+        if any(np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)):
+            return known  # all of them: a program writes this memory as a whole
+        return []
 
     def _merge(self, tensors: list[Tensor]) -> None:
-        """Let `tensors`, inputs that overlap, be views of the memory that they share."""
+        """Let `tensors`, the inputs that show some memory, be views of it."""
         owners = [self._owners[id(t)] for t in tensors]
         arrays = [self.given(owner)._array() for owner in owners]
         if any(a.dtype != arrays[0].dtype for a in arrays) or not is_simple(storage_of(arrays[0])):
@@ -454,22 +466,22 @@ class Tracer:
             name = f"memory_{len(self.sources)}"
             symbol = self.input(name, Aval(tuple(whole._d.shape), whole._dtype()), source)
             merged = self.memories.place(symbol, source, None, None).memory
+        written: list[tuple[Step, Symbol]] = []  # before they were known to be shared
         for place, array in zip(places, arrays, strict=True):
             if place.memory is not merged:
                 step = Step(_STRIDED, {**geometry(whole._d, array), "layout": None})
-                written = place.memory.symbol if place.memory.version else None
+                if place.memory.version:
+                    written.append((step, place.memory.symbol))
                 self.memories.merge(place.memory, merged, step)
-                if written is not None:  # before it was known to be shared
-                    self._write(merged, self.memories.whole_after(Place(merged, (step,), 0, None), written), False)
-        for i, j in itertools.combinations(range(len(owners)), 2):
-            self._guard_overlap(owners[i], owners[j])
+        for step, symbol in written:  # now that all look at the whole, they are out of date
+            self._write(merged, self.memories.whole_after(Place(merged, (step,), 0, None), symbol), False)
+        for a, b in itertools.combinations(owners, 2):
+            self._guard_overlap(a, b)
 
     def _guard_overlap(self, a: Owner, b: Owner) -> None:
         """The program holds for an argument that overlaps another input as it does now."""
-        if not isinstance(a, Argument):
-            a, b = b, a
-        if isinstance(a, Argument):
-            self.overlaps.append((a, b, relation(self.given(a), self.given(b))))
+        if isinstance(a, Argument) or isinstance(b, Argument):
+            self.overlaps[a, b] = relation(self.given(a), self.given(b))
 
     # --- what Python wants to know
 
@@ -488,17 +500,24 @@ class Tracer:
         held = self._held.get(id(tensor))
         place = None if held is None else self.memories.find(held[1].id)
         if place is not None and place.memory.version:
-            raise self._unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values after an in-place write")
+            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values after an in-place write")
         if id(tensor) not in self._fresh and id(tensor) not in self._read:
             self._read.add(id(tensor))
-            self.guard(functools.partial(_values_of, tensor), _values_of(tensor))
+            self.guard(self._later(tensor, _values_of), _values_of(tensor))
+
+    def _later(self, tensor: Tensor, of: Callable[[Tensor], Any]) -> Callable[[], Any]:
+        """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that moves."""
+        source = self.reached.get(id(tensor))
+        if source is None:
+            return functools.partial(of, tensor)
+        return lambda: of(found) if isinstance(found := source.get(), Tensor) else None
 
     def truth_of(self, tensor: Tensor) -> np.ndarray:
         """The truth value of a traced tensor of one element, on which the path depends from now on."""
         symbol = self.read(tensor)
         if symbol.aval.size != 1 or not self._whole:
             if not self._whole:
-                raise self._unknown(tensor, errors.BRANCH_ON_TRACED, "the truth value")
+                raise self.unknown(tensor, errors.BRANCH_ON_TRACED, "the truth value")
             return np.empty(symbol.shape, symbol.dtype)  # PyTorch's error is about its size
         if symbol.dtype != BOOL:
             symbol = self.builder.apply(OPS["ne"], (symbol, 0), {})
@@ -508,14 +527,14 @@ class Tracer:
         """The values of a traced tensor, on which the path depends from now on."""
         symbol = self.read(tensor)
         if not self._whole or symbol.aval.size > READABLE:
-            raise self._unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
+            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
         return self._decide(symbol)
 
     def number_of(self, tensor: Tensor) -> Any:
         """The value of a traced tensor of one element as a number that is traced, too."""
         symbol = self.read(tensor)
         if not self._whole and self.outer is None:
-            raise self._unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
+            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
         return Number.of(self, symbol)
 
     def _decide(self, symbol: Symbol) -> np.ndarray:
@@ -541,7 +560,7 @@ class Tracer:
     def _check_values(self, symbol: Symbol) -> None:
         """Raise CaptureError if there are none: inside a function given to control flow."""
         if self.outer is not None:
-            raise self._unknown(self.wrap(symbol, False), errors.TRACED_TO_NUMPY, "the value of a number")
+            raise self.unknown(self.wrap(symbol, False), errors.TRACED_TO_NUMPY, "the value of a number")
 
     def value_of_node(self, id_: int) -> np.ndarray:
         """The value of a node in the call that is being traced, in memory of its own."""
@@ -581,14 +600,15 @@ class Tracer:
         elif tensor._d.__class__ is Symbol:
             place = self.memories.find(tensor._d.id)
             if place is not None and place.steps:
-                raise self._unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+                raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
             return
         elif owner is not None or id(tensor) not in self._fresh:
-            self.guard(functools.partial(is_plain, tensor), True)
+            self.guard(self._later(tensor, is_plain), True)
         if not is_plain(tensor if owner is None else self.given(owner)):
-            raise self._unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+            raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
 
-    def _unknown(self, tensor: Tensor, message: str, what: str) -> errors.CaptureError:
+    def unknown(self, tensor: Tensor, message: str, what: str) -> errors.CaptureError:
+        """The error of a function that needs to know more of a traced tensor than a graph under capture does."""
         symbol = self.read(tensor)
         node = self.builder.nodes[symbol.id]
         made = node.where or f"the call, as '{node.params.get('name', '')}'"
@@ -650,6 +670,14 @@ class Tracer:
         if memory.leaf is not None or memory.symbol.id not in self.autograd.recorded:
             return History.NONE
         return self.autograd.history(self.wrap(memory.symbol, True))
+
+    def written_leaves(self) -> Iterator[tuple[int, int]]:
+        """The nodes at which gradients for an input stop besides the input itself: (node, number of the input)."""
+        numbers = {source: k for k, source in enumerate(self.sources)}
+        for id_, leaf in self.autograd.leaves.items():
+            k = numbers.get(self.owner_of(leaf))  # type: ignore[arg-type]
+            if k is not None and self.builder.inputs[k] != id_:
+                yield id_, k
 
     @property
     def recorded(self) -> frozenset[int]:

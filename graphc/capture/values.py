@@ -9,6 +9,8 @@ import numpy as np
 
 from graphc.capture.sources import Reached
 from graphc.ir import INPUT, Builder, Node
+from graphc.ir.dimensions import concrete_node, dims_of
+from graphc.ops.dims import recordings
 from graphc.ops.interpret import run_kernel
 
 
@@ -39,6 +41,8 @@ class Values:
         if node.op is INPUT:
             return self._fetch(self._builder.inputs.index(node.id))
         operands = [self._known[i] for i in node.inputs]
+        if recordings:
+            node = concrete_node(node, None)
         check = node.op.check
         if check is not None and not check.ok(np, *operands, **node.params):
             raise check.failure(node.params, node.where)
@@ -69,6 +73,8 @@ class Hosted:
                 needed[i] = source = self._sources[builder.inputs.index(i)]
                 if not isinstance(source, Reached) or source.kind is None:
                     self._others.add(i)
+            if recordings and any(True for _ in dims_of(node)):  # sizes are known then, too, but not as sources
+                self._others.add(i)
             if i in self._others:
                 self._others.add(id_)
                 return None

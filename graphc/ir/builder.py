@@ -11,12 +11,13 @@ from graphc import errors
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ops import OPS, Literal, Op
 from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dims import Dim, is_dim
 from graphc.ops.dtypes import of_scalar, scalar_array
 from graphc.ops.interpret import operand_dtype, with_defaults
 from graphc.ops.operators import OperatorMixin
 
 _CAST = OPS["cast"]
-_CONSTANT = OPS["constant"]
+_CONSTANT, _FULL = OPS["constant"], OPS["full"]
 _NO_PARAMS: Mapping[str, Any] = {}
 
 
@@ -49,6 +50,10 @@ class Symbol(OperatorMixin):
 
     def truth(self, tensor: Any) -> np.ndarray:
         return self._reader(errors.BRANCH_ON_TRACED, "the truth value").truth_of(tensor)
+
+    def sized_by(self, purpose: str, tensor: Any) -> None:
+        """Raise CaptureError: the shape of the result of `purpose` depends on the values."""
+        raise self._reader(errors.TRACED_TO_NUMPY, purpose).unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
 
     def number(self, tensor: Any) -> Any:
         return self._reader(errors.TRACED_TO_NUMPY, "item").number_of(tensor)
@@ -141,6 +146,10 @@ class Builder:
             self._constants[literal] = known
         return known
 
+    def size(self, value: Dim, dtype: np.dtype) -> Symbol:
+        """Append a number that depends on symbolic sizes, as `dtype`."""
+        return self.emit(_FULL, (), {"shape": (), "value": value, "dtype": dtype})
+
     def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Symbol:
         """Append `op` on Symbols and Python scalars, which are promoted as PyTorch does. Raises the op's own errors.
 
@@ -176,11 +185,15 @@ class Builder:
 
     def _convert(self, x: Any, dtype: np.dtype) -> Symbol:
         if not isinstance(x, Symbol):
-            return self.constant(scalar_array(x, dtype))
+            return self.size(x, dtype) if is_dim(x) else self.constant(scalar_array(x, dtype))
         return x if x.aval.dtype == dtype else self.emit(_CAST, (x,), {"dtype": dtype})
 
     def _lift(self, x: Any) -> Symbol:
-        return x if isinstance(x, Symbol) else self.constant(x, of_scalar(x) if np.ndim(x) == 0 else None)
+        if isinstance(x, Symbol):
+            return x
+        if is_dim(x):
+            return self.size(x, of_scalar(x))
+        return self.constant(x, of_scalar(x) if np.ndim(x) == 0 else None)
 
     def _append(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any], aval: Aval) -> Symbol:
         id = self.next_id

@@ -7,6 +7,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from graphc.ops.dims import shown
 from graphc.ops.dtypes import SHORT_NAMES
 
 
@@ -25,7 +26,7 @@ class Aval(NamedTuple):
         return size_of(self.shape)
 
     def __str__(self) -> str:
-        extents = f"[{','.join(map(str, self.shape))}]" if self.shape else ""
+        extents = f"[{','.join(map(shown, self.shape))}]" if self.shape else ""
         return SHORT_NAMES[self.dtype] + extents
 
 

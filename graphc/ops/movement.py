@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from graphc.ops.aval import Aval, Literal, aval_of
+from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
 from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same, torch_name
 from graphc.ops.samples import Sample
@@ -68,7 +68,7 @@ def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
     return g if g.shape == shape else F.reshape(g, shape=shape)
 
 
-@functools.lru_cache(maxsize=1024)
+@cached(maxsize=1024)
 def _repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ...]:
     """The axes along which an array of shape `small` was repeated to get one of shape `big`."""
     extra = len(big) - len(small)

@@ -14,6 +14,7 @@ import numpy as np
 
 from graphc.errors import GraphError
 from graphc.ops.aval import Aval, Literal
+from graphc.ops.dims import plain
 from graphc.ops.interpret import with_defaults
 from graphc.ops.spec import Op
 
@@ -35,7 +36,7 @@ def check_aval(aval: Aval) -> None:
     size = aval.dtype.itemsize
     if len(aval.shape) > DIMENSIONS:
         raise GraphError(f"an array of {len(aval.shape)} dimensions; there are at most {DIMENSIONS}")
-    for extent in aval.shape:
+    for extent in map(plain, aval.shape):
         if type(extent) is not int or not 0 <= extent <= LARGEST:
             raise GraphError(f"the extent {extent!r}; it must be an integer from 0 to 2**63 - 1")
         size *= max(extent, 1)

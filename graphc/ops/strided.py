@@ -54,6 +54,16 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides of the view of shape `wanted` of an array with `strides`; None if there is no such view."""
+    # an array of these strides over no memory: it is only turned about, never read
+    ghost = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), shape, strides)
+    try:
+        return np.reshape(ghost, wanted, copy=False).strides
+    except ValueError:
+        return None
+
+
 def _window(flat: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> np.ndarray:
     """A view into contiguous memory."""
     return np.ndarray(size, flat.dtype, flat, offset * flat.itemsize, tuple(s * flat.itemsize for s in stride))

@@ -1,0 +1,65 @@
+"""A graph run on Tensors, operation by operation, so that eager's tape records it: for gradients of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import eager
+from eager.dispatch import apply
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.ir import Graph, Node
+from graphc.ir.structure import ITEM, SCAN, SWITCH, WHILE
+from graphc.ops import Op
+
+
+def run_node(node: Node, operands: Sequence[Any]) -> Any:
+    """The result of `node` on Tensors: a Tensor, or a tuple of them from an operation with several results."""
+    if node.op.structured:
+        return _STRUCTURED[node.op](node.params, *operands)
+    return apply(node.op, list(operands), node.params)
+
+
+def run_graph(graph: Graph, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The outputs of `graph`, run on Tensors."""
+    values: dict[int, Any] = dict(zip(graph.inputs, tensors, strict=True))
+    for node in graph.operations():
+        values[node.id] = run_node(node, [values[i] for i in node.inputs])
+    return tuple(values[id] for id in graph.outputs)
+
+
+def _switch(params: Any, index: Tensor, *operands: Tensor) -> tuple[Tensor, ...]:
+    branches = params["branches"]
+    return run_graph(branches[min(max(int(index.item()), 0), len(branches) - 1)], operands)
+
+
+def _while(params: Any, *operands: Tensor) -> tuple[Tensor, ...]:
+    fixed, carry = operands[: params["consts"]], operands[params["consts"] :]
+    while run_graph(params["condition"], [*fixed, *carry])[0].item():
+        carry = run_graph(params["body"], [*fixed, *carry])
+    return tuple(carry)
+
+
+def _scan(params: Any, *operands: Tensor) -> tuple[Tensor, ...]:
+    body, carries, first_x = params["body"], params["carries"], params["consts"] + params["carries"]
+    fixed, carry, xs = operands[: params["consts"]], operands[params["consts"] : first_x], operands[first_x:]
+    ys: list[tuple[Tensor, ...]] = []
+    steps = range(params["length"])
+    for i in reversed(steps) if params["reverse"] else steps:
+        results = run_graph(body, [*fixed, *carry, *(x[i] for x in xs)])
+        carry = results[:carries]
+        ys.append(results[carries:])
+    if not ys:
+        avals = body.output_avals()[carries:]
+        return (*carry, *(E.full(shape=(0, *a.shape), value=0, dtype=a.dtype) for a in avals))
+    columns = zip(*(reversed(ys) if params["reverse"] else ys), strict=True)
+    return (*carry, *(eager.stack(column) for column in columns))
+
+
+_STRUCTURED: dict[Op, Callable[..., Any]] = {
+    SWITCH: _switch,
+    WHILE: _while,
+    SCAN: _scan,
+    ITEM: lambda params, bundle: bundle[params["index"]],
+}

@@ -1,0 +1,112 @@
+"""Graphs with symbolic sizes (`graphc.ops.dims`), and the graphs that they stand for.
+
+A graph that was traced with Dims among the extents of its inputs has them in the types and parameters of its nodes. It
+is a pattern: `concrete` gives the graph for certain sizes, which is what passes, lowering and kernels take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from graphc import errors
+from graphc.errors import GraphError
+from graphc.ir.graph import INPUT, Graph, Node, Ref
+from graphc.ir.structure import bodies, with_bodies
+from graphc.ops import OPS, Literal
+from graphc.ops.aval import Aval, Bundle
+from graphc.ops.dims import Dim, Sizes, has_dim, is_dim, substituted
+from graphc.ops.dtypes import scalar_array
+
+_CONSTANT, _FULL = OPS["constant"], OPS["full"]
+
+
+def sizes_of(graph: Graph) -> Sizes | None:
+    """Where the named sizes of a graph are kept, with their conditions; None if it has none."""
+    return next((dim.sizes for node in graph.nodes.values() for dim in dims_of(node)), None)
+
+
+def dims_of(node: Node) -> Iterator[Dim]:
+    """The Dims in the type and the parameters of a node."""
+    stack: list[Any] = [_shapes(node.aval), *node.params.values()]
+    while stack:
+        x = stack.pop()
+        if is_dim(x):
+            yield x
+        elif isinstance(x, (tuple, list)):
+            stack.extend(x)
+        elif isinstance(x, Graph):
+            for inner in x.nodes.values():
+                yield from dims_of(inner)
+
+
+def _shapes(aval: Aval) -> Any:
+    return [a.shape for a in aval.avals] if isinstance(aval, Bundle) else aval.shape
+
+
+def concrete(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """The graph for these sizes, by name: `concrete(g, {"s0": 32})`. A graph without named sizes is returned as it is.
+
+    Raises GraphError if a name is missing, a condition of the trace does not hold, or a node does not fit its operands.
+    """
+    known = sizes_of(graph)
+    if known is None:
+        return graph
+    if missing := known.hints.keys() - sizes.keys():
+        raise GraphError(errors.SIZE_MISSING.format(name=graph.name, size=min(missing)))
+    if (broken := known.broken(sizes)) is not None:
+        raise GraphError(errors.SIZE_REFUSED.format(name=graph.name, condition=broken, where=known.conditions.get(broken)))
+    return _concrete(graph, sizes)
+
+
+def _concrete(graph: Graph, sizes: Mapping[str, int] | None) -> Graph:
+    nodes: dict[int, Node] = {}
+    changed: set[int] = set()
+    for id, node in graph.nodes.items():
+        new = concrete_node(node, sizes)
+        if new is not node:
+            changed.add(id)
+        if node.op is not INPUT and (id in changed or not changed.isdisjoint(node.inputs)):
+            _check(graph, new, nodes)
+        nodes[id] = new
+    return graph.replace(nodes, graph.result) if changed else graph
+
+
+def concrete_node(node: Node, sizes: Mapping[str, int] | None) -> Node:
+    """The node for these sizes; None: for those of the call that is being traced, without depending on them."""
+    aval = _concrete_aval(node.aval, sizes)
+    if node.op.structured and any(True for _ in bodies(node)):
+        node = with_bodies(node, lambda body: _concrete(body, sizes))
+    if aval is node.aval and not any(map(has_dim, node.params.values())):
+        return node
+    op, params = node.op, {name: substituted(value, sizes) for name, value in node.params.items()}
+    if op is _FULL and not aval.shape and is_dim(node.params["value"]):  # a number, as if Python had given it
+        op, params = _CONSTANT, {"value": Literal(scalar_array(params["value"], aval.dtype))}
+    return Node(node.id, op, node.inputs, params, aval, node.where, node.scope)
+
+
+def _concrete_aval(aval: Aval, sizes: Mapping[str, int] | None) -> Aval:
+    if isinstance(aval, Bundle):
+        parts = [_concrete_aval(part, sizes) for part in aval.avals]
+        return aval if all(a is b for a, b in zip(parts, aval.avals, strict=True)) else Bundle(parts)
+    return Aval(substituted(aval.shape, sizes), aval.dtype) if has_dim(aval.shape) else aval
+
+
+def _check(graph: Graph, node: Node, nodes: Mapping[int, Node]) -> None:
+    try:
+        inferred = node.op.rule.infer(node.op, [nodes[i].aval for i in node.inputs], node.params)
+    except Exception as error:  # rules raise PyTorch's errors, of any type; here they all mean the same
+        raise GraphError(f"{graph.name}: {node.op.name} (v{node.id}, {node.where}): {error}") from error
+    if inferred != node.aval:
+        raise GraphError(
+            f"{graph.name}: {node.op.name} (v{node.id}, {node.where}) is {inferred}, expected {node.aval}"
+        )
+
+
+def result_sizes(result: Any, sizes: Mapping[str, int]) -> Any:
+    """A graph's result with the numbers in place of Dims."""
+    if isinstance(result, Ref):
+        return result
+    if isinstance(result, dict):
+        return {key: result_sizes(value, sizes) for key, value in result.items()}
+    return substituted(result, sizes)

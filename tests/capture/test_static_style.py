@@ -1,0 +1,195 @@
+"""Placeholders, graphs outside of functions, `gradients`, `Session` and `function`."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from eager import state
+from eager.nn import functional as F
+from graphc.errors import CaptureError, GraphError
+
+
+def linear():
+    """(x, t, w, b, loss) of a linear model."""
+    w, b = torch.randn(3, 1), torch.zeros(1)
+    x = graphc.placeholder((4, 3), torch.float32, name="x")
+    t = graphc.placeholder((4, 1), name="t")
+    return x, t, w, b, ((x @ w + b - t) ** 2).mean()
+
+
+def test_fetches_are_what_eager_computes_in_any_nest():
+    x, t, w, b, loss = linear()
+    dw, db = graphc.gradients(loss, [w, b])
+    given, wanted = torch.randn(4, 3), torch.randn(4, 1)
+    with graphc.Session() as s:
+        got, grads = s.run((loss, {"w": dw, "b": db}), feed_dict={x: given, t: wanted})
+    v, c = w.clone().requires_grad_(), b.clone().requires_grad_()
+    expected = ((given @ v + c - wanted) ** 2).mean()
+    expected.backward()
+    assert torch.allclose(got, expected) and torch.allclose(grads["w"], v.grad) and torch.allclose(grads["b"], c.grad)
+
+
+def test_variables_are_read_as_they_are_at_each_run():
+    x, w = graphc.placeholder((2,)), torch.ones(2)
+    y = x * w
+    with graphc.Session() as s:
+        assert s.run(y, {x: [1, 2]}).tolist() == [1, 2]
+        w.mul_(3)
+        assert s.run(y, {x: [1, 2]}).tolist() == [3, 6]
+
+
+def test_gradients_are_of_anything_in_between_and_zero_where_nothing_depends():
+    x, z = graphc.placeholder((2,), name="x"), graphc.placeholder((2,), name="z")
+    h = x * x
+    y = h.sin()
+    dh, dz = graphc.gradients([y, h], [h, z])
+    d2 = graphc.gradients(graphc.gradients(y, x), x, grad_ys=torch.tensor([1.0, 0.0]))
+    with graphc.Session() as s:
+        a = np.array([0.5, 2.0], np.float32)
+        found = s.run([dh, dz, d2], {x: a})
+    np.testing.assert_allclose(found[0], np.cos(a * a) + 1, rtol=1e-5)
+    assert found[1].tolist() == [0, 0]
+    np.testing.assert_allclose(found[2], [2 * np.cos(a[0] ** 2) - 4 * a[0] ** 2 * np.sin(a[0] ** 2), 0], rtol=1e-4)
+
+
+def test_what_is_computed_from_variables_alone_belongs_to_the_graph():
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    early = w * 2
+    x = graphc.placeholder((2,), name="x")
+    penalty = (w * w).sum()
+    loss = (x * w).sum() + penalty
+    step = graphc.function([x], loss, [(w, w - 0.5 * graphc.gradients(loss, w))])
+    assert step([0.0, 0.0]).item() == 5 and w.tolist() == [0, 0] and step([0.0, 0.0]).item() == 0
+    with pytest.raises(CaptureError, match="was computed from others that require grad"):
+        x * early
+
+
+def test_any_tensor_of_the_graph_may_be_fed():
+    x = graphc.placeholder((2,), name="x")
+    h = x.exp()
+    y = h + 1
+    with graphc.Session() as s:
+        assert s.run(y, {h: [1.0, 2.0]}).tolist() == [2, 3]
+
+
+def test_function_updates_variables_together_after_the_run():
+    a, b = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+    x = graphc.placeholder((), name="x")
+    f = graphc.function([x], a + b + x, updates={a: b * x, b: a * x})
+    assert f(10.0).item() == 13 and (a.item(), b.item()) == (20, 10)
+    assert f(1.0).item() == 31 and (a.item(), b.item()) == (10, 20)
+
+
+def test_training_in_the_static_style_is_training_in_the_other():
+    torch.manual_seed(0)
+    x, t, w, b, loss = linear()
+    v, c = w.clone().requires_grad_(), b.clone().requires_grad_()
+    grads = graphc.gradients(loss, [w, b])
+    step = graphc.function([x, t], loss, [(p, p - 0.1 * g) for p, g in zip((w, b), grads, strict=True)])
+    optimizer = torch.optim.SGD([v, c], lr=0.1)
+    given, wanted = torch.randn(4, 3), torch.randn(4, 1)
+    for _ in range(20):
+        expected = ((given @ v + c - wanted) ** 2).mean()
+        optimizer.zero_grad()
+        expected.backward()
+        optimizer.step()
+        assert torch.allclose(step(given, wanted), expected)
+
+
+def test_random_numbers_are_drawn_at_each_run():
+    x = graphc.placeholder((100,), name="x")
+    f = graphc.function([x], F.dropout(x, 0.5))
+    torch.manual_seed(3)
+    first, second = f(np.ones(100)), f(np.ones(100))
+    torch.manual_seed(3)
+    assert torch.equal(first, F.dropout(torch.ones(100), 0.5)) and not torch.equal(first, second)
+
+
+def test_what_has_values_is_computed_at_once_beside_a_graph():
+    x = graphc.placeholder((2,))
+    w = torch.ones(2, requires_grad=True)
+    loss = (w * 2).sum()
+    loss.backward()
+    assert w.grad.tolist() == [2, 2] and float(loss) == 4
+    with torch.no_grad():
+        w.mul_(2)
+    w.grad.zero_()
+    assert w.tolist() == [2, 2] and w.grad.tolist() == [0, 0]
+    v = torch.ones(2)
+    v[0] = 5
+    v += 1
+    assert v.tolist() == [6, 2] and float(v.sum()) == 8 and torch.randn(2).shape == (2,)
+    fast = graphc.compile(lambda v: v * 3)
+    assert fast(torch.ones(2)).tolist() == [3, 3] and "1 program" in fast.explain()
+    assert (x * fast(torch.ones(2))).shape == (2,)
+
+
+def test_the_graph_is_gone_with_its_placeholders():
+    gc.collect()
+    closed = state.closed
+    x = graphc.placeholder((2,))
+    y = x + 1
+    assert state.current_interpreter() is not None
+    del x, y
+    gc.collect()
+    assert state.current_interpreter() is None and state.closed == closed
+
+
+def test_each_thread_has_a_graph_of_its_own():
+    x = graphc.placeholder((), name="x")
+    found = []
+
+    def other():
+        y = graphc.placeholder((), name="x")
+        with graphc.Session() as s:
+            found.append(s.run(y * 2, {y: 4.0}).item())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    with graphc.Session() as s:
+        assert found == [8] and s.run(x * 3, {x: 1.0}).item() == 3
+
+
+def test_errors_name_what_is_missing_or_does_not_fit():
+    x, t, w, _, loss = linear()
+    with graphc.Session() as s:
+        with pytest.raises(GraphError, match=r"must feed a value for placeholder 't' with dtype and shape f32\[4,1\]"):
+            s.run(loss, {x: np.ones((4, 3))})
+        with pytest.raises(ValueError, match=r"value of shape \(3, 4\) for 'x', which has shape \(4, 3\)"):
+            s.run(loss, {x: np.ones((3, 4)), t: np.ones((4, 1))})
+        with pytest.raises(TypeError, match="dtype complex128 for 'x'"):
+            s.run(loss, {x: np.ones((4, 3), complex), t: np.ones((4, 1))})
+        with pytest.raises(TypeError, match="keys of feed_dict"):
+            s.run(loss, {"x": 1})
+        with pytest.raises(TypeError, match="a fetch must be a Tensor"):
+            s.run("loss")
+    with pytest.raises(RuntimeError, match="closed Session"):
+        s.run(loss, {x: np.ones((4, 3)), t: np.ones((4, 1))})
+    assert graphc.function([again := graphc.placeholder((), name="x")], again * 2).graph.input_names == ("x_1",)
+    with pytest.raises(TypeError, match="extent must be an int or None"):
+        graphc.placeholder((1.5,))
+    with pytest.raises(ValueError, match="negative"):
+        graphc.placeholder((-1,))
+    with pytest.raises(CaptureError, match="truth value"):
+        bool(loss > 0)
+    with pytest.raises(CaptureError, match=r"graphc\.gradients"):
+        (loss * w.requires_grad_()).sum().backward()
+    with pytest.raises(CaptureError, match="updates="):
+        torch.zeros(()).copy_(loss)
+    with pytest.raises(ValueError, match="has the new value"):
+        graphc.function([x, t], loss, [(torch.zeros(2), loss)])
+    with pytest.raises(ValueError, match="updated twice"):
+        graphc.function([x], (), [(z := torch.zeros(4, 3), x), (z, x)])
+    with pytest.raises(TypeError, match="takes 2 values"):
+        graphc.function([x, t], loss)(1)
+    with pytest.raises(RuntimeError, match="no gradient: it is not floating"):
+        graphc.gradients(x, graphc.placeholder((), torch.int64))
+    with pytest.raises(GraphError, match="do not depend on any placeholder"):
+        graphc.gradients(torch.ones(1), x)

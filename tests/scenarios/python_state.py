@@ -1,0 +1,499 @@
+"""Python state that a function reads and changes: counters, hidden states, caches, configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+import random
+import types
+from typing import Any
+
+import numpy as np
+
+import eager as torch
+from eager import nn
+from tests.scenarios.harness import attempt, program
+
+X = torch.tensor([1.0, 2.0, 3.0])
+SCALE = 1.0
+COUNT = 0
+CONFIG = types.SimpleNamespace(scale=1.0, layers=types.SimpleNamespace(width=3, act="tanh"), flags={"debug": False})
+
+
+@program
+def counters_everywhere(compile):
+    global COUNT
+    COUNT = 0
+    n = 0
+    box = {"n": 0, "list": [0, 0]}
+
+    class Owner:
+        calls = 0
+
+    owner = Owner()
+
+    @compile
+    def f(x):
+        global COUNT
+        nonlocal n
+        COUNT += 1
+        n += 2
+        box["n"] += 3
+        box["list"][1] -= 1
+        owner.calls += 1
+        Owner.calls += 10
+        return x * n + COUNT + box["n"] + box["list"][1] + owner.calls
+
+    found = [f(X) for _ in range(6)]
+    n = 100
+    return [*found, f(X), n, COUNT, box, owner.calls, Owner.calls]
+
+
+@program
+def lists_that_grow(compile):
+    losses, numbers = [], []
+
+    @compile
+    def step(x):
+        loss = (x * x).sum()
+        losses.append(loss)
+        numbers.append(loss.item())
+        return loss - (losses[-2] if len(losses) > 1 else 0)
+
+    return [step(X * k) for k in (1.0, 2.0, 3.0, 4.0, 5.0)], losses, numbers
+
+
+@program
+def exponential_moving_averages(compile):
+    class Average:
+        def __init__(self):
+            self.value = None
+            self.updates = 0
+
+        @compile
+        def update(self, x):
+            self.updates += 1
+            decay = min(0.9, (1 + self.updates) / (10 + self.updates))
+            self.value = x if self.value is None else decay * self.value + (1 - decay) * x
+            return self.value.sum()
+
+    average = Average()
+    return [average.update(X + i) for i in range(8)], average.value, average.updates
+
+
+@program
+def hidden_states_in_a_dict(compile):
+    hidden = {"h": torch.zeros(3), "c": torch.zeros(3)}
+    w = torch.eye(3) * 0.5
+
+    @compile
+    def step(x):
+        hidden["h"] = torch.tanh(hidden["h"] @ w + x)
+        hidden["c"] = hidden["c"] * 0.9 + hidden["h"]
+        return hidden["c"].sum()
+
+    found = [step(X * i) for i in range(5)]
+    hidden["h"], hidden["c"] = torch.ones(3), torch.ones(3)
+    return [*found, step(X), dict(hidden)]
+
+
+@program
+def a_key_value_cache_that_grows(compile):
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.q, self.k, self.v = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+            self.keys = self.values = None
+
+        def forward(self, x):
+            k, v = self.k(x), self.v(x)
+            self.keys = k if self.keys is None else torch.cat([self.keys, k])
+            self.values = v if self.values is None else torch.cat([self.values, v])
+            return torch.softmax(self.q(x) @ self.keys.t() / 2, -1) @ self.values
+
+    layer = Attention()
+    f = compile(layer)
+    with torch.no_grad():
+        found = [f(torch.full((1, 4), float(i))) for i in range(5)]
+        layer.keys = layer.values = None
+        found += [f(torch.full((1, 4), float(i))) for i in range(5)]
+    return found, layer.keys.shape
+
+
+@program
+def a_cache_of_tensors_by_key(compile):
+    cache: dict[Any, Any] = {}
+
+    @compile
+    def mask(n):
+        if n not in cache:
+            cache[n] = torch.tril(torch.ones(n, n))
+        return cache[n]
+
+    a, b = mask(3), mask(2)
+    a[0, 0] = 7
+    return mask(3), mask(2), mask(3) is cache[3], mask(4), sorted(cache), b
+
+
+@program
+def attributes_of_attributes(compile):
+    CONFIG.scale, CONFIG.layers.width, CONFIG.layers.act, CONFIG.flags["debug"] = 1.0, 3, "tanh", False
+
+    @compile
+    def f(x):
+        y = getattr(torch, CONFIG.layers.act)(x[: CONFIG.layers.width]) * CONFIG.scale
+        return -y if CONFIG.flags["debug"] else y
+
+    found = [f(X)]
+    CONFIG.layers.act = "exp"
+    found.append(f(X))
+    CONFIG.layers.width = 2
+    found.append(f(X))
+    CONFIG.flags["debug"] = True
+    found.append(f(X))
+    CONFIG.flags = {"debug": False}
+    CONFIG.layers = types.SimpleNamespace(width=1, act="sin")
+    return [*found, f(X)]
+
+
+@program
+def globals_rebound_between_calls(compile):
+    global SCALE
+    SCALE = 1.0
+    f = compile(lambda x: x * SCALE)
+    found = [f(X)]
+    for value in (2.0, 3.0, 4, torch.tensor(2.0), torch.tensor([1.0, 0.0, 1.0]), np.float64(3.0), True):
+        SCALE = value
+        found.append(f(X))
+    SCALE = 1.0
+    return found
+
+
+@program
+def functions_rebound_between_calls(compile):
+    class Space:
+        @staticmethod
+        def act(x):
+            return x * 2
+
+    f = compile(lambda x: Space.act(x) + helper(x))
+
+    def helper(x):
+        return x
+
+    found = [f(X)]
+    Space.act = staticmethod(torch.tanh)
+    found.append(f(X))
+
+    def helper(x):
+        return -x
+
+    return [*found, f(X)]
+
+
+class Phase(enum.Enum):
+    WARM = 0
+    RUN = 1
+    STOP = 2
+
+
+@program
+def a_state_machine_of_enums(compile):
+    class Machine:
+        def __init__(self):
+            self.phase, self.steps = Phase.WARM, 0
+
+        @compile
+        def step(self, x):
+            self.steps += 1
+            if self.phase is Phase.WARM:
+                if self.steps >= 2:
+                    self.phase = Phase.RUN
+                return x * 0.1
+            if self.phase is Phase.RUN and x.sum() > 10:
+                self.phase = Phase.STOP
+            return x if self.phase is Phase.RUN else x * 0
+
+    m = Machine()
+    return [(m.step(X * k), m.phase, m.steps) for k in (1.0, 1.0, 1.0, 2.0, 1.0)]
+
+
+@program
+def moving_numbers_in_every_use(compile):
+    state = types.SimpleNamespace(i=0, rate=0.5)
+
+    @compile
+    def f(x):
+        i, rate = state.i, state.rate
+        state.i += 1
+        state.rate = rate * 0.5
+        return x[i % 3], x * rate, i / 2, i // 2, i**2, -i, i == 2, torch.full((2,), rate), f"{i}:{rate}", [i, {"rate": rate}]
+
+    return [f(X) for _ in range(6)], state.i, state.rate
+
+
+@program
+def moving_numbers_as_shape_key_and_flag(compile):
+    state = types.SimpleNamespace(n=0, seen={})
+
+    @compile
+    def f(x):
+        state.n += 1
+        if state.n % 2:
+            x = -x
+        table = {1: "one", 2: "two", 3: "three"}
+        return x, torch.zeros(state.n), table.get(state.n, "many"), "x" * state.n, list(range(state.n)), x.repeat(state.n)
+
+    return [f(X) for _ in range(5)]
+
+
+@program
+def schedules_of_python_floats(compile):
+    sched = types.SimpleNamespace(t=0, base=1.0)
+
+    def rate():
+        return sched.base * (sched.t / 4 if sched.t < 4 else 0.5 * (1 + math.cos(math.pi * min(1.0, (sched.t - 4) / 6))))
+
+    @compile
+    def step(x):
+        sched.t += 1
+        return x * rate()
+
+    return [step(X) for _ in range(12)]
+
+
+@program
+def numpy_numbers_as_state(compile):
+    state = types.SimpleNamespace(rate=np.float64(1.0), n=np.int64(1), table=np.arange(3.0))
+
+    @compile
+    def f(x):
+        state.n += 1
+        state.rate = state.rate * np.float64(0.5)
+        return x * float(state.rate) + int(state.n) + torch.from_numpy(state.table).float()
+
+    found = [f(X) for _ in range(4)]
+    state.table[0] = 100
+    return [*found, f(X), type(state.rate).__name__, type(state.n).__name__, state.n]
+
+
+@program
+def bool_flags_that_flip(compile):
+    state = types.SimpleNamespace(flip=False)
+
+    @compile
+    def f(x):
+        state.flip = not state.flip
+        return x if state.flip else -x
+
+    return [f(X) for _ in range(5)], state.flip
+
+
+@program
+def module_counters_and_flags(compile):
+    class Noisy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = nn.Linear(3, 3)
+            self.steps = 0
+            self.last = None
+            self.history = []
+
+        def forward(self, x):
+            self.steps += 1
+            y = self.lin(x)
+            if self.training and self.steps > 2:
+                y = y + torch.randn(3) * 0.1
+            self.last = y.detach()
+            self.history.append(y.detach().mean().item())
+            return y
+
+    net = Noisy()
+    f = compile(net)
+    found = [f(X) for _ in range(4)]
+    net.eval()
+    return found, f(X), net.steps, net.last, net.history
+
+
+@program
+def random_of_the_library_with_a_seed(compile):
+    def f(x):
+        return x + torch.rand(3) + torch.randn(3), torch.randperm(4), torch.randint(0, 10, (3,)), torch.bernoulli(torch.full((3,), 0.5))
+
+    c = compile(f)
+    found = [c(X), c(X)]
+    torch.manual_seed(7)
+    found += [c(X), torch.rand(2), c(X)]
+    g = torch.Generator().manual_seed(3)
+    h = compile(lambda x: x + torch.rand(3, generator=g))
+    return [*found, h(X), h(X), torch.rand(1)]
+
+
+@program
+def a_seed_that_is_set_inside(compile):
+    f = compile(lambda x: (torch.manual_seed(5) and None, x + torch.rand(3))[1])
+    return attempt(f, X), attempt(f, X), torch.rand(1)
+
+
+@program
+def sets_and_deques_as_state(compile):
+    from collections import deque
+
+    seen, recent = set(), deque(maxlen=2)
+
+    @compile
+    def f(x, name):
+        new = name not in seen
+        seen.add(name)
+        recent.append(x.sum())
+        return x * new + len(recent) + sum(recent)
+
+    return [f(X * i, n) for i, n in enumerate("abacb")], sorted(seen), list(recent)
+
+
+@program
+def deleted_and_added_attributes(compile):
+    class Box:
+        pass
+
+    box = Box()
+
+    @compile
+    def f(x):
+        return x * box.k if hasattr(box, "k") else x
+
+    found = [f(X)]
+    box.k = 2.0
+    found.append(f(X))
+    del box.k
+    found.append(f(X))
+    Box.k = 3.0
+    found.append(f(X))
+    del Box.k
+    return [*found, f(X)]
+
+
+@program
+def a_function_that_deletes_and_pops(compile):
+    pending = [torch.full((3,), float(i)) for i in range(4)]
+    table = {"a": 1.0, "b": 2.0}
+
+    @compile
+    def f(x):
+        x = x + pending.pop()
+        if table:
+            x = x * table.popitem()[1]
+        return x
+
+    return [attempt(f, X) for _ in range(5)], pending, table
+
+
+@program
+def dataclass_state_that_is_replaced(compile):
+    @dataclasses.dataclass(frozen=True)
+    class State:
+        h: Any
+        step: int = 0
+
+    class Model:
+        def __init__(self):
+            self.state = State(torch.zeros(3))
+
+        @compile
+        def step(self, x):
+            self.state = dataclasses.replace(self.state, h=self.state.h * 0.5 + x, step=self.state.step + 1)
+            return self.state.h.sum() / self.state.step
+
+    model = Model()
+    return [model.step(X) for _ in range(5)], model.state
+
+
+@program
+def structures_with_numbers_are_copied(compile):
+    import copy
+
+    @dataclasses.dataclass
+    class Options:
+        rate: float
+        sizes: list
+
+    options = Options(1.0, [1, 2])
+    log = []
+
+    @compile
+    def f(x):
+        taken = dataclasses.asdict(options)
+        other = copy.deepcopy(options)
+        log.append(copy.copy(other))
+        return x * taken["rate"] + other.rate + sum(taken["sizes"])
+
+    found = []
+    for rate in (1.0, 2.0, 3.0, 4.0):
+        options.rate = rate
+        found.append(f(X))
+    return found, [o.rate for o in log]
+
+
+@program
+def dropout_rates_that_move(compile):
+    drop = nn.Dropout(0.5)
+    options = types.SimpleNamespace(p=0.1)
+    f = compile(lambda x: (drop(x), nn.functional.dropout(x, options.p)))
+    found = []
+    for p in (0.5, 0.25, 0.75, 0.5):
+        drop.p = options.p = p
+        found.append(f(torch.ones(20)))
+    return found
+
+
+@program
+def tensors_swapped_between_places(compile):
+    state = types.SimpleNamespace(a=torch.zeros(3), b=torch.ones(3))
+
+    @compile
+    def f(x):
+        state.a, state.b = state.b, state.a + x
+        return state.a * 2 + state.b
+
+    return [f(X) for _ in range(5)], state.a, state.b
+
+
+@program
+def state_written_in_place_and_rebound(compile):
+    state = types.SimpleNamespace(buf=torch.zeros(3), n=0)
+    alias = state.buf
+
+    @compile
+    def f(x):
+        state.n += 1
+        state.buf.add_(x)
+        if state.n % 3 == 0:
+            state.buf = state.buf * 0
+        return state.buf.sum()
+
+    return [f(X) for _ in range(7)], alias, state.buf, alias is state.buf
+
+
+@program
+def python_random_that_the_caller_draws(compile):
+    random.seed(0)
+    f = compile(lambda x, p: x if p < 0.5 else -x)
+    return [f(X, random.random()) for _ in range(5)]
+
+
+@program
+def a_ring_buffer_with_a_moving_position(compile):
+    class Ring:
+        def __init__(self):
+            self.data, self.at, self.full = torch.zeros(3, 2), 0, False
+
+        @compile
+        def push(self, x):
+            self.data[self.at] = x
+            self.at = (self.at + 1) % 3
+            self.full = self.full or self.at == 0
+            return self.data.mean(0) if self.full else self.data[: self.at].mean(0)
+
+    ring = Ring()
+    return [ring.push(torch.tensor([i, -i]).float()) for i in range(8)], ring.data, ring.at, ring.full
