@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -45,3 +47,20 @@ def interleaved(calls: dict[str, Callable[[], object]], rounds: int = 25, block:
         {name: statistics.median(s) for name, s in samples.items()},
         {name: statistics.median(a / b for a, b in zip(s, first, strict=True)) for name, s in samples.items()},
     )
+
+
+def seconds_of(script: str, *arguments: str, **environment: str) -> float:
+    """What `script` prints last, a number of seconds, run in a process of its own with these variables set as well."""
+    run = subprocess.run(
+        [sys.executable, script, *arguments],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return float(run.stdout.split()[-1])
+
+
+def row(what: str, measured: str, goal: str) -> None:
+    """Print one figure beside its goal."""
+    print(f"{what:<58} {measured:<34} {goal}", flush=True)

@@ -101,9 +101,13 @@ class Hooked:
         """Run what is to run after a leaf's `.grad` has been written."""
         if not self.accumulated:
             return
-        tensor = node[tape.PARENTS]()
+        self.call_accumulated(node[tape.PARENTS]())
+
+    def call_accumulated(self, tensor: Any) -> None:
+        """Run the hooks of the leaf `tensor`, whose `.grad` has been written. RuntimeError if one returns something."""
         for hook in list(self.accumulated.values()):
-            hook(tensor)
+            if hook(tensor) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:

@@ -32,6 +32,7 @@ from eager.sampling import (
 )
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor
+from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, INT64, is_floating
 from graphc.ops.rules import broadcast_shapes, torch_name
 
@@ -175,7 +176,7 @@ def randperm(
     check_device(device)
     if (most := PERMUTED.get(torch_name(kind))) is not None and n > most:
         raise RuntimeError(f"n cannot be greater than {most} for {torch_name(kind)} type.")
-    if kind.kind in "iu":
+    if kind.kind in "iu" and not dims.is_dim(n):
         fitting(n, kind)
 
     def permuted(shape: tuple[int, ...]) -> np.ndarray:

@@ -18,6 +18,7 @@ from eager.language import E
 from eager.limits import finfo
 from eager.state import current_interpreter
 from eager.tensor import Tensor
+from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, default_float, is_floating, is_inexact
 from graphc.ops.rules import c_name, torch_name
 
@@ -62,7 +63,7 @@ def asked_shape(name: str, size: Sequence[Any]) -> tuple[int, ...]:
         size = size[0].tolist()
     if not isinstance(size, Iterable) or isinstance(size, str) or not all(hasattr(n, "__index__") for n in size):
         raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    shape = tuple(n.__index__() for n in size)
+    shape = tuple(map(dims.index, size))
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
@@ -86,7 +87,7 @@ def source_of(generator: Generator | None) -> Generator:
 def integer_argument(name: str, arg: str, position: int, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}(): argument '{arg}' (position {position}) must be int, not {type(value).__name__}")
-    return value.__index__()
+    return dims.index(value)
 
 
 def check_range(low: int, high: int, dtype: np.dtype) -> None:

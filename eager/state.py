@@ -82,6 +82,9 @@ class Interpreter(Protocol):
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         """The program is right only while `getter() == value`."""
 
+    def set_data(self, tensor: Any, value: Any) -> None:
+        """`tensor.data = value`."""
+
     def became_leaf(self, tensor: Any) -> None:
         """`tensor`, without a history, requires grad from now on."""
 

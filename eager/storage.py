@@ -12,6 +12,7 @@ from eager import dtypes, state, tape
 from eager.language import E
 from eager.tensor import Tensor
 from eager.views import note_view
+from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
 from graphc.ops.rules import torch_name
 
 NOT_LEAF_COPY = (
@@ -193,6 +194,9 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
 def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
+    interpreter = state.current_interpreter()
+    if interpreter is not None and not interpreter.immediate:
+        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="view(dtype)"))
     array, wanted = self._array(), dtype.numpy
     have, want = array.itemsize, wanted.itemsize
     if array.dtype == wanted:
@@ -247,6 +251,9 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         raise RuntimeError(NOT_LEAF_COPY)
     if id(self) in memo:
         return memo[id(self)]
+    interpreter = state.current_interpreter()
+    if interpreter is not None and not interpreter.immediate:
+        return _traced_copy(self, memo)
     array = self._array()
     owner = owner_of(array)
     if id(owner) not in memo:
@@ -258,6 +265,17 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if old is not None:
         copied._g = deepcopy(old, memo)
     memo[id(self)] = copied
+    return copied
+
+
+def _traced_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    copied = E.clone(self.detach())
+    copied.__class__ = type(self)
+    if self._n is not None:
+        copied.requires_grad_()
+    memo[id(self)] = copied
+    if (grad := self.grad) is not None:
+        copied.grad = deepcopy(grad, memo)
     return copied
 
 

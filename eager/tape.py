@@ -222,6 +222,9 @@ def shares(node: Node, g: np.ndarray) -> list[np.ndarray | None]:
 def name_of(node: Node) -> str:
     """The node's name as PyTorch prints it: "MulBackward0"."""
     function = function_of(node)
+    if function in parts:
+        node = node[PARENTS]
+        function = function_of(node)
     if function in namings and node[SAVED] is not None:
         return namings[function](node)
     return names.get(function) or function.name

@@ -311,8 +311,8 @@ class Tensor:
         about = getattr(self, "_v", None)
         if isinstance(about, tuple) and about[0]._d.__class__ is not Sealed:
             return
-        if self._d.__class__ is np.ndarray and self._n is None:
-            self._d = Sealed(self._d)
+        if self._n is None and (self._d.__class__ is np.ndarray or self._d.__class__ is Deferred):
+            self._d = Sealed(self._array())
 
     def is_inference(self) -> bool:
         """Whether this tensor was made in inference mode. As `torch.Tensor.is_inference`."""
@@ -348,13 +348,16 @@ class Tensor:
     def data(self) -> Tensor:
         """The same values, sharing memory, without history; autograd does not see what is written to it."""
         data = self._d
-        return Tensor._wrap(state.separate(data)) if data.__class__ is np.ndarray else self.detach()
+        if data.__class__ is not np.ndarray or current_interpreter() is not None:
+            return self.detach()
+        return Tensor._wrap(state.separate(data))
 
     @data.setter
     def data(self, value: Tensor) -> None:
         interpreter = current_interpreter()
-        if interpreter is not None and not interpreter.immediate:
-            raise RuntimeError("assigning to .data cannot be captured in a graph; use an in-place operation")
+        if interpreter is not None:
+            interpreter.set_data(self, value)
+            return
         self._d = value._array()
 
     @property

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
+import sys
 import threading
 import time
 import types
@@ -13,19 +16,22 @@ from eager.nn import Module
 from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc import errors
-from graphc.capture import capture
+from graphc.capture import Program, capture
 from graphc.capture.building import building_of, outside
+from graphc.capture.dynamic import Pattern, forget
 from graphc.capture.environment import Environment
 from graphc.capture.moving import Moving
 from graphc.capture.tree import tensors_of
 from graphc.entries import Entry
-from graphc.lowering.timing import Stopwatch
+from graphc.families import Families
+from graphc.hits import MISS, Hit, hit
 from graphc.run import CheckFailed, OtherPath, Runner, abandon
 from graphc.signature import Signatures
 from graphc.disabling import switch
 
 LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
 MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
+AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
 @final
@@ -35,21 +41,30 @@ class Compiled:
     `graph` is the graph of the latest call's program, `explain()` says what was compiled and why.
     """
 
-    def __init__(self, fn: Callable[..., Any], device: str | None, strict: bool, max_retraces: int | None):
+    def __init__(
+        self, fn: Callable[..., Any], device: str | None, strict: bool, dynamic: bool | None, max_retraces: int | None
+    ):
         self._fn = fn
+        self._options = device, strict, dynamic, max_retraces
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._strict = strict
         self._max_retraces = max_retraces
         self._signatures = Signatures()
+        self._families = Families(dynamic)
         self._entries: dict[Any, tuple[Entry, ...]] = {}  # the latest used first
         self._moving = Moving()
         self._lock = threading.RLock()
+        self._writing = threading.RLock()  # held while a program runs that changes something
         self._latest: Entry | None = None
+        self._hit: Hit | None = None  # the short way to the latest, once it has run a second time
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        short = self._hit
+        if short is not None and not kwargs and (result := short(self, args)) is not MISS:
+            return result
         interpreter = current_interpreter()
         if interpreter is not None or switch.off:
             if switch.off or not interpreter.immediate or any(map(building_of, tensors_of((args, kwargs)))):
@@ -57,10 +72,16 @@ class Compiled:
             with outside():
                 return self(*args, **kwargs)
         signature, tensors = self._signatures.of(args, kwargs)
-        for entry in self._entries.get(signature, ()):
+        tried = self._entries.get(signature, ())
+        for entry in tried:
             if entry.holds(tensors):
-                return self._run(entry, signature, tensors, args, kwargs)
-        return self._trace_and_run(signature, tensors, args, kwargs)
+                result = self._run(entry, signature, tensors, args, kwargs)
+                self._take_short_way(entry, args, kwargs)
+                return result
+        derived = self._derived(signature, tensors)
+        if derived is not None:
+            return self._run(derived, signature, tensors, args, kwargs)
+        return self._trace_and_run(signature, tensors, args, kwargs, tried)
 
     def _run(self, entry: Entry, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
         if entry is not self._latest:
@@ -68,10 +89,17 @@ class Compiled:
         entry.calls += 1
         states = entry.runner.states()
         try:
-            if entry.lock is None:
-                return entry.runner(tensors)
-            with entry.lock:
-                return entry.runner(tensors)
+            if not entry.writes:
+                return entry.runner(tensors, None, (args, kwargs))
+            waited = not self._writing.acquire(blocking=False)
+            if waited:
+                self._writing.acquire()
+            try:
+                if not waited or entry.holds(tensors):
+                    return entry.runner(tensors, None, (args, kwargs))
+            finally:
+                self._writing.release()
+            return self(*args, **kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
         if isinstance(stopped, CheckFailed):
@@ -79,35 +107,92 @@ class Compiled:
         for generator, state in states:
             generator.set_state(state)
         values = stopped.values
-        for sibling in self._entries.get(signature, ()):
+        siblings = self._entries.get(signature, ())
+        for sibling in siblings:
             if sibling.agrees(values) and sibling.holds(tensors):
                 return self._run(sibling, signature, tensors, args, kwargs)
-        return self._trace_and_run(signature, tensors, args, kwargs)
+        derived = self._derived(signature, tensors, values)
+        if derived is not None:
+            return self._run(derived, signature, tensors, args, kwargs)
+        return self._trace_and_run(signature, tensors, args, kwargs, siblings, values)
+
+    def _derived(self, signature: Any, tensors: list[Tensor], values: tuple[bytes, ...] = ()) -> Entry | None:
+        """The program for the sizes of this call, from an earlier trace with symbolic sizes."""
+        for family in self._families.of(signature):
+            first = family.first
+            if not first.agrees(values) or (sizes := family.pattern.sizes_of(tensors)) is None or not first.holds(tensors):
+                continue
+            with self._lock:
+                if any(e.family is family for e in self._entries.get(signature, ())):
+                    continue  # has been tried
+                start = time.perf_counter()
+                program = family.pattern.at(sizes)
+                entry = Entry(signature, program, first.environment, Runner(program, tensors, self._device, self._strict))
+                entry.seconds = {"passes": time.perf_counter() - start}
+                entry.reason, entry.family = family.reason(sizes), family
+                self._insert(entry, signature)
+                return entry
+        return None
+
+    def _take_short_way(self, entry: Entry, args: Any, kwargs: Any) -> None:
+        """Let the next call try `entry`, which has just run, before anything else."""
+        if entry is self._latest:
+            if entry.hit is ...:
+                entry.hit = None if kwargs else hit(entry, args)
+            self._hit = entry.hit
 
     def _used(self, entry: Entry, signature: Any) -> None:
         """Let `entry` be the first that is tried next time."""
-        self._latest = entry
+        self._latest, self._hit = entry, None
         with self._lock:
             entries = self._entries.pop(signature, ())
             self._entries[signature] = (entry, *(e for e in entries if e is not entry))
 
-    def _trace_and_run(self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+    def _trace_and_run(
+        self,
+        signature: Any,
+        tensors: list[Tensor],
+        args: Any,
+        kwargs: Any,
+        tried: tuple[Entry, ...],
+        foretold: tuple[bytes, ...] = (),
+        again: int = AGAIN,
+    ) -> Any:
+        """Trace the call, and run the program; or one that another thread has made since `tried` were looked at."""
         with self._lock:
-            entry = self._made(signature, tensors, args, kwargs)
+            now = [e for e in self._entries.get(signature, ()) if not any(e is t for t in tried)]
+            made = next((e for e in now if e.agrees(foretold) and e.holds(tensors)), None)
+            entry = made or self._made(signature, tensors, args, kwargs, foretold)
+        if made is not None:
+            return self._run(made, signature, tensors, args, kwargs)
         program, runner = entry.program, entry.runner
         states = [*program.states, *runner.states([generator for generator, _ in program.states])]
         try:
-            with Stopwatch(f"{self.__name__} ({len(runner.forward.graph):,} nodes)") as watch:
-                result = runner(tensors, program.drawn)
+            with self._writing if entry.writes else contextlib.nullcontext():
+                return runner(tensors, program.drawn, (args, kwargs))
         except CheckFailed:
-            pass
-        else:
-            entry.seconds.update(watch.seconds)
-            return result
+            again = 0
+        except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
+            foretold = other.values
+            self._discard(entry)
         finally:
             program.drawn.clear()
             program.states.clear()
-        return self._eagerly(states, args, kwargs)
+        if not again:
+            return self._eagerly(states, args, kwargs)
+        for generator, state in states:
+            generator.set_state(state)
+        tried = self._entries.get(signature, ())
+        return self._trace_and_run(signature, tensors, args, kwargs, tried, foretold, again - 1)
+
+    def _discard(self, entry: Entry) -> None:
+        """Forget a program that holds for no call."""
+        with self._lock:
+            self._hit = None
+            known = self._entries.pop(entry.signature, ())
+            if left := tuple(e for e in known if e is not entry):
+                self._entries[entry.signature] = left
+            self._log.remove(entry.reason)
 
     def _eagerly(self, states: Any, args: Any, kwargs: Any) -> Any:
         """The call as eager runs it, after a run-time check has failed: its exception, and what it changes before."""
@@ -115,7 +200,9 @@ class Compiled:
             generator.set_state(state)
         return self._fn(*args, **kwargs)
 
-    def _made(self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Entry:
+    def _made(
+        self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any, foretold: tuple[bytes, ...]
+    ) -> Entry:
         """A new program for this call."""
         reason, known = self._reason(signature, tensors), self._entries.get(signature, ())
         if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
@@ -123,11 +210,9 @@ class Compiled:
                 errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
             )
         start = time.perf_counter()
-        for entry in known:
+        for entry in {id(e): e for entries in self._entries.values() for e in entries}.values():
             self._moving.learn(entry.environment.broken_places())
-        environment = Environment(self._fn, args, kwargs, self._moving)
-        failed = functools.partial(abandon, tensors, environment)
-        program = capture(self._fn, args, kwargs, environment=environment, failed=failed)
+        environment, program, pattern = self._captured(signature, tensors, args, kwargs, foretold)
         paths = [e.program.decisions for e in known if e.program.decisions and e.holds(tensors)]
         if program.decisions and len(paths) >= MOST_PATHS:
             where = _parting(program.decisions, paths)
@@ -137,13 +222,39 @@ class Compiled:
         entry.seconds = {"trace": traced - start, "passes": time.perf_counter() - traced}
         entry.reason, entry.calls = reason or "first call", 1
         self._log.append(entry.reason)
+        if pattern is not None:
+            self._families.add(signature, pattern, entry)
         self._insert(entry, signature)
         return entry
+
+    def _captured(
+        self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any, foretold: tuple[bytes, ...]
+    ) -> tuple[Environment, Program, Pattern | None]:
+        """The program for this call; and the pattern that it is of, if sizes are symbolic."""
+        batches, raised = self._families.batches(signature, tensors), None
+        if batches is not None:
+            environment = Environment(self._fn, args, kwargs, self._moving)
+            undo = functools.partial(forget, environment)
+            try:
+                program = capture(
+                    self._fn, args, kwargs, environment=environment, failed=undo, batches=batches, foretold=foretold
+                )
+                pattern = Pattern(program, *batches)
+                now = pattern.at(batches[0].hints)._replace(drawn=program.drawn, states=program.states)
+                return environment, now, pattern
+            except Exception as error:  # whatever it is: the trace for the sizes of this call decides
+                raised = error
+        environment = Environment(self._fn, args, kwargs, self._moving)
+        failed = functools.partial(abandon, (args, kwargs), environment)
+        program = capture(self._fn, args, kwargs, environment=environment, failed=failed, foretold=foretold)
+        if raised is not None:
+            self._families.refuse(signature, raised)
+        return environment, program, None
 
     def _insert(self, entry: Entry, signature: Any) -> None:
         entries = self._entries
         entries[signature] = (entry, *entries.pop(signature, ()))
-        self._latest = entry
+        self._latest, self._hit = entry, None
         while sum(map(len, entries.values())) > LARGEST:
             oldest = next(iter(entries))
             if len(entries[oldest]) > 1:
@@ -182,7 +293,23 @@ class Compiled:
         """Every program: its signature, why it was made, its size, its path, and the time that each stage took."""
         from graphc.explanation import explanation
 
-        return explanation(self.__name__, [e for entries in self._entries.values() for e in entries], self._log)
+        entries = [e for entries in self._entries.values() for e in entries]
+        return explanation(self.__name__, entries, self._log, list(self._families.described()))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return getattr(self._fn, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return Compiled(copy.deepcopy(self._fn, memo), *self._options)
+
+    def __reduce__(self) -> Any:
+        """By name, as functions are pickled, if it is what its module has there; else by what it compiles."""
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for name in (qualified := getattr(self, "__qualname__", "")).split("."):
+            found = getattr(found, name, None)
+        return qualified if found is self else (Compiled, (self._fn, *self._options))
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
@@ -225,6 +352,8 @@ class CompiledModule(Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
+            if "_orig_mod" not in self.__dict__.get("_modules", ()):  # a copy in the making
+                raise
             return getattr(self._modules["_orig_mod"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -245,6 +374,7 @@ def compile(
     *,
     device: str | None = None,
     strict: bool = False,
+    dynamic: bool | None = None,
     max_retraces: int | None = None,
 ) -> Any:
     """A function that does what `fn` does, as one XLA program for each signature of its arguments.
@@ -258,6 +388,9 @@ def compile(
 
     device        "cpu", "gpu" or None for JAX's default
     strict        only rewrites that keep every bit, and an XLA that keeps values; slower
+    dynamic       True: one trace for any size of the first dims of the arguments, as far as Python does not ask for them
+                  (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size on;
+                  False: a trace for each size
     max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
 
     >>> import eager as torch, graphc
@@ -270,8 +403,8 @@ def compile(
     tensor([2., 4.])
     """
     if fn is None:
-        return functools.partial(compile, device=device, strict=strict, max_retraces=max_retraces)
+        return functools.partial(compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces)
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
-    compiled = Compiled(fn, device, strict, max_retraces)
+    compiled = Compiled(fn, device, strict, dynamic, max_retraces)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, final
 
 from eager.tensor import Tensor
@@ -20,6 +19,9 @@ class Entry:
     reason     why it was made
     seconds    what tracing and the passes took, and (once it has run) what JAX and XLA took
     calls      how often it has run
+    writes     whether it changes tensors or Python state
+    unchanged  a function: whether the Python values that the program depends on are as they were
+    conditional   whether there are more conditions than that
     """
 
     def __init__(self, signature: Any, program: Program, environment: Environment, runner: Runner):
@@ -28,10 +30,12 @@ class Entry:
         self.environment = environment
         self.runner = runner
         self.reason = ""
+        self.family: Any = None  # what it was made from, if it was not traced
         self.seconds: dict[str, float] = {}
         self.calls = 0
-        self.lock = threading.Lock() if program.effects else None
-        self._unchanged = environment.holds
+        self.hit: Any = ...  # the short way to this program, see `graphc.hits`; None if there is none
+        self.writes = bool(program.effects or program.changes)
+        self.unchanged = environment.holds
         self._captured = [
             (s.tensor, s.tensor._d.shape, s.tensor._dtype(), s.tensor._n is None)
             for s in program.sources
@@ -42,14 +46,19 @@ class Entry:
         self._guards = program.guards
         self._of_arguments = program.argument_guards
         self._sharing = Sharing(program)
+        self.conditional = bool(
+            self._captured or self._numbers or self._moved or self._guards or self._of_arguments or self._sharing.needed
+        )
 
     def holds(self, tensors: list[Tensor]) -> bool:
         """Whether the program is right for a call with these tensors (of its signature)."""
-        if not self._unchanged():
+        if not self.unchanged():
             return False
         for t, shape, dtype, constant in self._captured:
             d = t._d
-            if d.shape != shape or (d.dtype is not None and d.dtype != dtype) or (t._n is None) is not constant:
+            if d.shape is not shape and d.shape != shape:
+                return False
+            if (d.dtype is not None and d.dtype != dtype) or (t._n is None) is not constant:
                 return False
         if (self._numbers or self._moved) and not self._moved_alike(tensors):
             return False

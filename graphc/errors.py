@@ -95,9 +95,23 @@ TOO_MANY_RETRACES = (
 
 SIZE_MISSING = "{name}: the symbolic size {size} has no value.\nRemedy: pass a size for each name."
 
+SIZE_UNKNOWN = (
+    "the size {size} of a placeholder is not known before the graph is run (used at {used}).\n"
+    "Remedy: keep to arithmetic and comparisons on it, or give the placeholder a size."
+)
+
 SIZE_REFUSED = (
     "{name}: the graph was traced on the condition {condition} (at {where}), which these sizes do not meet.\n"
     "Remedy: trace it again for these sizes."
+)
+
+DATA_ASSIGNED = (
+    "assigning to .data (at {used}) cannot be captured where {why}.\n"
+    "Remedy: write in place, as in `tensor.data.copy_(value)`."
+)
+
+BYTES_ARE_NOT_CAPTURED = (
+    "{what} looks at the bytes in memory, and a graph has values.\nRemedy: call it outside the compiled function."
 )
 
 SHARED_MEMORY = (
@@ -142,6 +156,11 @@ OTHER_STRUCTURE = "{what} is {got}, expected {expected}: the structure may not d
 OTHER_LEAF = (
     "{what}{path} is {got}, expected {expected} (at {used}): shapes and dtypes may not depend on the path or the step.\n"
     "Remedy: convert it with .to(dtype) or reshape, or start from a value of the other shape or dtype."
+)
+
+CHANGES_ARGUMENT = (
+    "the function changes '{what}', a container among its arguments, which a graph alone cannot express. "
+    "Remedy: use graphc.compile, which carries the change out."
 )
 
 WRITE_IN_BODY = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graphc.entries import Entry
 
 
-def explanation(name: str, entries: Sequence[Entry], log: Sequence[str]) -> str:
-    """The programs of a compiled function: signature, reason, guards, path, size and times of each."""
+def explanation(name: str, entries: Sequence[Entry], log: Sequence[str], sizes: Sequence[str] = ()) -> str:
+    """The programs of a compiled function: signature, reason, guards, path, size and times of each; and what is known of its `sizes`."""
     made = f", {len(log)} made" if len(log) != len(entries) else ""
     lines = [f"{name}: {_plural(len(entries), 'program')}{made}"]
     for entry in entries:
@@ -19,12 +19,18 @@ def explanation(name: str, entries: Sequence[Entry], log: Sequence[str]) -> str:
         for decision in entry.program.decisions:
             lines.append(f"    path: {decision.shown} at {decision.where}")
         lines.append(f"    {len(entry.program.graph)} -> {len(graph)} nodes, {_plural(entry.calls, 'call')}")
-        stages = ", ".join(f"{stage} {seconds * 1e3:.1f}" for stage, seconds in entry.seconds.items())
-        lines.append(f"    ms: {stages}")
-        if entry.runner.backward is not None:
-            lines.append(f"    backward: {len(entry.runner.backward.graph)} nodes")
+        lines.append(f"    {_milliseconds({**entry.seconds, **entry.runner.forward.seconds})}")
+        backward = entry.runner.backward
+        if backward is not None:
+            lines.append(f"    backward: {len(backward.graph)} nodes, {_milliseconds(backward.seconds)}")
         lines += [f"    caution: {message}" for message in entry.environment.impure]
+    lines += [f"  {sentence}" for sentence in sizes]
     return "\n".join(lines)
+
+
+def _milliseconds(stages: Mapping[str, float]) -> str:
+    shown = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in stages.items())
+    return shown or "not run yet"
 
 
 def _plural(count: int, noun: str) -> str:

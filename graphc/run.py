@@ -14,7 +14,7 @@ from eager.grad_mode import set_grad_enabled
 from eager.inplace import assign
 from eager.language import E
 from eager.several import output_nodes
-from eager.state import interpreting, note_write, sequence
+from eager.state import add_maker, interpreting, note_write, sequence
 from eager.tensor import Deferred, Tensor
 from graphc.capture import (
     Argument,
@@ -24,6 +24,7 @@ from graphc.capture import (
     Given,
     GradOf,
     History,
+    LeafFlag,
     MemoryOf,
     PastOf,
     Program,
@@ -31,15 +32,26 @@ from graphc.capture import (
     Tracer,
     ViewOf,
 )
+from graphc.capture.arguments import Containers
 from graphc.capture.environment import Environment
 from graphc.capture.inputs import whole_memory
 from graphc.capture.replay import run_node
-from graphc.capture.tree import Slot, map_leaves
+from graphc.capture.outcomes import Outcomes
+from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.errors import PathChanged
 from graphc.ir import Ref, refs_of
 from graphc.lowering import block, lower
 from graphc.partition import split
 from graphc.passes import optimize
+
+
+def _make_with(new: Any) -> None:
+    global _new
+    _new = new
+
+
+_new: Any = object.__new__
+add_maker(_make_with)
 
 
 class OtherPath(Exception):
@@ -71,7 +83,8 @@ class Runner:
         self._program = program
         self._sources = program.sources
         self._effects = [e for e in program.effects if e.id is not None]
-        self._cleared = [e.target for e in program.effects if e.id is None]
+        self._cleared = [e.target for e in program.effects if e.id is None and isinstance(e.target, GradOf)]
+        self._flags = [e.target for e in program.effects if isinstance(e.target, LeafFlag)]
         self._places: dict[Computed, int] = {}  # which output a result is
         outputs = [*self._results(), *(Output(e.id, e.history) for e in self._effects if e.id is not None)]
         self._results_count = len(self._places)
@@ -82,7 +95,8 @@ class Runner:
         self._freed = [k for k, output in enumerate(outputs) if output.history is History.FREED]
         self._split = None
         self.backward: Any = None
-        wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors)]
+        becoming = [f.of for f in self._flags if f.flag]
+        wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         self._donated: list[tuple[int, Tensor]] = []
         if self._live and wrt:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * len(program.decisions)
@@ -107,8 +121,7 @@ class Runner:
         ]
         state = {k for k, _ in self._state}
         self._others = [(k, effect) for k, effect in numbered if k not in state]
-        # a gradient that the program reads is accumulated into the same .grad object, as eager does
-        self._read = {s for s in program.sources if isinstance(s, GradOf)}
+        self._wrapped = [k for k in range(self._count) if k not in state]
         self._positional = program.sources == tuple(map(Argument, range(len(tensors))))
         self._generators = (
             list({id(s.generator): s.generator for s in program.sources if isinstance(s, Draw)}.values())
@@ -117,9 +130,11 @@ class Runner:
         )
         self._simple = (
             self._split is None and not self._effects and not self._cleared and not self._freed
-            and not program.decisions and not program.numbers and not program.changes and self._count == 1
+            and not self._flags and not program.decisions and not program.numbers and not program.changes and self._count == 1
             and program.structure == Slot(0) and isinstance(program.returned[0], Computed)
         )  # fmt: skip
+        # of a program that is but a call of XLA with the arguments: the shape and dtype of its result
+        self.direct = self._out[0] if self._simple and self._positional and not self.forward.fails else None
 
     def _results(self) -> list[Output]:
         """The outputs that the result is made of, each once."""
@@ -136,7 +151,9 @@ class Runner:
                 found[self._places[base]] = Output(base.id, max(history, found[self._places[base]].history, key=_rank))
         return found
 
-    def __call__(self, tensors: list[Tensor], drawn: Mapping[int, np.ndarray] | None = None) -> Any:
+    def __call__(
+        self, tensors: list[Tensor], drawn: Mapping[int, np.ndarray] | None = None, given: Any = ((), {})
+    ) -> Any:
         """The result for the tensors of a call, and its effects. Raises OtherPath, before anything has changed."""
         on_host = False
         arrays = []
@@ -155,15 +172,15 @@ class Runner:
             except Exception as error:
                 raise (error if getattr(error, "outputs", None) is None else CheckFailed()) from error
             if on_host:
-                block(out)  # the program may still be reading memory that the caller owns
-            t = object.__new__(Tensor)
+                out.block_until_ready()  # the program may still be reading memory that the caller owns
+            t = _new(Tensor)
             shape, dtype = self._out[0]
             t._d = Deferred(out, shape, dtype)
             t._n = None
             return t
-        return self._general(call, arrays, tensors, on_host)
+        return self._general(call, arrays, tensors, on_host, given)
 
-    def _general(self, call: Any, arrays: list[Any], tensors: list[Tensor], on_host: bool) -> Any:
+    def _general(self, call: Any, arrays: list[Any], tensors: list[Tensor], on_host: bool, given: Any) -> Any:
         self._take_over(arrays)
         try:
             outputs = call(*arrays)
@@ -175,15 +192,24 @@ class Runner:
             raise (self._other_path(restored) if isinstance(error, PathChanged) else CheckFailed()) from error
         if on_host:
             block(outputs)
-        wrapped = [self._wrap(k, outputs[k]) for k in range(self._count)]
+        wrapped: list[Any] = [None] * self._count
+        for k in self._wrapped:
+            wrapped[k] = self._wrap(k, outputs[k])
+        self._set_flags(True, tensors)
         if self._split is not None:
             self._join_tape(wrapped, arrays, outputs, tensors)
+        self._set_flags(False, tensors)
         for k in self._freed:
             wrapped[k]._n = [-next(sequence), None, _backward, None]
         self._write_state(outputs)
         if self._others or self._cleared:
             self._write_others(wrapped, tensors)
-        return self._assembled(wrapped, tensors)
+        return self._assembled(wrapped, tensors, given)
+
+    def _set_flags(self, flag: bool, tensors: list[Tensor]) -> None:
+        for target in self._flags:
+            if target.flag is flag:
+                self._fetch(target.of, tensors).requires_grad_(flag)
 
     def _other_path(self, outputs: Any) -> OtherPath:
         values: list[bytes] = []
@@ -240,11 +266,13 @@ class Runner:
 
     # --- the result
 
-    def _assembled(self, outputs: list[Tensor], tensors: list[Tensor]) -> Any:
+    def _assembled(self, outputs: list[Tensor], tensors: list[Tensor], given: Any) -> Any:
         """The function's result, made of the program's."""
         known: dict[int, Tensor] = {}
 
-        def leaf(slot: Slot, path: str) -> Any:
+        def leaf(slot: Any, path: str) -> Any:
+            if type(slot) is Kept:
+                return slot.find(given)
             k = slot.index
             returned = self._program.returned[k]
             if isinstance(returned, ViewOf):
@@ -254,10 +282,11 @@ class Runner:
             found = self._base(returned, outputs, tensors)
             return found.item() if k in self._program.numbers else found
 
-        result = map_leaves(self._program.structure, leaf)
+        containers: dict[int, Any] = {}
+        result = map_leaves(self._program.structure, leaf, "", containers)
         # all values first: one may be what another place has held so far
-        for change, value in [(c, map_leaves(structure, leaf)) for c, structure in self._program.changes]:
-            change.write(value)
+        for change, value in [(c, map_leaves(s, leaf, "", containers)) for c, s in self._program.changes]:
+            change.carry_out(value, given)
         return result
 
     def _base(self, of: Computed | Given, outputs: list[Tensor], tensors: list[Tensor]) -> Tensor:
@@ -276,13 +305,13 @@ class Runner:
     def _write_others(self, outputs: list[Tensor], tensors: list[Tensor]) -> None:
         """Carry out the other effects: on arguments, on `.grad`, and those that have a history."""
         past: list[tuple[Tensor, Tensor, bool]] = []
-        for k, (target, _, history) in self._others:
+        for k, (target, _, history, fresh) in self._others:
             value = outputs[k]
             if isinstance(target, PastOf):
                 past.append((self._fetch(target.of, tensors), value, target.keep))
             elif isinstance(target, GradOf):
                 owner = self._fetch(target.of, tensors)
-                if target in self._read and history is History.NONE:
+                if not fresh and history is History.NONE:
                     _overwrite(owner._g, value._d)
                 else:
                     owner._g = value
@@ -292,7 +321,6 @@ class Runner:
                 with set_grad_enabled(True):
                     assign(self._fetch(target, tensors), value, "copy")
         for target in self._cleared:
-            assert isinstance(target, GradOf)
             self._fetch(target.of, tensors)._g = None
         for keep in (True, False):
             if chosen := [(t, g) for t, g, kept in past if kept is keep]:
@@ -397,27 +425,38 @@ def _overwrite(tensor: Tensor, value: Deferred) -> None:
         tensor._d = value
 
 
-def abandon(tensors: list[Tensor], environment: Environment, tracer: Tracer) -> None:
-    """Carry out what a traced function has done before it raised. Raises what eager would have raised before that."""
+def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Containers) -> None:
+    """Carry out what a traced function has done before it raised. Raises what eager would have raised before that.
+
+    given  the arguments of the call: (args, kwargs)
+    """
     with interpreting(None):
-
-        def concrete(leaf: Any, path: str) -> Any:
-            if isinstance(leaf, Tensor):
-                return Tensor._wrap(tracer.value_of_node(tracer.read(leaf).id))
-            return leaf.concrete()
-
         tracer.draw_all()
-        for target, id_, _ in tracer.effects():
-            if isinstance(target, PastOf):
+        for target, id_, _, fresh in tracer.effects():
+            if isinstance(target, LeafFlag):
+                tracer.given(target.of).requires_grad_(target.flag)
+            elif isinstance(target, PastOf):
                 g = Tensor._wrap(tracer.value_of_node(id_))
                 autograd.backward(tracer.given(target.of), g, retain_graph=target.keep)
             elif isinstance(target, GradOf):
-                tracer.given(target.of)._g = None if id_ is None else Tensor._wrap(tracer.value_of_node(id_))
+                owner = tracer.given(target.of)
+                if fresh or id_ is None:
+                    owner._g = None if id_ is None else Tensor._wrap(tracer.value_of_node(id_))
+                else:
+                    array = tracer.value_of_node(id_)
+                    _overwrite(owner._g, Deferred(array, array.shape, array.dtype))
             elif id_ is not None:
                 array = tracer.value_of_node(id_)
                 _overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
-        for change in environment.written():
-            change.write(map_leaves(change.after, concrete))
+        concrete = Outcomes(tracer, given)
+        known: dict[int, Any] = {**containers.existing(), **environment.existing()}
+        changes = [*containers.changes(), *environment.written()]
+        for change, after in [(c, map_leaves(c.after, _itself, "", known)) for c in changes]:
+            change.carry_out(map_leaves(after, concrete), given)
+
+
+def _itself(leaf: Any, path: str) -> Any:
+    return leaf
 
 
 # --- tape nodes: saved = (runner, residuals, inputs that backward reads, number of results that require grad, Inputs)
@@ -448,13 +487,15 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs = []
     runner.unmodified(node, given.arrays)
-    for k, array in enumerate(given.arrays):
-        t = Tensor._wrap(np.asarray(array))
-        t._n = parents.get(k)
-        inputs.append(E.positive(t) if k in parents else t)
+    # under vmap, the cotangents are batched; what the program was given is not
+    with interpreting(None), autograd.enable_grad():
+        for k, array in enumerate(given.arrays):
+            t = Tensor._wrap(np.asarray(array))
+            t._n = parents.get(k)
+            inputs.append(E.positive(t) if k in parents else t)
+        results = runner.replay(inputs)
     wrt = [inputs[k] for k in parents]
     with autograd.enable_grad():
-        results = runner.replay(inputs)
         arrived = g if count > 1 else {0: g}
         chosen = [results[k] for k in arrived]
         found = autograd.grad(chosen, wrt, list(arrived.values()), create_graph=True, allow_unused=True)

@@ -18,7 +18,7 @@ from graphc.run import Runner
 
 
 def _shown(shape: Sequence[Any]) -> str:
-    return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
+    return "(" + ", ".join("?" if is_dim(n) else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
 
 
 @final
@@ -95,6 +95,7 @@ class Function:
         if building is None:
             raise errors.GraphError(f"{name}: neither the inputs nor the outputs belong to a graph with placeholders")
         self._program = self._made(building, leaves, tensors)
+        self._shapes = [tuple(t._d.shape) for t in self._inputs]
         self._runners: dict[Any, Runner] = {}
 
     def _made(self, building: Building, leaves: list[Tensor], tensors: list[Tensor]) -> Program:
@@ -155,7 +156,7 @@ class Function:
         if value._dtype() != dtype:
             raise TypeError(f"Cannot feed value of dtype {value._dtype()} for '{name}', which has dtype {dtype}")
         given = tuple(value._d.shape)
-        if len(given) != len(shape) or any(n is not None and n != m for n, m in zip(shape, given, strict=True)):
+        if len(given) != len(shape) or any(not is_dim(n) and n != m for n, m in zip(shape, given, strict=True)):
             raise ValueError(f"Cannot feed value of shape {_shown(given)} for '{name}', which has shape {_shown(shape)}")
         return value
 
@@ -165,7 +166,8 @@ class Function:
         key = tuple(Aval(tuple(t._d.shape), t._dtype()) for t in (*tensors, *captured))
         found = self._runners.get(key)
         if found is None:
-            found = self._runners[key] = Runner(self._program, tensors, self._device, self._strict)
+            program = derived(self._program, sizes_of_shapes(zip(self._shapes, (t._d.shape for t in tensors), strict=True)))
+            found = self._runners[key] = Runner(program, tensors, self._device, self._strict)
         return found
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from eager.state import storage_of
 from eager.tensor import Tensor
 from graphc.capture import Argument, Captured, Program, Reached
 from graphc.capture.inputs import relation
-from graphc.capture.sources import GradOf, MemoryOf, Owner, PastOf
+from graphc.capture.sources import GradOf, LeafFlag, MemoryOf, Owner, PastOf
 
 
 def given(source: Owner, tensors: list[Tensor]) -> Tensor:
@@ -33,7 +33,7 @@ class Sharing:
     """Which inputs of a program share memory.
 
     Two captured tensors stay as they were. What is written must share no memory with anything else that a call
-    brings: an argument, or a tensor in a moving place.
+    brings: an argument, or a tensor in a moving place. `needed`: there is something to ask.
     """
 
     def __init__(self, program: Program):
@@ -48,14 +48,15 @@ class Sharing:
         self._brought = brought
         self._captured = [s.tensor for s in captured]
         self._sources: list[Owner] = [*brought, *captured]
-        self._needed = len(self._sources) > 1
+        self._disjoint = len(self._sources) > 1
+        self.needed = self._disjoint or bool(self._known)
 
     def holds(self, tensors: list[Tensor]) -> bool:
         """Whether the tensors share memory as they did."""
         for (a, b), how in self._known.items():
             if relation(given(a, tensors), given(b, tensors)) != how:
                 return False
-        return not self._needed or self._apart(tensors)
+        return not self._disjoint or self._apart(tensors)
 
     def _apart(self, tensors: list[Tensor]) -> bool:
         keys: dict[int, int] = {}  # id of what owns memory -> the first that shows it
@@ -83,4 +84,4 @@ class Sharing:
 
 
 def _owner(source: Any) -> Any:
-    return _owner(source.of) if isinstance(source, (GradOf, MemoryOf, PastOf)) else source
+    return _owner(source.of) if isinstance(source, (GradOf, LeafFlag, MemoryOf, PastOf)) else source

@@ -6,16 +6,21 @@ import dataclasses
 import itertools
 import weakref
 from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath
 from typing import Any, final
 
 import numpy as np
 
+from eager.devices import device
 from eager.state import grad_enabled, made_in_inference
 from eager.tensor import Parameter, Tensor
-from graphc.capture.tree import children
+from graphc.capture.tree import children, is_immutable
 from graphc.ops.dtypes import default_float
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
+_BY_VALUE = (device, range, Fraction, Decimal, PurePath)  # those that never change and can be hashed
 
 
 @final
@@ -54,6 +59,7 @@ class Signatures:
         """(signature, the tensors among the arguments)."""
         key: list[Any] = [grad_enabled(), default_float(), made_in_inference() is None]
         tensors: list[Tensor] = []
+        containers: list[int] = []
         for a in args:
             c = a.__class__
             if c is Tensor or c is Parameter:
@@ -61,16 +67,18 @@ class Signatures:
                 key += (c, d.shape, d.dtype if d.__class__ is np.ndarray else d.numpy_dtype, a._n is None)
                 tensors.append(a)
             else:
-                self._add(a, key, tensors)
+                self._add(a, key, tensors, containers)
         if kwargs:
             for name in kwargs:
                 key.append(name)
-                self._add(kwargs[name], key, tensors)
+                self._add(kwargs[name], key, tensors, containers)
+        if len(containers) > 1 and len(set(containers)) != len(containers):
+            key.append(tuple([containers.index(c) for c in containers]))  # the same container twice
         if len(tensors) > 1 and len(different := {id(t): k for k, t in enumerate(tensors)}) != len(tensors):
             key.append(tuple([different[id(t)] for t in tensors]))  # the same tensor twice
         return tuple(key), tensors
 
-    def _add(self, value: Any, key: list[Any], tensors: list[Tensor]) -> None:
+    def _add(self, value: Any, key: list[Any], tensors: list[Tensor], containers: list[int]) -> None:
         """Append to `key` what tells `value` apart."""
         if isinstance(value, Tensor):
             key += (type(value), value._d.shape, value._dtype(), value._n is None)
@@ -83,7 +91,16 @@ class Signatures:
                 key += value
             elif dataclasses.is_dataclass(value):
                 key += [name for name, _ in inside]
+            if not is_immutable(value):
+                containers.append(id(value))
             for _, item in inside:
-                self._add(item, key, tensors)
+                self._add(item, key, tensors, containers)
+        elif isinstance(value, np.generic):
+            key += (type(value), value.tobytes())
+        elif isinstance(value, _BY_VALUE):
+            key += (type(value), value)
+        elif isinstance(value, slice):
+            key.append(slice)
+            self._add((value.start, value.stop, value.step), key, tensors, containers)
         else:
             key += (type(value), self._identities(value))

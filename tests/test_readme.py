@@ -1,4 +1,4 @@
-"""The examples of README.md and docs/graphs.md run, in order, in one namespace each, and print what these say."""
+"""The examples of README.md and of some pages of docs/ run, in order, in one namespace each, and print what these say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 5), ("docs/graphs.md", 5)])
+@pytest.mark.parametrize(("page", "least"), [("README.md", 5), ("docs/graphs.md", 5), ("docs/compile.md", 6)])
 def test_examples_print_what_the_page_says(page: str, least: int):
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

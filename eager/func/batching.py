@@ -236,6 +236,9 @@ class BatchInterpreter:
         if self.outer is not None:
             self.outer.guard(getter, value)
 
+    def set_data(self, tensor: Tensor, value: Tensor) -> None:
+        raise RuntimeError("assigning to .data is not supported inside vmap; use an in-place operation")
+
     def became_leaf(self, tensor: Tensor) -> None:
         """Nothing: its own `_n` says so."""
 

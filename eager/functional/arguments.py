@@ -87,7 +87,7 @@ def sizes_of(sizes: Sequence[Any], argument: str = "") -> tuple[int, ...]:
 
 def inferred_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     """`sizes` with a -1 replaced by what makes `count` elements. Raises RuntimeError if nothing does."""
-    if -1 not in sizes and min(sizes, default=0) >= 0:
+    if -1 not in sizes and not dims.negative(sizes):
         return sizes
     known = 1
     for i, n in enumerate(sizes):

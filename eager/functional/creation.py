@@ -11,7 +11,9 @@ from eager import dtypes
 from eager.functional.arguments import fitting, shape_of, sizes_of
 from eager.functional.data import as_tensor, finished, from_numpy, new_tensor, tensor
 from eager.inplace import assign
+from eager.language import E
 from eager.tensor import Tensor
+from graphc.ops import dims
 from graphc.ops.dtypes import INT64, default_float, of_scalar
 from graphc.ops.rules import torch_name
 
@@ -37,13 +39,17 @@ def dtype_or(dtype: Any, default: np.dtype, name: str = "", out: Tensor | None =
     return wanted
 
 
-def delivered(array: np.ndarray, name: str, out: Tensor | None, layout: Any, device: Any, requires_grad: bool,
+def delivered(array: np.ndarray | Tensor, name: str, out: Tensor | None, layout: Any, device: Any, requires_grad: bool,
               pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A new tensor over `array`, or `out` with its values, in memory of its own size if that has another."""
     if layout is not None:
         from eager.layouts import check_layout
 
         check_layout(layout, name)
+    if isinstance(array, Tensor):  # traced
+        if out is None and not requires_grad and not pin_memory and device is None:
+            return array
+        array = array._array()
     if out is None:
         return finished(array, device, requires_grad, pin_memory)
     if out._n is not None:
@@ -70,7 +76,7 @@ def _shape(name: str, sizes: Any, size: Any = None) -> tuple[int, ...]:
         shape = sizes_of(sizes)
     except TypeError:
         raise TypeError(_bad_size(name, sizes)) from None
-    if shape and min(shape) < 0:
+    if dims.negative(shape):
         if name == "zeros":
             raise RuntimeError("zeros: Dimension size must be non-negative.")
         worst = next(n for n in shape if n < 0)
@@ -93,10 +99,17 @@ def _bad_size(name: str, sizes: Any) -> str:
     )
 
 
+def _constant(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """`make(shape, dtype)`; a traced tensor if the shape depends on symbolic sizes."""
+    if dims.recordings and dims.has_dim(shape):
+        return E.full(shape=shape, value=make((1,), dtype)[0].item() if make is not np.empty else 0, dtype=dtype)
+    return make(shape, dtype)
+
+
 def _filled(name: str, make: Callable[..., np.ndarray], what: str) -> Any:
     def function(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-        array = make(_shape(name, sizes, size), dtype_or(dtype, default_float(), name, out))
+        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, default_float(), name, out))
         return delivered(array, name, out, layout, device, requires_grad, pin_memory)
 
     function.__name__ = name
@@ -113,7 +126,7 @@ def empty(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any =
           memory_format: Any = None) -> Tensor:  # fmt: skip
     """Memory that is not set to anything. As `torch.empty`."""
     shape, wanted = _shape("empty", sizes, size), dtype_or(dtype, default_float(), "empty", out)
-    array = np.empty(shape, wanted) if memory_format is None else _in_format(np.empty, shape, wanted, memory_format)
+    array = _constant(np.empty, shape, wanted) if memory_format is None else _in_format(np.empty, shape, wanted, memory_format)
     return delivered(array, "empty", out, layout, device, requires_grad, pin_memory)
 
 
@@ -131,7 +144,8 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = 
     shape = _shape("full", (size,))
     value = _number(fill_value, "full")
     default = INT64 if out is not None else of_scalar(value)
-    array = np.full(shape, fitting(value, dtype_or(dtype, default, "full", out)))
+    fill = fitting(value, dtype_or(dtype, default, "full", out))
+    array = _constant(lambda shape, _: np.full(shape, fill), shape, fill.dtype)
     return delivered(array, "full", out, layout, device, requires_grad, pin_memory)
 
 
@@ -175,7 +189,7 @@ def _laid_like(input: Tensor, name: str, make: Any, dtype: Any, order: Any) -> n
     shape = shape_of(input, name)
     wanted, data = dtype_or(dtype, input._dtype(), name), input._d
     if order is None and (data.__class__ is not np.ndarray or data.flags.c_contiguous):
-        return make(tuple(shape), wanted)
+        return _constant(make, tuple(shape), wanted)
     return _in_format(make, tuple(shape), wanted, order, data if data.__class__ is np.ndarray else None)
 
 
@@ -187,15 +201,15 @@ empty_like = _like("empty_like", np.empty, "Memory that is not set to anything,"
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """`fill_value` in the shape and dtype of `input`. As `torch.full_like`."""
-    array = _laid_like(input, "full_like", np.empty, dtype, memory_format)
-    array[...] = fitting(_number(fill_value, "full_like"), array.dtype)
+    fill = fitting(_number(fill_value, "full_like"), dtype_or(dtype, input._dtype(), "full_like"))
+    array = _laid_like(input, "full_like", lambda shape, _: np.full(shape, fill), dtype, memory_format)
     return _beside(input, delivered(array, "full_like", None, layout, device, requires_grad, pin_memory))
 
 
 def _new(name: str, make: Any) -> Any:
     def method(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-        array = make(_shape(name, sizes, size), dtype_or(dtype, self._dtype(), name))
+        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, self._dtype(), name))
         return _beside(self, delivered(array, name, None, layout, device, requires_grad, pin_memory))
 
     method.__name__ = name
@@ -212,7 +226,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` in shape `size`, in the dtype of `self`. As `torch.Tensor.new_full`."""
     value = fitting(_number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full"))
-    made = np.full(_shape("new_full", (size,)), value)
+    made = _constant(lambda shape, _: np.full(shape, value), _shape("new_full", (size,)), value.dtype)
     return _beside(self, delivered(made, "new_full", None, layout, device, requires_grad, pin_memory))
 
 
@@ -255,6 +269,11 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     return delivered(array, "empty_permuted", None, layout, device, requires_grad, pin_memory)
 
 
+def _traced_eye(n: int, m: int, dtype: np.dtype) -> Tensor:
+    row, column = (E.arange(shape=(k,), start=0, step=1, dtype=INT64) for k in (n, m))
+    return E.cast(E.eq(E.reshape(row, shape=(n, 1)), column), dtype=dtype)
+
+
 def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """Ones on the diagonal of an (n, m) matrix of zeros. As `torch.eye`."""
@@ -263,5 +282,7 @@ def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Any =
             raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
-    array = np.eye(n, m, dtype=dtype_or(dtype, default_float(), "eye", out))
+    wanted = dtype_or(dtype, default_float(), "eye", out)
+    array: Any = _traced_eye(n, n if m is None else m, wanted) if dims.recordings and dims.has_dim((n, m)) else None
+    array = np.eye(n, m, dtype=wanted) if array is None else array
     return delivered(array, "eye", out, layout, device, requires_grad, pin_memory)

@@ -18,6 +18,7 @@ from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
 from eager.views import note_view
 from graphc.ops.dtypes import BOOL, INT32, INT64
+from graphc.ops import dims
 from graphc.ops.rules import broadcast_shapes
 
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"
@@ -111,7 +112,7 @@ def node_name(index: Any, shape: tuple[int, ...]) -> str:
             name = "UnsqueezeBackward0"
             continue
         if isinstance(part, slice):
-            if part.indices(shape[axis]) != (0, shape[axis], 1):
+            if dims.indices(part, shape[axis]) != (0, shape[axis], 1):
                 name = "SliceBackward0"
         elif not isinstance(part, Tensor):
             name = "SelectBackward0"
@@ -279,10 +280,10 @@ def _bounds(part: Any, size: int, axis: int) -> tuple[int, int, int]:
     if not isinstance(part, slice):
         if not -size <= part < size:
             raise IndexError(OUT_OF_BOUNDS.format(index=part, dim=axis, size=size))
-        at = part % size
+        at = part + size if part < 0 else part
         return at, at + 1, 1
     start, stop, step = (int(x) if isinstance(x, Tensor) else x for x in (part.start, part.stop, part.step))
-    first, last, stride = slice(start, stop, step).indices(size)
+    first, last, stride = dims.indices(slice(start, stop, step), size)
     if stride < 0:
         raise ValueError("step must be greater than zero")
     return first, max(first, last), stride

@@ -9,7 +9,9 @@ import numpy as np
 
 from eager.functional.arguments import fitting, no_overload
 from eager.functional.creation import delivered, dtype_or
+from eager.language import E
 from eager.tensor import Tensor
+from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, complex_of, default_float, is_inexact
 from graphc.ops.rules import c_name, torch_name
 
@@ -52,6 +54,9 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: Te
         start, end, step, integers = int(start), int(end), int(step), True
         if not step:
             raise ValueError("step must be nonzero")
+    if integers and dims.recordings and dims.has_dim((start, end, step)):
+        whole = E.arange(shape=(-((start - end) // step),), start=start, step=step, dtype=INT64)
+        return delivered(E.cast(whole, dtype=wanted), "arange", out, layout, device, requires_grad, pin_memory)
     if integers and wanted.kind in "iu":
         return delivered(np.arange(start, end, step).astype(wanted, copy=False), "arange", out, layout, device,
                          requires_grad, pin_memory)  # fmt: skip
@@ -67,7 +72,7 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: Te
 def _check_line(start: Any, end: Any, step: Any) -> None:
     if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
+    if not all(dims.is_dim(x) or math.isfinite(x) for x in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")

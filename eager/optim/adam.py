@@ -89,7 +89,11 @@ class Adam(Optimizer):
 def negative_bias(steps: Tensor, beta: float) -> Any:
     """beta ** steps - 1, as a 0-d tensor of the dtype of `steps`, so that a step never waits for a Python number."""
     # expm1 keeps every digit where beta ** steps is close to 1, in float32 too
-    return E.expm1(E.mul(steps, math.log(beta) if beta else -math.inf))
+    if type(beta) is float:
+        return E.expm1(E.mul(steps, math.log(beta) if beta else -math.inf))
+    # a number that is traced, because a scheduler moves it, has no logarithm but as a tensor
+    power = E.log(E.mul(E.full(shape=(), value=1, dtype=FLOAT64), beta))
+    return E.expm1(E.mul(steps, E.cast(power, dtype=steps._dtype())))
 
 
 def _check_tensors(lr: Any, betas: tuple[Any, Any], refused: bool) -> None:

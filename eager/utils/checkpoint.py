@@ -13,6 +13,7 @@ from eager.autograd.function import Function
 from eager.autograd.graph import saved_tensors_hooks
 from eager.grad_mode import enable_grad
 from eager.random import fork_rng, get_rng_state, set_rng_state
+from eager.state import current_interpreter
 from eager.tensor import Tensor
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
@@ -47,9 +48,11 @@ def checkpoint(
             stacklevel=2,
         )
         use_reentrant = True
+    if use_reentrant and kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if current_interpreter() is not None:
+        return function(*args, **kwargs)  # what is kept for backward is for the compiler to choose
     if use_reentrant:
-        if kwargs:
-            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         return CheckpointFunction.apply(function, get_rng_state() if preserve_rng_state else None, *args)
     run = _Recomputed(lambda: function(*args, **kwargs), preserve_rng_state, determinism_check)
     with saved_tensors_hooks(run.pack, run.unpack):

@@ -32,8 +32,10 @@ from graphc.capture.tracer import Tracer
 from graphc.ir import Graph, Ref, Symbol
 from graphc.ops import Op
 from graphc.ops.aval import Aval
+from graphc.ops.dims import Dim, Sizes, has_dim
 from graphc.ops.dtypes import default_float, is_inexact
 
+ANY = 5040  # the value of a symbolic size while nothing is known of it: a multiple of most numbers that shapes are divided by
 _building: ContextVar[Building | None] = ContextVar("building", default=None)
 
 
@@ -62,6 +64,8 @@ class Building:
         self._recipes: dict[int, Recipe] = {}  # id of a tensor that variables have been made into -> how
         self.placeholders: dict[int, str] = {}  # input node -> name
         self._alive = 0
+        self._sizes = Sizes(user_line, known=False)
+        self._recording = ExitStack()
 
     # --- which tensors
 
@@ -82,6 +86,12 @@ class Building:
         weakref.finalize(tensor, self._gone).atexit = False
         return tensor
 
+    def size(self) -> Dim:
+        """A new symbolic size."""
+        if not self._sizes.hints:
+            self._recording.enter_context(self._sizes.recording())
+        return self._sizes.new(ANY)
+
     def _gone(self) -> None:
         self._alive -= 1
         if not self._alive:
@@ -96,6 +106,7 @@ class Building:
     def close(self) -> None:
         """The last placeholder is gone."""
         shift_gate(-1)
+        self._recording.close()
         if _building.get() is self:
             _building.set(None)
         if current_interpreter() is self:
@@ -104,7 +115,7 @@ class Building:
     # --- what tensors call: see `eager.state.Interpreter`
 
     def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Tensor:
-        if any(map(self.has, operands)):
+        if any(map(self.has, operands)) or (self._sizes.hints and any(map(has_dim, params.values()))):
             return self.tracer.apply(op, operands, params)
         with self._outside():
             result = dispatch.apply(op, operands, params)
@@ -181,7 +192,7 @@ class Building:
         return self.tracer.custom(rule, inputs, outputs, wanted)
 
     def random(self, draw: Any, shape: Any, dtype: Any, generator: Any, like: Any = None) -> Tensor:
-        if self.has(like):
+        if self.has(like) or has_dim(shape):
             return self.tracer.random(draw, shape, dtype, generator)
         with self._outside():
             return sample(draw, shape, dtype, generator)
@@ -191,6 +202,9 @@ class Building:
 
     def guard(self, getter: Callable[[], Any], value: Any) -> None:
         """A graph is what was said when it was built."""
+
+    def set_data(self, tensor: Tensor, value: Tensor) -> None:
+        tensor._d = value._array()
 
     def became_leaf(self, tensor: Tensor) -> None:
         if self.has(tensor):
@@ -252,10 +266,11 @@ def placeholder(shape: Sequence[int | None] = (), dtype: Any = None, name: str |
     tensor(14.)
     """
     building = _building.get()
-    extents = tuple(_extent(n) for n in shape)
+    given = [None if n is None else _extent(n) for n in shape]
     if building is None:
         building = Building()
         building.open()
+    extents = tuple(building.size() if n is None else n for n in given)
     taken, stem = set(building.placeholders.values()), name or "placeholder"
     numbered = (f"{stem}_{k}" for k in itertools.count(1))
     chosen = stem if stem not in taken else next(n for n in numbered if n not in taken)
@@ -263,8 +278,6 @@ def placeholder(shape: Sequence[int | None] = (), dtype: Any = None, name: str |
 
 
 def _extent(n: Any) -> int:
-    if n is None:
-        raise NotImplementedError("symbolic extents")
     if not hasattr(n, "__index__"):
         raise TypeError(f"placeholder: an extent must be an int or None, got {n!r}")
     if n.__index__() < 0:

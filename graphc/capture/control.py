@@ -6,6 +6,7 @@ graph, whose functions are graphs themselves.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,11 +18,13 @@ from eager.language import E
 from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
 from graphc.capture.bodies import Body, Stand, apply, reached
+from graphc.capture.building import Building
 from graphc.capture.draws import per_step
 from graphc.capture.location import user_line
 from graphc.capture.nests import Nest, aval_of_tensor, check_leaves, check_structure, nest
 from graphc.capture.number import Number
 from graphc.capture.tracer import Tracer
+from graphc.capture.tree import tensors_of
 from graphc.ir.structure import SCAN, SWITCH, WHILE
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, INT32, INT64, is_inexact
@@ -29,8 +32,11 @@ from graphc.ops.dtypes import BOOL, INT32, INT64, is_inexact
 Function = Callable[..., Any]
 
 
-def _tracer() -> Tracer | None:
+def _tracer(*values: Any) -> Tracer | None:
+    """The trace in force; or that of the graph that a placeholder among `values` belongs to."""
     interpreter = current_interpreter()
+    if isinstance(interpreter, Building):
+        return interpreter.tracer if any(interpreter.has(t) for t in tensors_of(values)) else None
     return interpreter if isinstance(interpreter, Tracer) else None
 
 
@@ -59,7 +65,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     >>> graphc.cond(torch.tensor(2.0) > 1, lambda x: x + 1, lambda x: x - 1, torch.tensor(5.0))
     tensor(6.)
     """
-    tracer = _tracer()
+    tracer = _tracer(pred)
     if tracer is None or not (isinstance(pred, Tensor) or type(pred) is Number):
         return (true_fn if _known(pred, "cond: the predicate") else false_fn)(*operands)
     chosen = _single(pred, "cond: the predicate")
@@ -80,7 +86,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     branches = tuple(branches)
     if not branches:
         raise ValueError("switch: needs at least one branch")
-    tracer = _tracer()
+    tracer = _tracer(index)
     if tracer is None or not (isinstance(index, Tensor) or type(index) is Number):
         known = operator.index(_known(index, "switch: the index"))
         return branches[min(max(known, 0), len(branches) - 1)](*operands)
@@ -148,8 +154,10 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
     >>> graphc.while_loop(lambda x: x < 100, lambda x: x * 2, torch.tensor(3.0))
     tensor(192.)
     """
-    tracer, where = _tracer(), user_line()
+    tracer, where = _tracer(init_val), user_line()
     carry = nest(init_val, "while_loop: the carry")
+    if tracer is None:  # the condition may reach a placeholder by itself
+        tracer = _tracer(cond_fn(_copies(carry))) if isinstance(current_interpreter(), Building) else None
     if tracer is None:
         value = _copies(carry)
         while _known(cond_fn(value), "while_loop: the condition"):
@@ -245,7 +253,7 @@ def scan(
     >>> graphc.scan(lambda total, x: (total + x, total), torch.tensor(0.0), torch.tensor([1.0, 2.0, 3.0]))
     (tensor(6.), tensor([0., 1., 3.]))
     """
-    tracer, where = _tracer(), user_line()
+    tracer, where = _tracer(init, xs), user_line()
     carry, rows = nest(init, "scan: the carry"), nest(xs, "scan: xs")
     steps = _length(rows, length)
     if tracer is None:
@@ -261,7 +269,7 @@ def _length(rows: Nest, length: int | None) -> int:
         known[f"xs{path}"] = aval.shape[0]
     if not known:
         raise ValueError("scan: the number of steps is not known. Remedy: pass xs or length.")
-    if len(set(known.values())) > 1:
+    if any(n != m for n, m in itertools.pairwise(known.values())):
         raise ValueError(f"scan: the lengths differ: {', '.join(f'{name} has {n}' for name, n in known.items())}")
     return next(iter(known.values()))
 

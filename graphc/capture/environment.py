@@ -12,12 +12,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
+from graphc.capture.growing import Growing
 from graphc.capture.moving import Moving, Substituted
-from graphc.capture.places import Change, Place, compiled_test
+from graphc.capture.places import Change, Inside, Place, compiled_test
 from graphc.capture.reachable import Reachable
+from graphc.capture.snapshots import CONTAINERS
 from graphc.capture.sources import Guard
+from graphc.capture.tree import Kept
+
+if TYPE_CHECKING:
+    from graphc.capture.tracer import Tracer
 
 
 @final
@@ -54,11 +60,29 @@ class Environment:
         self.moving = Substituted(reachable.places, moving or Moving())
         self._places = [place for place in reachable.places if not self.moving.covers(place)]
         self._guarded = [place for place in self._places if place.guarded]
+        self._growing = [Growing(p) for p in self._places if isinstance(p, Inside) and not p.guarded]
 
     @functools.cached_property
     def holds(self) -> Callable[[], bool]:
         """Whether every guarded place has the value that it had: a generated function."""
         return compiled_test(self._guarded)
+
+    def start(self, tracer: Tracer) -> None:
+        """The function is traced from now on."""
+        self.moving.start(tracer)
+        for container in self._growing:
+            container.start()
+
+    def restore(self) -> None:
+        """The function has been traced: put back what was there for the trace alone."""
+        self.moving.restore()
+        for container in self._growing:
+            container.finish()
+
+    def existing(self) -> dict[int, Kept]:
+        """By id: what stands for each container, which is there before the call, in results."""
+        owners = [p.owner for p in self._places if isinstance(p, Inside) and isinstance(p.owner, CONTAINERS)]
+        return {id(owner): Kept(functools.partial(_itself, owner)) for owner in owners}
 
     def broken_places(self) -> list[Place]:
         """The guarded places that have changed."""
@@ -70,12 +94,17 @@ class Environment:
 
     def written(self) -> list[Change]:
         """The places whose values differ from what they were. Right after the trace: what the function has written."""
+        added = [container.finish() for container in self._growing]
         found = [
-            Change(place.path.shown, place.original(), place.read(), place.write)
+            Change(place.path.shown, place.original(), place.now(), place.write)
             for place in self._places
-            if not place.same()
+            if not place.same()  # containers that grow hold again what they held
         ]
-        return found + self.moving.written()
+        return found + self.moving.written() + [change for change in added if change is not None]
+
+
+def _itself(owner: Any, given: Any) -> Any:
+    return owner
 
 
 def tensor_names(fn: Callable[..., Any]) -> dict[int, str]:

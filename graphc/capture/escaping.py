@@ -7,7 +7,7 @@ import functools
 import os
 import weakref
 from collections import deque
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -225,9 +225,18 @@ class Escaping(Lookup):
             named = {name for name in available if not is_special(name)}
         else:
             named = available & self._loose
-        if self._probed and namespace(value) is not NOWHERE and is_user_class(type(value)):
+        if self._probed and namespace(value) is not NOWHERE and _may_get_names(value):
             named |= self._probed
         return named
+
+
+def _may_get_names(value: Any) -> bool:
+    """Whether users give attributes to an object like `value`, so that it matters which it does not have."""
+    if isinstance(value, FunctionType):
+        return is_user_code(value.__code__)
+    if isinstance(value, ModuleType):
+        return is_user_module(value)
+    return is_user_class(value if isinstance(value, type) else type(value)) or isinstance(value, SimpleNamespace)
 
 
 def _value_in_context(variable: contextvars.ContextVar[Any]) -> Any:

@@ -13,7 +13,7 @@ from eager.tensor import Tensor
 from graphc import errors
 from graphc.autodiff import Custom, pullback
 from graphc.capture.location import user_line
-from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
+from graphc.capture.sources import Argument, Captured, Effect, GradOf, History, PastOf
 from graphc.ir import Builder, Graph, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
@@ -37,6 +37,9 @@ class Autograd:
         self.leaves: dict[int, Tensor] = {}  # node -> the leaf tensor whose value it is
         self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
         self._initial: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
+        self._before: dict[int, Tensor] = {}  # the tensor that `.grad` was before the program
+        self._reached: dict[int, Tensor] = {}  # leaves that gradients have arrived at, so that their hooks have run
+        self._replaying = False  # after the trace, when the tape runs the hooks of leaves
         self._custom: dict[int, Custom] = {}  # output nodes of user Functions
         self._hooks: dict[int, dict[int, Callable[[Tensor], Any]]] = {}  # node -> hooks on the gradient that arrives
         self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
@@ -70,9 +73,10 @@ class Autograd:
             self._initial[id(tensor)] = None
             return None
         name = (tracer.name_of(tensor) or "captured") + "_grad"
-        symbol = tracer.input(name, Aval(tuple(grad._d.shape), grad._dtype()), GradOf(owner))
+        symbol = tracer.input(name, Aval(tuple(tensor._d.shape), grad._dtype()), GradOf(owner))
         self._initial[id(tensor)] = symbol.id
-        return tracer.wrap(symbol, False)
+        before = self._before[id(tensor)] = tracer.wrap(symbol, False)
+        return before
 
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """See `eager.state.Interpreter`."""
@@ -86,13 +90,24 @@ class Autograd:
         for key, (tensor, grad) in self._grads.items():
             owner = tracer.owner_of(tensor)
             final = None if grad is None else tracer.read(grad).id
-            if owner is not None and (key not in self._initial or final != self._initial[key]):
+            changed = key not in self._initial or final != self._initial[key] or grad is not self._before.get(key)
+            if owner is not None and changed:
                 history = History.NONE if grad is None else self.history(grad)
-                found.append(Effect(GradOf(owner), final, history))
+                found.append(Effect(GradOf(owner), final, history, grad is not self._before.get(key)))
         for tensor, g, keep in self._past:
             owner = tracer.owner_of(tensor)
             assert owner is not None
             found.append(Effect(PastOf(owner, keep), g.id))
+        self._guard_hooks()
+        return found
+
+    def grads(self) -> dict[int, GradOf]:
+        """The tensors, by id, that are the `.grad` of one that outlives the program: of which."""
+        found: dict[int, GradOf] = {}
+        for tensor, grad in self._grads.values():
+            owner = self._tracer.owner_of(tensor)
+            if grad is not None and owner is not None:
+                found[id(grad)] = GradOf(owner)
         return found
 
     # --- backward
@@ -116,8 +131,7 @@ class Autograd:
                 continue
             self._accumulate(tensor, g, create_graph)
             if isinstance(tensor._n, list) and (found := hooks.hooks_of(tensor._n)):
-                for hook in list(found.accumulated.values()):
-                    hook(tensor)
+                found.call_accumulated(tensor)
 
     def _accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
         old, tracer = self.get_grad(tensor), self._tracer
@@ -199,7 +213,7 @@ class Autograd:
                 if i in late:
                     aval, origin = nodes[i].aval, ""
                     if nodes[i].op.differentiable and i in self.recorded:
-                        origin = f", which is output 0 of {nodes[i].op.node_name},"
+                        origin = f", which is output 0 of {nodes[i].op.node_name.partition('Backward')[0]},"
                     now, then = late[i] + 1, late[i]
                     raise RuntimeError(tape.MODIFIED.format(
                         dtype=torch_name(aval.dtype), shape=list(aval.shape), origin=origin, now=now, then=then
@@ -219,14 +233,29 @@ class Autograd:
         """A complete gradient, as the hooks on its tensor leave it."""
         found = list(self._hooks.get(id_, {}).values())
         leaf = self.leaves.get(id_)
-        if leaf is not None and isinstance(leaf._n, list) and (registered := hooks.hooks_of(leaf._n)):
-            found += registered.of_tensor.values()
+        if leaf is not None and isinstance(leaf._n, list) and not self._replaying:
+            self._reached[id(leaf)] = leaf
+            found += _hooks_of(leaf)[0]
         for hook in found:
             result = hook(self._tracer.wrap(g, create_graph))
             g = g if result is None else self._tracer.read(result)
         if (tensor := self._retained.get(id_)) is not None:
             self._accumulate(tensor, g, create_graph)
         return g
+
+    def _guard_hooks(self) -> None:
+        """The hooks of leaves have run while the program was traced: they are to stay the same."""
+        captured: list[Tensor] = []
+        for leaf in self._reached.values():
+            match self._tracer.owner_of(leaf):
+                case Argument(position):
+                    self._tracer.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
+                case Captured(tensor):
+                    captured.append(tensor)
+                case _:
+                    pass
+        if captured:
+            self._tracer.guard(functools.partial(_hooks_of_all, captured), _hooks_of_all(captured))
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         """See `eager.state.Interpreter`."""
@@ -239,6 +268,10 @@ class Autograd:
             symbol = builder.emit(_USER, (tracer.read(t),), {}) if isinstance(t, Tensor) else None
             outs.append(-1 if symbol is None else symbol.id)
             results.append(t if symbol is None else tracer.wrap(symbol, differentiable))
+        for k, t in enumerate(outputs):
+            if any(t is written for written in rule.ctx._dirty):  # in place: it is that tensor which has the new history
+                tracer.written(t, results[k], wanted[k])
+                results[k] = t
         saved, rule.ctx._to_save = rule.ctx._to_save, ()
 
         def shares(given: dict[int, Symbol]) -> list[tuple[int, Symbol]]:
@@ -265,11 +298,12 @@ class Autograd:
         """
         builder = self._builder
         builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
+        self._replaying = True
         try:
             with interpreting(self._tracer), set_grad_enabled(False):
                 found = self._walk(builder, seeds(builder), wrt, False)
         finally:
-            builder.closed = True
+            builder.closed, self._replaying = True, False
         return builder, found
 
     # --- histories
@@ -302,6 +336,22 @@ class Autograd:
 
 def _has_no_grad(tensor: Tensor) -> bool:
     return getattr(tensor, "_g", None) is None
+
+
+def _hooks_of(leaf: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The hooks of a leaf: on its gradient, and after that has been accumulated."""
+    found = hooks.hooks_of(leaf._n) if isinstance(leaf._n, list) else None
+    return ((), ()) if found is None else (tuple(found.of_tensor.values()), tuple(found.accumulated.values()))
+
+
+def _hooks_of_all(leaves: list[Tensor]) -> list[Any]:
+    """The hooks of those that have some."""
+    hooked = hooks.Hooked
+    return [
+        (k, _hooks_of(leaf))
+        for k, leaf in enumerate(leaves)
+        if leaf._n is not None and leaf._n[tape.BACKWARD].__class__ is hooked
+    ]
 
 
 def _saves(op: Op) -> bool:

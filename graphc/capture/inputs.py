@@ -10,12 +10,30 @@ from eager.state import storage_of
 from eager.tensor import Tensor
 from eager.views import geometry
 from graphc.capture.memory import Strides, strides_of
+from graphc.ops.strided import row_major
 
 
 def strides_of_tensor(tensor: Tensor) -> Strides:
     """The strides of a concrete tensor, None if they are row-major."""
     array = tensor._d
     return strides_of(array) if array.__class__ is np.ndarray else None
+
+
+def dense_order(tensor: Tensor) -> tuple[int, ...] | None:
+    """The dims of a concrete tensor that fills its memory, from the outermost one; None if it does not fill it."""
+    array = tensor._d
+    if array.__class__ is not np.ndarray:
+        return None
+    order = tuple(sorted(range(array.ndim), key=lambda i: (-array.strides[i], i)))
+    plain = strides_in_order(array.shape, order)
+    steps = zip(array.shape, array.strides, plain, strict=True)
+    return order if all(n == 1 or step == s * array.itemsize for n, step, s in steps) else None
+
+
+def strides_in_order(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array that fills its memory, `order` being its dims from the outermost one."""
+    strides = dict(zip(order, row_major(tuple(shape[i] for i in order)), strict=True))
+    return tuple(strides[i] for i in range(len(shape)))
 
 
 def is_simple(owner: Any) -> bool:

@@ -1,12 +1,14 @@
 """Places whose values the calls of a function change: they become inputs of its program, read anew at each call.
 
 A guard on such a place would break at each call: a counter, a learning rate that a scheduler sets, a hidden state that
-is put into an attribute. So a place whose guard has broken once, and that had a number or a tensor before and after, is
-no longer guarded: a traced Number takes the place of the number while the function is traced.
+is put into an attribute. So a place whose guard has broken once, and that had a number, a tuple of numbers (the betas of
+Adam) or a tensor before and after, is no longer guarded: traced Numbers take the place of the numbers while the function
+is traced.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, final
 
@@ -38,7 +40,7 @@ class Moving:
                 self._known[_key(place)] = place.owner
 
     def __contains__(self, place: Place) -> bool:
-        return _key(place) in self._known and (isinstance(place.before, Tensor) or _is_number(place.before))
+        return _key(place) in self._known and (isinstance(place.before, Tensor) or _numbers_in(place.before) != ())
 
 
 def _key(place: Place) -> Any:
@@ -49,6 +51,20 @@ def _is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) < _WIDEST)
 
 
+def _numbers_in(value: Any) -> tuple[Any, ...]:
+    """The number that `value` is, or those that it is a tuple of; none for anything else."""
+    found: tuple[Any, ...] = value if type(value) is tuple else (value,)
+    return found if all(map(_is_number, found)) else ()
+
+
+def _read_number(place: Place, count: int | None, k: int) -> Any:
+    """The number in a place, or number `k` of `count` in a tuple there; None if there is something else."""
+    value = place.read()
+    if count is None:
+        return value
+    return value[k] if type(value) is tuple and len(value) == count else None
+
+
 def _kind_of(tensor: Tensor) -> tuple[Any, Any, bool]:
     return tuple(tensor._d.shape), tensor._dtype(), tensor._n is None
 
@@ -56,7 +72,8 @@ def _kind_of(tensor: Tensor) -> tuple[Any, Any, bool]:
 def _alike(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return _kind_of(a) == _kind_of(b)
-    return type(a) is type(b) and _is_number(a) and _is_number(b)
+    kinds = [tuple(map(type, _numbers_in(x))) for x in (a, b)]
+    return type(a) is type(b) and kinds[0] == kinds[1] != ()
 
 
 @final
@@ -72,8 +89,8 @@ class Substituted:
         # a tensor in two places: which of them is meant cannot be told
         self._tensors = [p for p in tensors if ids.count(id(p.before)) == 1]
         self.kinds = [(p.read, *_kind_of(p.before)) for p in self._tensors]
-        self._numbers = [p for p in places if p.guarded and _is_number(p.before) and p in moving]
-        self._proxies: dict[int, Number] = {}
+        self._numbers = [p for p in places if p.guarded and _numbers_in(p.before) and p in moving]
+        self._proxies: dict[int, Any] = {}
 
     def covers(self, place: Place) -> bool:
         """Whether `place` needs no guard."""
@@ -86,12 +103,19 @@ class Substituted:
         for place in self._tensors:
             tracer.reach(Reached(place.path.shown, place.read, None), place.before)
         for place in self._numbers:
-            kind = type(place.before)
-            source = Reached(place.path.shown, place.read, kind)
-            tracer.reach(source, place.before)
-            symbol = tracer.input(place.path.name or "number", Aval((), _NUMBERS[kind]), source)
-            proxy = self._proxies[id(place)] = Number(tracer, symbol)
+            count = len(place.before) if type(place.before) is tuple else None
+            proxies = tuple(self._number(tracer, place, count, k) for k in range(1 if count is None else count))
+            proxy = self._proxies[id(place)] = proxies[0] if count is None else proxies
             place.write(proxy)
+
+    def _number(self, tracer: Tracer, place: Place, count: int | None, k: int) -> Number:
+        value, at = _numbers_in(place.before)[k], "" if count is None else f"[{k}]"
+        kind = type(value)
+        source = Reached(place.path.shown + at, functools.partial(_read_number, place, count, k), kind)
+        tracer.reach(source, value)
+        name = place.path.name or "number"
+        symbol = tracer.input(name if count is None else f"{name}_{k}", Aval((), _NUMBERS[kind]), source)
+        return Number(tracer, symbol)
 
     def written(self) -> list[Change]:
         """The moving places that the function has written."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from graphc.capture.showing import is_only_shown
 from graphc.ir import Builder, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.dims import is_dim
@@ -27,6 +29,9 @@ _BINARY = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
 }  # fmt: skip
+
+
+_BEYOND = 1 << 63  # the first integer that int64 does not hold
 
 
 @final
@@ -113,6 +118,8 @@ class Number:
         kind = BOOL if isinstance(x, (bool, np.bool_)) else INT64 if isinstance(x, (int, np.integer)) else FLOAT64
         if is_dim(x):
             return self._tracer.builder.size(x, kind)
+        if kind is INT64 and not -_BEYOND <= x < _BEYOND:
+            kind = FLOAT64  # to be compared with
         return self._tracer.builder.constant(np.asarray(x, kind))
 
     def _divided(self, other: Any, reflected: bool) -> Any:
@@ -163,11 +170,51 @@ class Number:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.known(), name)
 
+    def __complex__(self) -> complex:
+        return complex(self.known())
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _KINDS[self._symbol.dtype], (self.known(),)
+
     def __repr__(self) -> str:
-        return repr(self.concrete())
+        return repr(self._shown())
 
     def __format__(self, spec: str) -> str:
-        return format(self.concrete(), spec)
+        return format(self._shown(), spec)
+
+    def _shown(self) -> Any:
+        """The Python number, for a text on which the program depends unless it is only shown."""
+        return self.concrete() if self._symbol.builder.closed or is_only_shown() else self.known()
+
+
+def fix_numbers(fn: Any) -> None:
+    """Put the Python numbers in place of those that a function, and the functions that it calls, are closed over."""
+    for cell in getattr(fn, "__closure__", None) or ():
+        if type(cell.cell_contents) is Number:
+            cell.cell_contents = cell.cell_contents.known()
+        elif isinstance(cell.cell_contents, FunctionType):
+            fix_numbers(cell.cell_contents)
+
+
+def without_numbers(params: Any) -> Any:
+    """The parameters of an op with the Python numbers in place of traced ones: a graph is for one value of each."""
+    return {name: _plain(value) for name, value in params.items()} if any(map(_has, params.values())) else params
+
+
+def _has(value: Any) -> bool:
+    return type(value) is Number or (isinstance(value, tuple) and any(map(_has, value)))
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is Number:
+        return value.known()
+    return tuple(map(_plain, value)) if isinstance(value, tuple) and _has(value) else value
 
 
 def _rank(x: Any) -> tuple[np.dtype, int]:
@@ -189,7 +236,7 @@ def _install() -> None:
                 return self._binary(name, other, True)
 
             setattr(Number, f"__r{name}__", reflected)
-    for name in ("int", "float", "complex", "index", "trunc", "floor", "ceil", "round", "mod", "rmod", "floordiv",
+    for name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "mod", "rmod", "floordiv",
                  "rfloordiv", "divmod", "rdivmod", "pow", "and", "rand", "or", "ror", "xor", "rxor", "invert",
                  "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
         setattr(Number, f"__{name}__", _fixing(f"__{name}__"))
@@ -199,7 +246,12 @@ def _fixing(name: str) -> Callable[..., Any]:
     """A method that needs the number itself."""
 
     def method(self: Number, *args: Any) -> Any:
-        return getattr(self.known(), name)(*(a.known() if type(a) is Number else a for a in args))
+        known = self.known()
+        if not hasattr(known, name):
+            if args:
+                return NotImplemented
+            raise TypeError(f"'{type(known).__name__}' object cannot be interpreted as an integer")
+        return getattr(known, name)(*(a.known() if type(a) is Number else a for a in args))
 
     return method
 

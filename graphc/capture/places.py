@@ -30,12 +30,23 @@ class Path(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A place whose value differs from what it was. `write(value)` puts a value there; `MISSING` stands for none."""
+    """A place whose value differs from what it was. `write(value)` puts a value there; `MISSING` stands for none.
+
+    find  of a container among the arguments, from (args, kwargs); `write` is given that first
+    """
 
     path: str
     before: Any
     after: Any
-    write: Callable[[Any], None]
+    write: Callable[..., None]
+    find: Callable[[Any], Any] | None = None
+
+    def carry_out(self, value: Any, given: Any) -> None:
+        """Put `value` there, in a call with the arguments `given`."""
+        if self.find is None:
+            self.write(value)
+        else:
+            self.write(self.find(given), value)
 
 
 class Place:
@@ -78,6 +89,10 @@ class Place:
     def original(self) -> Any:
         """The value that was there."""
         return self.before
+
+    def now(self) -> Any:
+        """What to `write` later, for it to be again as it is now."""
+        return self.read()
 
     def describe(self) -> str:
         """What has happened to the value."""
@@ -268,6 +283,13 @@ class Inside(Place):
     def original(self) -> Any:
         """A container like it with what it held."""
         return self.kept.original()
+
+    def now(self) -> Any:
+        """A container of a builtin type with what it holds."""
+        owner = self.owner
+        if isinstance(owner, np.ndarray):
+            return owner.copy()
+        return dict(owner) if isinstance(owner, dict) else list(owner)
 
 
 class Table(Place):

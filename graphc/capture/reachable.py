@@ -17,6 +17,7 @@ from eager.tensor import Tensor
 from graphc.capture import reads
 from graphc.capture.agenda import Method
 from graphc.capture.escaping import Escaping
+from graphc.capture.growing import WRITERS
 from graphc.capture.location import shown_file
 from graphc.capture.objects import has_item
 from graphc.capture.owners import is_user_class, is_user_code
@@ -24,9 +25,6 @@ from graphc.capture.places import Attribute, Cell, Inside, Path, Reading
 from graphc.capture.snapshots import CONTAINERS, MISSING, SCALARS
 from graphc.capture.tree import children
 from graphc.ops.dtypes import default_float
-
-# methods of builtin containers that change them and tell nothing about what they hold
-_WRITERS = frozenset(("append", "extend", "add", "appendleft", "extendleft", "insert", "clear", "update", "discard"))
 
 
 class _Context(NamedTuple):
@@ -208,7 +206,7 @@ class Reachable(Escaping):
                 path = path.item(step.key)
                 value = self._entry(value, step.key, path, guarded)
             elif isinstance(value, CONTAINERS) and not is_user_class(type(value)) and not hasattr(value, "_fields"):
-                if last and step.key in _WRITERS and not isinstance(value, (tuple, frozenset)):
+                if last and step.key in WRITERS.get(type(value), ()):
                     self._place(Inside, value, "", path, guarded=False)
                     return
                 self._escape_later(value, path)

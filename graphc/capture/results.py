@@ -26,6 +26,7 @@ class Results:
         different = {id(t): t for t in tensors}.values()
         places = (self._place(t) for t in different)
         self._shared = Counter(id(p.memory) for p in places if p is not None)
+        self._grads = tracer.autograd.grads()
         self.found: list[Returned] = [self._returned(t) for t in tensors]
 
     def _place(self, tensor: Tensor) -> Place | None:
@@ -33,7 +34,7 @@ class Results:
 
     def _returned(self, tensor: Tensor) -> Returned:
         tracer = self._tracer
-        owner = tracer.owner_of(tensor)
+        owner = tracer.owner_of(tensor) or self._grads.get(id(tensor))
         if owner is not None:
             return Given(owner)
         place = self._place(tensor)
@@ -46,9 +47,11 @@ class Results:
     def _base(self, memory: Memory) -> Computed | Given | None:
         if memory.origin is not None:
             return Given(memory.origin)
+        whole = next((t for t in memory.tensors.live() if self._is_whole(t, memory)), memory)
+        if id(whole) in self._grads:
+            return Given(self._grads[id(whole)])
         if self._shared[id(memory)] < 2:
             return None
-        whole = next((t for t in memory.tensors.live() if self._is_whole(t, memory)), memory)
         return Computed(memory.symbol.id, self._number(whole))
 
     def _is_whole(self, tensor: Tensor, memory: Memory) -> bool:

@@ -148,13 +148,13 @@ def same(value: Any, kept: Any) -> bool:
 def _same(value: Any, kept: Any, seen: set[tuple[int, int]]) -> bool:
     if value is kept:
         return True
-    kind = kept.__class__
+    kind = type(kept)
     if kind is Contents:
         # what a known container holds is compared at its own place
         return value is kept.container or kept.same(value, seen)
     if kind is Elements:
         return value is kept.array or kept.same(value)
-    if value.__class__ is not kind:
+    if type(value) is not kind:  # a traced number or size pretends to be one of Python's
         return False
     if kind is float:
         return _same_float(value, kept)

@@ -61,6 +61,15 @@ class GradOf:
 
 @final
 @dataclass(frozen=True)
+class LeafFlag:
+    """An effect: the tensor behind another source, a leaf, requires grad from now on, or (`flag` False) not any more."""
+
+    of: Argument
+    flag: bool
+
+
+@final
+@dataclass(frozen=True)
 class PastOf:
     """An effect: a gradient that goes on into the history that the tensor behind another source has."""
 
@@ -98,11 +107,15 @@ class History(enum.Enum):
 
 
 class Effect(NamedTuple):
-    """Something the program changes: `target` gets the value of node `id` (None: a `.grad` becomes None)."""
+    """Something the program changes: `target` gets the value of node `id` (None: a `.grad` becomes None, or a flag).
 
-    target: Owner | MemoryOf | GradOf | PastOf
+    fresh   a `.grad` becomes another tensor, not the one before with other values
+    """
+
+    target: Owner | MemoryOf | GradOf | PastOf | LeafFlag
     id: int | None
     history: History = History.NONE
+    fresh: bool = False
 
 
 class Guard(NamedTuple):
@@ -145,9 +158,9 @@ class Computed:
 @final
 @dataclass(frozen=True)
 class Given:
-    """A tensor that was there before the call."""
+    """A tensor that was there before the call, or the `.grad` of one as it is after the call."""
 
-    source: Owner
+    source: Owner | GradOf
 
 
 class Step(NamedTuple):

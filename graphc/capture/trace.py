@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,18 @@ import numpy as np
 from eager.state import interpreting
 from eager.tensor import Tensor
 from graphc import errors
+from graphc.capture.arguments import Containers
 from graphc.capture.environment import Environment
 from graphc.capture.gradients import Autograd
 from graphc.capture.number import Number
+from graphc.capture.outcomes import Outcomes
 from graphc.capture.places import Change
 from graphc.capture.sources import ArgumentGuard, Decision, Effect, Guard, History, Owner, Returned, Source
 from graphc.capture.tracer import Tracer
-from graphc.capture.tree import Slot, is_plain, leaves_of, map_leaves, map_tensors, tensors_of
+from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
+from graphc.ops.dims import Dim, Sizes
 
 
 class Program(NamedTuple):
@@ -96,66 +100,92 @@ def capture(
     kwargs: dict[str, Any],
     *,
     environment: Environment | None = None,
-    failed: Callable[[Tracer], None] | None = None,
+    failed: Callable[[Tracer, Containers], None] | None = None,
+    batches: tuple[Sizes, Mapping[int, Dim]] | None = None,
+    foretold: tuple[bytes, ...] = (),
 ) -> Program:
     """Run `fn` under a tracer; everything there is to know about it, as a Program.
 
     environment  the Python state that `fn` can see, for a program that is to run in its place: what it puts there
                  becomes part of the program, Python may decide on values (the program is then right on one path), and a
                  tensor that is given twice is one
-    failed       called with the tracer if `fn` raises, before the exception goes on
+    failed       called with the tracer and the containers among the arguments if `fn` raises, before that goes on
+    foretold     the values of the first decisions, as XLA computes them
+    batches      arguments whose first dims are symbolic, by position: then the program has Dims (see graphc.capture.dynamic)
     """
     names_of_tensors = (environment or Environment(fn, args, kwargs)).names
     tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
+    tracer.foretold = foretold
+    tracer.sizes, tracer.batches = batches or (None, {})
     numbers = iter(range(len(given)))
 
     def stand_in(tensor: Tensor, path: str) -> Tensor:
         return tracer.argument(tensor, next(numbers), path)
 
-    names = list(_parameter_names(fn, len(args)))
-    traced_args = tuple(map_tensors(a, stand_in, name) for a, name in zip(args, names, strict=True))
-    traced_kwargs = {name: map_tensors(value, stand_in, name) for name, value in kwargs.items()}
+    containers = Containers((args, kwargs), list(_parameter_names(fn, len(args))), stand_in)
     try:
-        with interpreting(tracer):
+        with interpreting(tracer), contextlib.nullcontext() if tracer.sizes is None else tracer.sizes.recording():
             if environment is not None:
-                environment.moving.start(tracer)
+                environment.start(tracer)
             try:
-                result = fn(*traced_args, **traced_kwargs)
-            except Exception:
+                result = fn(*containers.args, **containers.kwargs)
+            except Exception as error:
                 if failed is not None:
-                    failed(tracer)
+                    failed(tracer, containers)
+                    Outcomes(tracer).reveal(error)
                 raise
-            program = finished(tracer, fn, result, [] if environment is None else environment.written())
+            changes = containers.changes()
+            existing = {}
+            if environment is not None:
+                changes += environment.written()
+                existing = containers.existing() | environment.existing()
+            elif changes:
+                raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))
+            program = finished(tracer, fn, result, changes, existing)
     finally:
         tracer.builder.closed = True
         if environment is not None:
-            environment.moving.restore()
+            environment.restore()
     for change, _ in program.changes:  # which a run makes
-        change.write(change.before)
+        if change.find is None:  # else it is a change of a copy
+            change.write(change.before)
     return program
 
 
-def finished(tracer: Tracer, fn: Any, result: Any, changes: list[Change]) -> Program:
-    """The program that `tracer` has recorded, which returns `result` and makes `changes`."""
-    everything = (result, [change.after for change in changes]) if changes else (result,)
-    leaves = list(leaves_of(everything))
+def finished(
+    tracer: Tracer, fn: Any, result: Any, changes: list[Change], existing: Mapping[int, Kept] | None = None
+) -> Program:
+    """The program that `tracer` has recorded, which returns `result` and makes `changes`.
+
+    existing  by id: what stands for containers that were there before the call
+    """
+    leaves: list[Any] = []
+
+    def numbered(leaf: Any, path: str) -> Any:
+        if type(leaf) is Kept:
+            return leaf
+        leaves.append(leaf)
+        return Slot(len(leaves) - 1)
+
+    known: dict[int, Any] = dict(existing or {})
+    structure = map_leaves(result, numbered, "", known)
+    alone = len(leaves)
+    put = [map_leaves(change.after, numbered, "", known) for change in changes]
     numbers = frozenset(k for k, leaf in enumerate(leaves) if type(leaf) is Number)
     tensors = [tracer.wrap(leaf.symbol, False) if k in numbers else leaf for k, leaf in enumerate(leaves)]
     histories = [tracer.autograd.history(t) for t in tensors]
     refs, returned, effects = tracer.finish(tensors)
-    counter = iter(range(len(leaves)))
-    structure, *put = map_leaves(everything, lambda leaf, path: Slot(next(counter)))
     tree: Any = tuple(refs)
-    if is_plain(result) and len(list(leaves_of(result))) == len(leaves):
+    if is_plain(structure) and alone == len(leaves):
         tree = map_leaves(structure, lambda slot, path: refs[slot.index])
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), tree)
     autograd = tracer.autograd
     return Program(
         graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(tracer.argument_guards),
         tuple((a, b, how) for (a, b), how in tracer.overlaps.items()), tuple(tracer.decisions), structure, tuple(returned), numbers, tuple(histories),
-        tuple(zip(changes, put[0] if put else (), strict=True)), tracer.recorded, tuple(tracer.written_leaves()), autograd if autograd.has_rules else None, tracer.drawn, tracer.states,
+        tuple(zip(changes, put, strict=True)), tracer.recorded, tuple(tracer.written_leaves()), autograd if autograd.has_rules else None, tracer.drawn, tracer.states,
     )  # fmt: skip
 
 

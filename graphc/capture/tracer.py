@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from eager.dispatch import call_text
+from eager.grad_mode import set_grad_enabled
 from eager.state import grad_enabled, interpreting, storage_of
 from eager.storage import is_plain
 from eager.tensor import LEAF_IN_PLACE, REPEATED, Deferred, Tensor
@@ -24,9 +26,9 @@ from eager.views import LEAF_VIEW, geometry
 from graphc import errors
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
-from graphc.capture.inputs import is_simple, relation, strides_of_tensor, whole_memory
+from graphc.capture.inputs import dense_order, is_simple, relation, strides_in_order, strides_of_tensor, whole_memory
 from graphc.capture.memory import Memories, Memory, Place
-from graphc.capture.number import Number
+from graphc.capture.number import Number, fix_numbers, without_numbers
 from graphc.capture.results import Results
 from graphc.capture.sources import (
     Argument,
@@ -38,6 +40,7 @@ from graphc.capture.sources import (
     GradOf,
     Guard,
     History,
+    LeafFlag,
     MemoryOf,
     Owner,
     Reached,
@@ -50,6 +53,7 @@ from graphc.capture.values import Hosted, Values
 from graphc.ir import Builder, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
+from graphc.ops.dims import Dim, Sizes, has_dim
 from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.strided import row_major
 
@@ -99,11 +103,14 @@ class Tracer:
         self.argument_guards: list[ArgumentGuard] = []
         self.overlaps: dict[tuple[Owner, Owner], Any] = {}  # which inputs share memory, and how
         self.decisions: list[Decision] = []
+        self.foretold: tuple[bytes, ...] = ()  # what XLA has computed for the first decisions: it rounds in its own way
         self.drawn: dict[int, np.ndarray] = {}  # random numbers that were needed during the trace, by input
         self.states: list[tuple[Any, Any]] = []  # of the generators that those came from, before
         self.reached: dict[int, Reached] = {}  # id of a tensor in a moving place -> the place
         self._moving: dict[Reached, Any] = {}  # what was in moving places before the program
         self._hosted = Hosted(self.builder, self.sources)
+        self.sizes: Sizes | None = None  # those that are symbolic
+        self.batches: Mapping[int, Dim] = {}  # arguments whose first dim is symbolic
         self.name_of = name_of
         self._whole = whole
         self._arguments: list[Tensor] = []
@@ -128,7 +135,10 @@ class Tracer:
         """The traced stand-in of argument number `position`."""
         if self._whole and id(tensor) in self._stand_ins:
             return self._stand_ins[id(tensor)]
-        symbol = self.input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), Argument(position))
+        shape = tuple(tensor._d.shape)
+        if position in self.batches:
+            shape = (self.batches[position], *shape[1:])
+        symbol = self.input(name, Aval(shape, tensor._dtype()), Argument(position))
         stand_in = self.wrap(symbol, tensor._n is not None, type(tensor))
         self._owners[id(stand_in)] = Argument(position)
         self._fresh[id(stand_in)] = self._stand_ins[id(tensor)] = stand_in  # keeps its id from being used again
@@ -280,6 +290,8 @@ class Tracer:
                 raise TypeError(
                     f"{op.name}(): argument '{op.arg_of(i)}' (position {i + 1}) must be Tensor, not {type(x).__name__}"
                 )
+        if params:
+            params = without_numbers(params)
         before = builder.next_id
         try:
             result = builder.apply(op, self._numbers(op, symbols), params)
@@ -321,7 +333,8 @@ class Tracer:
             owner, strides = self.owner_of(tensor), None
             if owner is not None and not (self.outer is not None and tensor._d.__class__ is Symbol):
                 strides = self._layout(tensor, owner)
-            found = self.memories.place(symbol, owner, self.autograd.leaves.get(symbol.id), strides)
+            leaf = self.autograd.leaves.get(symbol.id)
+            found = self.memories.place(symbol, owner, leaf if leaf is not None and leaf.is_leaf else None, strides)
             found.memory.tensors.add(tensor)
         return found
 
@@ -329,6 +342,10 @@ class Tracer:
         """The strides of an input, which the program is made for from now on."""
         given = self.given(owner)
         strides = strides_of_tensor(given)
+        if strides is not None and has_dim(tensor._d.shape) and (order := dense_order(given)) is not None:
+            assert isinstance(owner, Argument)
+            self.guard_argument(owner.position, dense_order, order, "how it lies in memory")
+            return strides_in_order(tuple(tensor._d.shape), order)
         if isinstance(owner, Argument):
             self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory")
         elif isinstance(owner, Captured):
@@ -400,6 +417,36 @@ class Tracer:
         if not place.steps:
             self._set(target, memory.symbol)
         return target
+
+    def set_data(self, tensor: Tensor, value: Tensor) -> None:
+        """See `eager.state.Interpreter`: a write of the whole, after which both look at the same memory."""
+        before, symbol = self.read(tensor), self.read(value)
+        place, source = self._place(tensor, before), self.memories.find(symbol.id)
+        if source is not None and source.memory is place.memory:
+            rest = source.steps[len(place.steps) :]
+            if source.steps[: len(place.steps)] == place.steps and not any(step.op.differentiable for step in rest):
+                return  # tensor.data -= x, which has been written already
+        why = ""
+        if before.aval != symbol.aval:
+            why = "the shape or dtype changes"
+        elif self.owner_of(value) is not None or (source is not None and source.steps):
+            why = "the value is a tensor, or a view of one, that others hold, too"
+        elif place.steps or len(place.memory.tensors.live()) > 1:
+            why = "the tensor is a view, or has views, which keep the old memory"
+        if why:
+            raise errors.CaptureError(errors.DATA_ASSIGNED.format(used=user_line(), why=why))
+        with set_grad_enabled(False):
+            self.assign(tensor, value, "copy")
+        if value._n is None and source is None:
+            self._set(value, place.memory.symbol)
+            place.memory.tensors.add(value)
+
+    def written(self, target: Tensor, value: Tensor, recorded: bool) -> None:
+        """`target` has been written in place, and is `value` now, with that history."""
+        symbol = self.read(value)
+        place = self._place(target, self.read(target))
+        self._write(place.memory, self.memories.whole_after(place, symbol), recorded)
+        self.read(target)
 
     def _write(self, memory: Memory, whole: Symbol, recorded: bool) -> None:
         """Give a memory the value `whole`, with history if `recorded`."""
@@ -539,10 +586,13 @@ class Tracer:
 
     def _decide(self, symbol: Symbol) -> np.ndarray:
         self._check_values(symbol)
+        known = self._hosted.getter(symbol.id)
+        if known is None and len(self.decisions) < len(self.foretold):
+            self._values.tell(symbol.id, np.frombuffer(self.foretold[len(self.decisions)], symbol.dtype))
         array = np.array(self._values(symbol.id))
         array.flags.writeable = False
+        assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
         where = user_line()
-        known = self._hosted.getter(symbol.id)
         if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
             self.guard(known, array.tobytes())
             return array
@@ -585,7 +635,8 @@ class Tracer:
                     if not any(earlier.generator is generator for generator, _ in self.states):
                         with interpreting(None):
                             self.states.append((earlier.generator, earlier.generator.get_state()))
-                    self.drawn[i] = np.asarray(earlier.draw())
+                    with contextlib.nullcontext() if self.sizes is None else self.sizes.asking():
+                        self.drawn[i] = np.asarray(earlier.draw())
             return self.drawn[k]
         if isinstance(source, Reached) and source.kind is not None:
             return np.asarray(self._moving[source], self.builder.nodes[self.builder.inputs[k]].dtype)
@@ -621,13 +672,13 @@ class Tracer:
         like: Any = None,
     ) -> Tensor:  # fmt: skip
         """See `eager.state.Interpreter`."""
+        fix_numbers(draw)
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
 
     def became_leaf(self, tensor: Tensor) -> None:
         """See `eager.state.Interpreter`."""
-        if not isinstance(self._owners.get(id(tensor)), Argument):  # whose `.grad` a program does not set
-            self.autograd.leaves[self.read(tensor).id] = tensor
+        self.autograd.leaves[self.read(tensor).id] = tensor
 
     def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
         """A tensor like `tensor` that gradients can be taken with respect to: with its history, or with `leaf`."""
@@ -661,6 +712,11 @@ class Tracer:
             if memory.origin is not None
         ]
         found += self.autograd.effects()
+        for stand_in in {id(t): t for t in self._stand_ins.values()}.values():
+            owner = self._owners[id(stand_in)]
+            assert isinstance(owner, Argument)
+            if stand_in.is_leaf and (flag := stand_in._n is not None) is (self.given(owner)._n is None):
+                found.append(Effect(LeafFlag(owner, flag), None))
         # in the order of the inputs: JAX pairs donated inputs with results of the same type in order, and a program
         # that writes each state over itself needs no copies
         place = {source: k for k, source in enumerate(self.sources)}

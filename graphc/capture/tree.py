@@ -1,12 +1,13 @@
 """Arguments and results as nests of tuples, lists, dicts, namedtuples and dataclasses, with tensors at the leaves.
 
-A leaf is a Tensor, a Number that is traced, or a Slot, which stands for leaf number `index` of another tree.
+A leaf is a Tensor, a Number that is traced, a Slot, which stands for leaf number `index` of another tree, or a Kept.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
@@ -22,9 +23,24 @@ class Slot:
     index: int
 
 
+@final
+class Kept:
+    """Stands in a result for a container that was there before the call: `find`, given (args, kwargs), has it."""
+
+    __slots__ = ("find",)
+
+    def __init__(self, find: Callable[[Any], Any]):
+        self.find = find
+
+
 def is_leaf(x: Any) -> bool:
     """Whether `x` is a leaf."""
-    return isinstance(x, Tensor) or type(x) in (Number, Slot)
+    return isinstance(x, Tensor) or type(x) in (Number, Slot, Kept)
+
+
+def is_immutable(container: Any) -> bool:
+    """Whether what a container holds can never change."""
+    return isinstance(container, (tuple, frozenset))
 
 
 def children(tree: Any) -> list[tuple[str, Any]] | None:
@@ -33,7 +49,7 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
         return [(str(key), value) for key, value in tree.items()]
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return list(zip(tree._fields, tree, strict=True))  # type: ignore[attr-defined]
-    if isinstance(tree, (tuple, list)):
+    if isinstance(tree, (tuple, list, deque, set, frozenset)):
         return [(str(i), value) for i, value in enumerate(tree)]
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree) if hasattr(tree, f.name)]
@@ -43,18 +59,27 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
 def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
     """A container like `tree` that holds `values`."""
     kind = type(tree)
+    keys = [key.known() if type(key) is Number else key for key in tree] if isinstance(tree, dict) else []
     if kind is dict:
-        return dict(zip(tree, values, strict=True))
-    if kind in (tuple, list):
+        return dict(zip(keys, values, strict=True))
+    if kind in (tuple, list, set, frozenset):
         return kind(values)
+    if isinstance(tree, deque) and kind is deque:
+        return deque(values, tree.maxlen)
     if isinstance(tree, tuple):
         return kind(*values) if hasattr(tree, "_fields") else kind(values)
     new = copy.copy(tree)  # keeps what a subclass adds
     if isinstance(tree, dict):
-        for key, value in zip(tree, values, strict=True):
+        dict.clear(new)
+        for key, value in zip(keys, values, strict=True):
             dict.__setitem__(new, key, value)
     elif isinstance(tree, list):
         new[:] = values
+    elif isinstance(tree, frozenset):
+        return kind(values)
+    elif isinstance(new, (deque, set)):
+        new.clear()
+        (new.extend if isinstance(new, deque) else new.update)(values)
     else:
         names = [f.name for f in dataclasses.fields(tree) if hasattr(tree, f.name)]
         for name, value in zip(names, values, strict=True):
@@ -62,14 +87,24 @@ def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
     return new
 
 
-def map_leaves(tree: Any, fn: Callable[[Any, str], Any], path: str = "") -> Any:
-    """`tree` with `fn(leaf, path)` in place of each leaf; containers are rebuilt, other values kept."""
+def map_leaves(
+    tree: Any, fn: Callable[[Any, str], Any], path: str = "", known: dict[int, Any] | None = None
+) -> Any:
+    """`tree` with `fn(leaf, path)` in place of each leaf; containers are rebuilt, other values kept.
+
+    known  by the id of a container in `tree`: what it has become. With it, a container in two places stays one.
+    """
     if is_leaf(tree):
         return fn(tree, path)
     inside = children(tree)
     if inside is None:
         return tree
-    return rebuilt(tree, [map_leaves(value, fn, f"{path}.{name}" if path else name) for name, value in inside])
+    if known is not None and id(tree) in known:
+        return known[id(tree)]
+    new = rebuilt(tree, [map_leaves(v, fn, f"{path}.{name}" if path else name, known) for name, v in inside])
+    if known is not None and not is_immutable(tree):
+        known[id(tree)] = new
+    return new
 
 
 def leaves_of(tree: Any) -> Iterator[Any]:
@@ -94,7 +129,7 @@ def map_tensors(tree: Any, fn: Callable[[Tensor, str], Any], path: str = "") -> 
 def is_plain(tree: Any) -> bool:
     """Whether a tree is made of tuples, lists and dicts only, which a graph's result may be."""
     if is_leaf(tree):
-        return True
+        return type(tree) is not Kept
     inside = children(tree)
     if inside is None:
         return isinstance(tree, (bool, int, float, complex, str, bytes, type(None)))

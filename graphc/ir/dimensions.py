@@ -15,15 +15,10 @@ from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.structure import bodies, with_bodies
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval, Bundle
-from graphc.ops.dims import Dim, Sizes, has_dim, is_dim, substituted
+from graphc.ops.dims import Dim, has_dim, is_dim, names_in, substituted
 from graphc.ops.dtypes import scalar_array
 
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
-
-
-def sizes_of(graph: Graph) -> Sizes | None:
-    """Where the named sizes of a graph are kept, with their conditions; None if it has none."""
-    return next((dim.sizes for node in graph.nodes.values() for dim in dims_of(node)), None)
 
 
 def dims_of(node: Node) -> Iterator[Dim]:
@@ -49,10 +44,11 @@ def concrete(graph: Graph, sizes: Mapping[str, int]) -> Graph:
 
     Raises GraphError if a name is missing, a condition of the trace does not hold, or a node does not fit its operands.
     """
-    known = sizes_of(graph)
-    if known is None:
+    dims = [dim for node in graph.nodes.values() for dim in dims_of(node)]
+    if not dims:
         return graph
-    if missing := known.hints.keys() - sizes.keys():
+    known = dims[0].sizes
+    if missing := {name for dim in dims for name in names_in(dim.form)} - sizes.keys():
         raise GraphError(errors.SIZE_MISSING.format(name=graph.name, size=min(missing)))
     if (broken := known.broken(sizes)) is not None:
         raise GraphError(errors.SIZE_REFUSED.format(name=graph.name, condition=broken, where=known.conditions.get(broken)))
@@ -69,7 +65,7 @@ def _concrete(graph: Graph, sizes: Mapping[str, int] | None) -> Graph:
         if node.op is not INPUT and (id in changed or not changed.isdisjoint(node.inputs)):
             _check(graph, new, nodes)
         nodes[id] = new
-    return graph.replace(nodes, graph.result) if changed else graph
+    return graph.replace(nodes, _result(graph.result, sizes))
 
 
 def concrete_node(node: Node, sizes: Mapping[str, int] | None) -> Node:
@@ -103,10 +99,11 @@ def _check(graph: Graph, node: Node, nodes: Mapping[int, Node]) -> None:
         )
 
 
-def result_sizes(result: Any, sizes: Mapping[str, int]) -> Any:
+def _result(result: Any, sizes: Mapping[str, int] | None) -> Any:
     """A graph's result with the numbers in place of Dims."""
-    if isinstance(result, Ref):
-        return result
     if isinstance(result, dict):
-        return {key: result_sizes(value, sizes) for key, value in result.items()}
+        return {key: _result(value, sizes) for key, value in result.items()}
+    if isinstance(result, (tuple, list)) and not isinstance(result, Ref):
+        parts = [_result(part, sizes) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     return substituted(result, sizes)

@@ -40,7 +40,8 @@ def enable_cache() -> None:
     except OSError:  # a read-only home: everything works, only slower the next time
         return
     jax.config.update("jax_compilation_cache_dir", str(directory))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", _WORTHWHILE)
+    if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", _WORTHWHILE)
 
 
 enable_cache()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, final
 
@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from graphc.ir.graph import Graph, Ref, fill
-from graphc.lowering.source import Source, keep_on_failure
+from graphc.lowering.source import Source
 from graphc.lowering.stages import compile_timed, is_wide, setting
+from graphc.lowering.timing import Stopwatch
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
@@ -40,12 +41,10 @@ class Executable:
         unique = graph.outputs if restore else tuple(dict.fromkeys(graph.outputs))
         distinct = len(unique) == len(graph.outputs)
         self._spread = None if distinct else itemgetter(*map(unique.index, graph.outputs))
-        program = Source(graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique))))
+        program = Source(graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique))), restore=restore)
         self.source = program.text
         self._checked = program.checked
         function = program.function()
-        if self._checked and restore:
-            function = keep_on_failure(function, restore)
         options: Any = STRICT if strict else None
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         self._jitted = jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
@@ -53,7 +52,16 @@ class Executable:
         self._wide = is_wide(graph)
         self.fails = bool(self._checked)  # whether a run-time check may fail
         self._plain = not self._wide and self._device is None and not self._checked and distinct
-        self.call = self._jitted if self._plain else self._guarded
+        self.seconds: dict[str, float] = {}  # what each stage of JAX took, at the first call
+        self.call: Callable[..., Any] = self._first_call
+
+    def _first_call(self, *arrays: Any) -> tuple[Any, ...]:
+        call = self._jitted if self._plain else self._guarded
+        with Stopwatch(f"{self.graph.name} ({len(self.graph):,} nodes)") as watch:
+            outputs = call(*arrays)
+        self.seconds = watch.seconds
+        self.call = call
+        return outputs
 
     def _guarded(self, *arrays: Any) -> tuple[Any, ...]:
         with setting(self._wide, self._device):

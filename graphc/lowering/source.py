@@ -33,7 +33,9 @@ _numbers = itertools.count(1)
 # JAX asks for the line of each operation, which Python finds by counting from the start of the code: in code of 10,000
 # lines that took seven times as long as lowering itself.
 BLOCK = 100
-_OTHERS = re.compile(r"k\d+|ok\d+|fail_.*|float|complex")  # names of constants, checks and what _value writes
+_OTHERS = re.compile(
+    r"k\d+|ok\d+|fail_.*|failure|fine|float|complex"
+)  # names of constants, checks and what _value writes
 
 
 def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
@@ -57,10 +59,19 @@ class Source:
 
     outer   of a graph that a node of another runs: the source of that one, which has the scope and the list of checks
     failing whether the function also returns the number of the first check that failed; always, if it has checks
+    restore output number -> input number: what the function returns there when a check fails
     """
 
-    def __init__(self, graph: Graph, name: str | None = None, outer: Source | None = None, failing: bool = False):
+    def __init__(
+        self,
+        graph: Graph,
+        name: str | None = None,
+        outer: Source | None = None,
+        failing: bool = False,
+        restore: Mapping[int, int] | None = None,
+    ):
         self.graph = graph
+        self._restore = restore or {}
         self._function = name or graph.name
         self._failing = failing
         self._failures: dict[str, int | None] = {}  # names of checks, with their number, and of failure numbers
@@ -88,7 +99,10 @@ class Source:
 
     def _write(self) -> str:
         graph, names = self.graph, self._names
-        for node in graph.operations():
+        operations = list(graph.operations())
+        checking = [k for k, node in enumerate(operations) if node.op.check is not None or self._checked_inside(node)]
+        early = self._restored_early(operations[checking[-1] + 1 :]) if checking else {}
+        for k, node in enumerate(operations):
             where = f"  # {node.where}" if node.where else ""
             result = names[node.id]
             if self._checked_inside(node):
@@ -100,15 +114,40 @@ class Source:
                 self._statements.append(f"{ok} = {self._check(node.op)}({self._arguments(node)})")
                 self._failures[ok] = len(self.checked)
                 self.checked.append(node)
+            if self._restore and checking and k == checking[-1]:
+                self._statements += [f"failure = {self._first_failure()}", "fine = failure < 0"]
+            if node.id in early:
+                self._statements.append(f"{result} = {self._kept(node.id, early[node.id])}")
         outputs = [names[id] for id in graph.outputs]
-        if self._failures:
-            outputs.append(f"first_failure([{', '.join(self._failures)}], {list(self._failures.values())})")
+        if checking:
+            for k, position in self._restore.items():
+                if graph.outputs[k] not in early:
+                    outputs[k] = self._kept(graph.outputs[k], position)
+            outputs.append("failure" if self._restore else self._first_failure())
         elif self._failing:
             outputs.append("np.int32(-1)")
         self._result = f"({', '.join(outputs)}{',' if len(outputs) == 1 else ''})"
         head = f"def {self._function}({', '.join(names[id] for id in graph.inputs)}):"
         lines = [line for statement in self._statements for line in statement.split("\n")]
         return "\n    ".join([head, *lines, f"return {self._result}"]) + "\n"
+
+    def _first_failure(self) -> str:
+        return f"first_failure([{', '.join(self._failures)}], {list(self._failures.values())})"
+
+    def _restored_early(self, operations: Sequence[Node]) -> dict[int, int]:
+        """id -> input number of the outputs to be restored among `operations`, which follow the last check.
+
+        Where what is computed from a new state reads the restored one, XLA updates the state in place as without
+        checks; chosen at the end, both the old and the new state would live until then.
+        """
+        ids = [self.graph.outputs[k] for k in self._restore]
+        after = {node.id for node in operations}
+        chosen = zip(ids, self._restore.values(), strict=True)
+        return {id: position for id, position in chosen if id in after and ids.count(id) == 1}
+
+    def _kept(self, id: int, position: int) -> str:
+        """The value `id`, or that input if a check has failed."""
+        return f"lax.select(fine, {self._names[id]}, {self._names[self.graph.inputs[position]]})"
 
     @staticmethod
     def _checked_inside(node: Node) -> bool:
@@ -216,18 +255,3 @@ def first_failure(found: Sequence[Any], numbers: Sequence[int | None]) -> Any:
     )
     each = jnp.stack([ok if n is None else np.int32(n) for ok, n in zip(found, numbers, strict=True)])
     return jnp.where(failed.any(), each[failed.argmax()], -1).astype(np.int32)
-
-
-def keep_on_failure(
-    function: Callable[..., tuple[Any, ...]], restore: Mapping[int, int]
-) -> Callable[..., tuple[Any, ...]]:
-    """`function`, whose last output is a failure number, giving input `restore[k]` as output k when a check fails."""
-
-    def guarded(*arrays: Any) -> tuple[Any, ...]:
-        *outputs, failure = function(*arrays)
-        fine = failure < 0
-        for k, i in restore.items():
-            outputs[k] = jnp.where(fine, outputs[k], arrays[i])
-        return (*outputs, failure)
-
-    return guarded

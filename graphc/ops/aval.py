@@ -73,6 +73,11 @@ def size_of(shape: tuple[int, ...]) -> int:
     return size
 
 
+def same_shape(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes are equal: of shapes of other ranks, symbolic sizes are not even compared."""
+    return len(a) == len(b) and a == b
+
+
 def aval_of(array: np.ndarray) -> Aval:
     """The Aval of a concrete array."""
     return Aval(array.shape, array.dtype)

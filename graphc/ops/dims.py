@@ -14,10 +14,13 @@ import contextlib
 import functools
 import math
 import operator
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, final
 
 import numpy as np
+
+from graphc import errors
 
 LEAST = 2  # of a named size: 0 and 1 mean something else (nothing, broadcasting), and are traced by themselves
 recordings: list[Sizes] = []  # those that are open; while there are none, there is nothing to look for
@@ -48,6 +51,9 @@ RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
+_OPPOSITE = {"==": "!=", "<": ">="}
+
+
 def value_of(form: Any, sizes: Mapping[str, int]) -> Any:
     """What Python would have computed for these sizes."""
     if isinstance(form, str):
@@ -57,6 +63,15 @@ def value_of(form: Any, sizes: Mapping[str, int]) -> Any:
     if isinstance(form, Operation):
         return OPERATIONS[form.name](*[value_of(x, sizes) for x in form.operands])
     return form
+
+
+def names_in(form: Any) -> set[str]:
+    """The named sizes in a form."""
+    if isinstance(form, str):
+        return {form}
+    if isinstance(form, Polynomial):
+        return {name for atoms, _ in form.terms for atom in atoms for name in names_in(atom)}
+    return {name for x in form.operands for name in names_in(x)} if isinstance(form, Operation) else set()
 
 
 def text_of(form: Any) -> str:
@@ -147,7 +162,8 @@ def _least_atom(atom: Any) -> float:
     if isinstance(atom, Operation) and atom.name in ("//", "%") and all(isinstance(x, Polynomial) for x in atom.operands):
         a, b = atom.operands
         if _least(b) > 0 and (atom.name == "%" or _least(a) >= 0):
-            return 0
+            divisor = _short(b)
+            return _least(a) // divisor if atom.name == "//" and isinstance(divisor, int) else 0
     return math.nan
 
 
@@ -156,12 +172,16 @@ def _least_atom(atom: Any) -> float:
 
 @final
 class Condition(NamedTuple):
-    """That `left relation right` is `truth`."""
+    """That `left relation right` is `truth`; the relation is == or <."""
 
     relation: str
     left: Any
     right: Any
     truth: bool
+
+    def names(self) -> set[str]:
+        """The named sizes in it."""
+        return names_in(self.left) | names_in(self.right)
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it does for these sizes."""
@@ -171,26 +191,29 @@ class Condition(NamedTuple):
             return False
 
     def __str__(self) -> str:
-        text = f"{text_of(self.left)} {self.relation} {text_of(self.right)}"
-        return text if self.truth else f"not {text}"
+        relation = self.relation if self.truth else _OPPOSITE[self.relation]
+        return f"{text_of(self.left)} {relation} {text_of(self.right)}"
 
 
 @final
 class Sizes:
     """The named sizes of one trace.
 
-    hints       name -> the size in the call that is traced
+    real        whether there is a call that is traced; else the values stand for any, and cannot be taken
+    hints       name -> the size in that call
     conditions  under which the trace is right, and the line that asked for each
     taken       the lines that took a size as a plain number: "model.py:7" -> the condition
     """
 
-    def __init__(self, locate: Callable[[], str] = str):
+    def __init__(self, locate: Callable[[], str] = str, known: bool = True):
+        self.real = known
         self.hints: dict[str, int] = {}
         self.conditions: dict[Condition, str] = {}
         self.taken: dict[str, Condition] = {}
         self._locate = locate
         self._open = 0
         self._now: Mapping[str, int] | None = None
+        self._lock = threading.RLock()
 
     def new(self, hint: int, name: str = "") -> Dim:
         """A new named size. ValueError for one that is less than 2, which cannot be left open."""
@@ -213,28 +236,40 @@ class Sizes:
 
     @contextlib.contextmanager
     def at(self, sizes: Mapping[str, int]) -> Iterator[None]:
-        """Let the Dims of this trace, after it, have the values for other sizes."""
-        before, self._now = self._now, sizes
+        """Let the Dims of this trace, after it, have the values for other sizes. One thread at a time."""
+        with self._lock:
+            self._now = sizes
+            try:
+                yield
+            finally:
+                self._now = None
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[None]:
+        """Inside, what is asked of the sizes is about the call that is being traced: the trace does not depend on it."""
+        before, self._open = self._open, 0
         try:
             yield
         finally:
-            self._now = before
+            self._open = before
 
     def broken(self, sizes: Mapping[str, int]) -> Condition | None:
-        """The first condition that does not hold for `sizes`."""
-        if any(n < LEAST for n in sizes.values()):
+        """The first condition that does not hold for `sizes`, of those on sizes that are given."""
+        if self.real and any(n < LEAST for n in sizes.values()):
             name = min(sizes, key=lambda name: sizes[name])
-            return Condition(">=", _polynomial({(name,): 1}), LEAST, True)
-        return next((c for c in self.conditions if not c.holds(sizes)), None)
+            return Condition("<", _polynomial({(name,): 1}), LEAST, False)
+        known = sizes.keys()
+        return next((c for c in self.conditions if c.names() <= known and not c.holds(sizes)), None)
 
     def fixed(self) -> set[str]:
-        """The named sizes that a condition equates with a number."""
+        """The named sizes that a condition equates with a number, or that were taken as one."""
         found: set[str] = set()
         for condition in self.conditions:
-            if condition.relation == "==" and condition.truth and isinstance(condition.right, int):
-                terms = [atoms for atoms, _ in condition.left.terms if atoms]
-                if len(terms) == 1 and all(isinstance(atom, str) for atom in terms[0]):
-                    found.update(terms[0])
+            if condition in self.taken.values():
+                found |= names_in(condition.left)
+            elif condition.relation == "==" and condition.truth and isinstance(condition.right, int):
+                names = names_in(condition.left)
+                found |= names if len(names) == 1 else set()
         return found
 
     def known(self, dim: Dim) -> Any:
@@ -244,8 +279,10 @@ class Sizes:
     def take(self, dim: Dim) -> Any:
         """The plain number of a Dim, which the trace depends on from now on."""
         value = self.known(dim)
+        if not self.real and self._now is None:
+            raise errors.CaptureError(errors.SIZE_UNKNOWN.format(size=dim.text, used=self._locate()))
         if self._open:
-            condition = self._add(Condition("==", dim._form, value, True))
+            condition = self._add(_condition("==", dim._form, value, True))
             self.taken.setdefault(self.conditions[condition], condition)
         return value
 
@@ -255,19 +292,26 @@ class Sizes:
         truth = RELATIONS[relation](x, y)
         if self._open:
             left, right = form_of(a), form_of(b)
-            if isinstance(left, Polynomial) and isinstance(right, Polynomial):
-                if _known(relation, _sum(left, right, -1)) is None:
-                    if not right.terms or not right.terms[0][0]:
-                        right = y
-                    self._add(Condition(relation, left, right, truth))
-            else:
-                self._add(Condition(relation, left, right, truth))
+            whole = isinstance(left, Polynomial) and isinstance(right, Polynomial)
+            if not whole or _known(relation, _sum(left, right, -1)) is None:
+                self._add(_condition(relation, _short(left), _short(right), truth))
         return truth
 
     def _add(self, condition: Condition) -> Condition:
         if condition not in self.conditions:
             self.conditions[condition] = self._locate()
         return condition
+
+
+def _condition(relation: str, left: Any, right: Any, truth: bool) -> Condition:
+    """The condition in its normal form."""
+    if relation in ("==", "!="):
+        if not isinstance(left, Polynomial) or (isinstance(right, Polynomial) and repr(left) > repr(right)):
+            left, right = right, left
+        return Condition("==", left, right, truth is (relation == "=="))
+    if relation in (">", "<="):
+        left, right = right, left
+    return Condition("<", left, right, truth is (relation in ("<", ">")))
 
 
 def _known(relation: str, difference: Polynomial) -> bool | None:
@@ -326,7 +370,13 @@ class Dim:
         return text_of(self._form)
 
     def __hash__(self) -> int:
-        return hash(self._sizes.take(self))
+        return hash(self._sizes.take(self) if self._sizes.real else self._form)
+
+    def __repr__(self) -> str:
+        return repr(self._sizes.take(self)) if self._sizes.real else self.text
+
+    def __format__(self, spec: str) -> str:
+        return format(self._sizes.take(self), spec) if self._sizes.real else format(self.text, spec)
 
     def __bool__(self) -> bool:
         return self._sizes.decide("!=", self, 0)
@@ -377,10 +427,11 @@ def form_of(x: Any) -> Any:
 def _applied(name: str, *operands: Any) -> Any:
     """The result of an operation on Dims and numbers."""
     sizes = next(x._sizes for x in operands if type(x) is Dim)
-    if name in ("//", "%", "/"):
-        sizes.decide("==", operands[1], 0)
-    elif name == "**":
-        sizes.decide("<", operands[1], 0)  # of which the type depends
+    if type(operands[-1]) is Dim and len(operands) == 2:
+        if name in ("//", "%", "/"):
+            sizes.decide("==", operands[1], 0)
+        elif name == "**":
+            sizes.decide("<", operands[1], 0)  # of which the type depends
     hint = OPERATIONS[name](*map(plain, operands))
     forms = [form_of(x) for x in operands]
     if not isinstance(hint, int):
@@ -408,6 +459,10 @@ def _integer(name: str, forms: list[Any]) -> Polynomial:
             return a
         if name in ("//", "%") and (exact := _quotient(a, b)) is not None:
             return exact if name == "//" else _constant(0)
+        if name in ("//", "%") and _least(a) >= 0 and _least(_sum(b, a, -1)) > 0:  # 0 <= a < b
+            return _constant(0) if name == "//" else a
+        if name in ("//", "%") and _least(_sum(_constant(0), a, -1)) > 0 and _least(_sum(a, b)) >= 0:  # -b <= a < 0
+            return _constant(-1) if name == "//" else _sum(a, b)
         power = _short(b)
         if name == "**" and isinstance(power, int) and 0 <= power <= 8:
             return functools.reduce(_product, [a] * power, _constant(1))
@@ -424,7 +479,7 @@ def _install() -> None:
         setattr(Dim, f"__{method}__", _unary(name))
     for method, name in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
         setattr(Dim, f"__{method}__", _comparison(name))
-    for method in ("index", "int", "float", "complex", "invert", "str", "repr", "format"):
+    for method in ("index", "int", "float", "complex", "invert"):
         setattr(Dim, f"__{method}__", _taking(f"__{method}__"))
 
 
@@ -477,6 +532,28 @@ _install()
 def index(n: Any) -> Any:
     """`operator.index`, which keeps a Dim. TypeError for what is no integer."""
     return n if type(n) is Dim and isinstance(n, int) else operator.index(n)
+
+
+def indices(part: slice, size: Any) -> tuple[Any, Any, Any]:
+    """`part.indices(size)`, which keeps Dims."""
+    start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
+    if not recordings or type(step) is not int or step <= 0 or not any(type(x) is Dim for x in (start, stop, size)):
+        return part.indices(size)
+    return *(_within(at, size, edge) for at, edge in ((start, 0), (stop, size))), step
+
+
+def _within(at: Any, size: Any, missing: Any) -> Any:
+    if at is None:
+        return missing
+    at = index(at)
+    return max(at + size, 0) if at < 0 else min(at, size)
+
+
+def negative(sizes: tuple[Any, ...]) -> Any:
+    """The least of `sizes` if that is negative, else 0: sizes that are symbolic are not compared with one another."""
+    if recordings and has_dim(sizes):
+        return min((n for n in sizes if n < 0), default=0)
+    return min((0, *sizes))
 
 
 def has_dim(value: Any) -> bool:

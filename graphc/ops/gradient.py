@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops.aval import same_shape
 from graphc.ops.dtypes import FLOAT32, is_half
 from graphc.ops.movement import sum_to
 from graphc.ops.spec import Op
@@ -53,7 +54,7 @@ def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], 
     d = vjp.fn(language, *arguments)
     if conjugated and is_complex(d):
         d = language.conj(d)
-    if shape is not None and d.shape != shape:
+    if shape is not None and not same_shape(d.shape, shape):
         d = sum_to(language, d, shape)
     return d if half is None else narrowed(d, half)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops.aval import Aval, Literal, aval_of
+from graphc.ops.aval import Aval, Literal, aval_of, same_shape
 from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
 from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same, torch_name
@@ -62,10 +62,10 @@ def expanded(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
     """Undo broadcasting: sum `g` over the axes along which `shape` was repeated."""
-    if g.shape == shape:
+    if same_shape(g.shape, shape):
         return g
     g = F.sum(g, axis=_repeated_axes(g.shape, shape), keepdims=False)
-    return g if g.shape == shape else F.reshape(g, shape=shape)
+    return g if same_shape(g.shape, shape) else F.reshape(g, shape=shape)
 
 
 @cached(maxsize=1024)

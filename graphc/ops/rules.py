@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops.aval import Aval, size_of
+from graphc.ops.aval import Aval, same_shape, size_of
 from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_half, is_inexact, real_of
 from graphc.ops.spec import Op, Rule, Trait
 
@@ -31,7 +31,7 @@ def broadcast_shapes(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that `shapes` broadcast to. Raises PyTorch's RuntimeError where they do not."""
     result = shapes[0]
     for shape in shapes[1:]:
-        if shape == result:
+        if same_shape(shape, result):
             continue
         ndim = max(len(result), len(shape))
         a = (1,) * (ndim - len(result)) + result
@@ -67,7 +67,7 @@ def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool)
 
 def _pointwise(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     last = avals[-1]
-    if all(a.shape == last.shape for a in avals):
+    if all(same_shape(a.shape, last.shape) for a in avals):
         return last  # shared by many nodes
     return Aval(broadcast_shapes([a.shape for a in avals]), last.dtype)
 

@@ -56,12 +56,22 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
     """The strides of the view of shape `wanted` of an array with `strides`; None if there is no such view."""
-    # an array of these strides over no memory: it is only turned about, never read
-    ghost = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), shape, strides)
-    try:
-        return np.reshape(ghost, wanted, copy=False).strides
-    except ValueError:
-        return None
+    if not shape or 0 in shape:
+        return row_major(wanted)
+    found: list[int] = []
+    rest, base = list(wanted), strides[-1]
+    size = made = 1  # elements of a run of dims that lie behind one another, and of the dims made of it
+    for d in reversed(range(len(shape))):
+        size *= shape[d]
+        if d and (shape[d - 1] == 1 or strides[d - 1] == size * base):
+            continue
+        while rest and (made < size or rest[-1] == 1):
+            found.append(made * base)
+            made *= rest.pop()
+        if made != size:
+            return None
+        base, size, made = strides[d - 1], 1, 1
+    return None if rest else tuple(reversed(found))
 
 
 def _window(flat: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> np.ndarray:

@@ -193,3 +193,16 @@ def test_errors_name_what_is_missing_or_does_not_fit():
         graphc.gradients(x, graphc.placeholder((), torch.int64))
     with pytest.raises(GraphError, match="do not depend on any placeholder"):
         graphc.gradients(torch.ones(1), x)
+
+
+def test_control_flow_on_placeholders():
+    x, n = graphc.placeholder((3,), name="x"), graphc.placeholder((), torch.int64, name="n")
+    w = torch.tensor(2.0, requires_grad=True)
+    last, rows = graphc.scan(lambda c, v: (c * w + v, c), torch.tensor(0.0), x)
+    chosen = graphc.cond(x.sum() > 0, lambda v: v * w, lambda v: -v, x)
+    grown = graphc.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * w), (torch.tensor(0), torch.tensor(1.0)))[1]
+    dw = graphc.gradients(last + grown, w)
+    with graphc.Session() as s:
+        found = s.run([last, rows, chosen, grown, dw], {x: [1.0, 2.0, 3.0], n: 3})
+        assert [t.tolist() for t in found] == [11, [0, 1, 4], [2, 4, 6], 8, (2 * 2 + 2) + 3 * 4]
+        assert s.run(chosen, {x: [-1.0, 0.0, 0.0]}).tolist() == [1, 0, 0]

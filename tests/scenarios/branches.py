@@ -137,7 +137,12 @@ def zip_enumerate_and_unpacking(compile):
     def f(a, b):
         first, *rest = a
         x, y = b
-        return [i * p + q for i, (p, q) in enumerate(zip(a, rest, strict=False))], first, x - y, dict(zip("ab", b, strict=True))
+        return (
+            [i * p + q for i, (p, q) in enumerate(zip(a, rest, strict=False))],
+            first,
+            x - y,
+            dict(zip("ab", b, strict=True)),
+        )
 
     c = compile(f)
     return c(X, X[:2]), c(torch.ones(3, 2), torch.zeros(2, 2)), attempt(c, X, X)
@@ -271,7 +276,16 @@ def number_conversions_and_math(compile):
     def f(x):
         s = x.sum().item()
         parts = [int(s), float(s), round(s), round(s, 1), bool(s), str(s), f"{s:.3f}", repr(s), complex(s)]
-        return parts, math.sqrt(abs(s)), math.floor(s), math.isnan(s), math.exp(s / 10), x * math.log(abs(s) + 1), max(s, 3), min(2, s)
+        return (
+            parts,
+            math.sqrt(abs(s)),
+            math.floor(s),
+            math.isnan(s),
+            math.exp(s / 10),
+            x * math.log(abs(s) + 1),
+            max(s, 3),
+            min(2, s),
+        )
 
     c = compile(f)
     return [c(X * k) for k in (1.0, 1.1, -1.0, 0.25)]
@@ -292,7 +306,7 @@ def numbers_as_index_shape_and_range(compile):
 @program
 def tensors_as_index_and_bounds(compile):
     def f(x, n):
-        return x[: int(n)], x[n:], [i for i in range(n)], torch.arange(n), list(x)[n], x.sum(), (10, 20, 30)[n]
+        return x[: int(n)], x[n:], list(range(n)), torch.arange(n), list(x)[n], x.sum(), (10, 20, 30)[n]
 
     c = compile(f)
     return [attempt(c, X, torch.tensor(k)) for k in (1, 2, 0, 3, 1)]
@@ -304,7 +318,7 @@ def numbers_in_dicts_strings_and_sets(compile):
         k = x.argmax().item()
         names = {0: "zero", 1: "one", 2: "two"}
         table = {k: x.sum(), "key": k}
-        return names[k], table, {k, 1}, k in (0, 2), f"best={k:>3d}", "%d" % k, [k, [k]], names.get(k + 1)
+        return names[k], table, {k, 1}, k in (0, 2), f"best={k:>3d}", str(k), [k, [k]], names.get(k + 1)
 
     c = compile(f)
     return [c(torch.tensor(v)) for v in ([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 5.0, 1.0], [3.0, 2.0, 1.0])]
@@ -353,7 +367,7 @@ def early_stopping_by_the_loss(compile):
     @compile
     def train(x, target, most):
         best = float("inf")
-        for i in range(most):
+        for i in range(most):  # noqa: B007  (returned)
             loss = ((w * x).sum() - target) ** 2
             (g,) = torch.autograd.grad(loss, w)
             with torch.no_grad():
@@ -370,7 +384,7 @@ def early_stopping_by_the_loss(compile):
 def newton_until_it_converges(compile):
     def sqrt(a):
         x = a
-        for i in range(20):
+        for i in range(20):  # noqa: B007  (returned)
             new = 0.5 * (x + a / x)
             if (new - x).abs() < 1e-6:
                 break

@@ -275,7 +275,7 @@ def generators_made_and_consumed_inside(compile):
         for row in x:
             yield row * 2
 
-    f = compile(lambda x: torch.stack([r for r in rows(x)]).sum() + sum(r.max() for r in rows(x)))
+    f = compile(lambda x: torch.stack(list(rows(x))).sum() + sum(r.max() for r in rows(x)))
     return f(torch.arange(6.0).reshape(2, 3)), f(torch.arange(6.0).reshape(3, 2))
 
 
@@ -288,7 +288,8 @@ def a_generator_given_as_an_argument(compile):
 @program
 def functions_given_as_arguments(compile):
     f = compile(lambda fn, x: fn(x) * 2)
-    return f(torch.sin, X), f(torch.cos, X), f(lambda x: x + 1, X), f(nn.ReLU(), -X), [f(lambda x, i=i: x + i, X) for i in (1, 2)]
+    made = [f(lambda x, i=i: x + i, X) for i in (1, 2)]
+    return f(torch.sin, X), f(torch.cos, X), f(lambda x: x + 1, X), f(nn.ReLU(), -X), made
 
 
 @program
@@ -382,7 +383,7 @@ def copies_of_compiled_modules_are_of_their_own(compile):
 def state_dicts_load_into_compiled_modules(compile):
     a, b = nn.Linear(3, 3), compile(nn.Linear(3, 3))
     first = b(X)
-    values = {k: v for k, v in zip(b.state_dict(), a.state_dict().values(), strict=True)}
+    values = dict(zip(b.state_dict(), a.state_dict().values(), strict=True))
     b.load_state_dict(values)
     return first, b(X), a(X)
 
@@ -394,7 +395,7 @@ def layers_in_lists_and_dicts(compile):
 
     @compile
     def f(x, order):
-        for layer, name in zip(layers, order):
+        for layer, name in zip(layers, order, strict=False):
             x = named[name](layer(x))
         return x
 

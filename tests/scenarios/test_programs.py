@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scenarios import arguments  # noqa: F401  (programs)
+from tests.scenarios import arguments, branches, callables, python_state, values_in_and_out  # noqa: F401  (programs)
 from tests.scenarios.harness import PROGRAMS, check
 
 

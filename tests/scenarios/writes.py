@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import eager as torch
-from tests.scenarios.harness import attempt, program, state
+from tests.scenarios.harness import attempt, program, refused, state
 
 
 def many(f, *shapes, times=3):
@@ -139,14 +139,19 @@ def index_writes(compile):
 def masked_writes(compile):
     def f(x, mask):
         x.masked_scatter_(mask, torch.arange(6.0))
-        x[mask] *= 3
         y = torch.where(mask, x, -x)
-        x[~mask] = y[~mask].abs() if False else 2
+        x[~mask] = 2
         return y
 
     c = compile(f)
     x = torch.randn(2, 3)
     return [(c(x, m), x.clone()) for m in (x > 0, x < 0, x > 100)]
+
+
+@refused("mask needs the values")
+def a_result_whose_shape_depends_on_values(compile):
+    c = compile(lambda x: x[x > 0] * 3)
+    return c(torch.randn(5))
 
 
 @program

@@ -268,7 +268,7 @@ def _squeezed(t: Tensor) -> Tensor:
 
 def _split(rows: Tensor, sizes: list[int]) -> list[Tensor]:
     """The rows of each step."""
-    if len(set(sizes)) == 1:
+    if sizes and all(n == sizes[0] for n in sizes):
         return list(unbind(E.reshape(rows, shape=(len(sizes), sizes[0], rows._d.shape[1]))))
     pieces, start = [], 0
     for n in sizes:

@@ -1,0 +1,112 @@
+"""Programs for any batch size: one trace, from which the program for each size is made by putting the sizes in.
+
+Python has run once, on sizes that it could not tell from numbers (`graphc.ops.dims`). What it asked of them is kept as
+conditions; the program stands for all sizes that meet these.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+from eager.tensor import Tensor
+from graphc.capture.environment import Environment
+from graphc.capture.sources import Draw, Source, Step, ViewOf
+from graphc.capture.trace import Program
+from graphc.capture.tracer import Tracer
+from graphc.capture.tree import children, is_leaf, rebuilt
+from graphc.ir.dimensions import concrete
+from graphc.ops.dims import Dim, Sizes, is_dim, substituted
+
+
+@final
+class Pattern:
+    """A program with symbolic sizes, and the arguments whose first dims they are.
+
+    sizes    the named sizes, and the conditions on them
+    batches  argument position -> its size
+    """
+
+    def __init__(self, program: Program, sizes: Sizes, batches: Mapping[int, Dim]):
+        self._program = program
+        self.sizes = sizes
+        self._names = [(position, dim.text) for position, dim in batches.items()]
+
+    def sizes_of(self, tensors: Sequence[Tensor]) -> dict[str, int] | None:
+        """The named sizes of a call with these tensors; None if the program is not for them."""
+        found: dict[str, int] = {}
+        for position, name in self._names:
+            n = int(tensors[position]._d.shape[0])
+            if found.setdefault(name, n) != n:
+                return None
+        return found if self.sizes.broken(found) is None else None
+
+    def at(self, sizes: Mapping[str, int]) -> Program:
+        """The program for these sizes. Raises GraphError if a node does not fit them, which no trace should lead to."""
+        return derived(self._program, sizes)
+
+
+def derived(program: Program, sizes: Mapping[str, int]) -> Program:
+    """A program with symbolic sizes, for these sizes by name; one without is returned as it is. Raises GraphError."""
+    kept = sizes_in(program.graph)
+    if kept is None:
+        return program
+    return program._replace(
+        graph=concrete(program.graph, sizes),
+        sources=tuple(_source(kept, source, sizes) for source in program.sources),
+        structure=with_sizes(program.structure, sizes),
+        returned=tuple(r._replace(steps=_steps(r.steps, sizes)) if isinstance(r, ViewOf) else r for r in program.returned),
+        changes=tuple((change, with_sizes(tree, sizes)) for change, tree in program.changes),
+        drawn={},
+        states=[],
+    )
+
+
+def sizes_of_shapes(shapes: Iterable[tuple[Any, Any]]) -> dict[str, int]:
+    """The named sizes, given pairs of a shape that has them and one of numbers. ValueError where those do not fit."""
+    pairs = [(n, int(m)) for wanted, given in shapes for n, m in zip(wanted, given, strict=True) if is_dim(n)]
+    found: dict[str, int] = {}
+    for n, m in sorted(pairs, key=lambda pair: not pair[0].is_name):
+        if n.is_name:
+            found.setdefault(n.text, m)
+        if substituted(n, found) != m:
+            raise ValueError(errors.SIZES_DIFFER.format(size=n.text, a=substituted(n, found), b=m))
+    return found
+
+
+def _source(kept: Sizes, source: Source, sizes: Mapping[str, int]) -> Source:
+    if not isinstance(source, Draw):
+        return source
+    return Draw(functools.partial(_drawn, kept, dict(sizes), source.draw), source.generator)
+
+
+def _drawn(kept: Sizes, sizes: Mapping[str, int], draw: Any) -> Any:
+    """What `draw` gives for these sizes, wherever in it they are."""
+    with kept.at(sizes):
+        return draw()
+
+
+def _steps(steps: Sequence[Step], sizes: Mapping[str, int]) -> tuple[Step, ...]:
+    return tuple(
+        Step(step.op, {name: substituted(value, sizes) for name, value in step.params.items()}) for step in steps
+    )
+
+
+def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
+    """Undo what a traced function has done before it raised: it will be traced again."""
+    for change in environment.written():
+        change.write(change.before)
+    for generator, state in tracer.states:
+        generator.set_state(state)
+
+
+def with_sizes(tree: Any, sizes: Mapping[str, int]) -> Any:
+    """A result with the numbers in place of Dims."""
+    if is_dim(tree):
+        return substituted(tree, sizes)
+    inside = None if is_leaf(tree) else children(tree)
+    if inside is None:
+        return tree
+    parts = [with_sizes(value, sizes) for _, value in inside]
+    return tree if all(a is b for a, (_, b) in zip(parts, inside, strict=True)) else rebuilt(tree, parts)

@@ -1,0 +1,49 @@
+"""What a traced function has made, as eager would have it: for a call that ends with an exception."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from eager.state import interpreting
+from eager.tensor import Tensor
+from graphc.capture.sources import Argument, Captured, Reached
+from graphc.capture.tracer import Tracer
+from graphc.capture.tree import Kept, map_leaves
+
+
+@final
+class Outcomes:
+    """The concrete values of traced tensors and numbers, for `map_leaves`; a tensor is one however often it is met.
+
+    given  the arguments of the call
+    """
+
+    def __init__(self, tracer: Tracer, given: Any = ((), {})):
+        self._tracer = tracer
+        self._given = given
+        self._known: dict[int, tuple[Any, Any]] = {}  # with the traced tensor, which keeps its id
+
+    def __call__(self, leaf: Any, path: str = "") -> Any:
+        if type(leaf) is Kept:
+            return leaf.find(self._given)
+        if not isinstance(leaf, Tensor):
+            return leaf.concrete()
+        if id(leaf) not in self._known:
+            owner = self._tracer.owner_of(leaf)
+            if isinstance(owner, (Argument, Captured, Reached)):
+                found = self._tracer.given(owner)
+            else:
+                found = Tensor._wrap(self._tracer.value_of_node(self._tracer.read(leaf).id))
+            self._known[id(leaf)] = leaf, found
+        return self._known[id(leaf)][1]
+
+    def reveal(self, error: BaseException | None) -> None:
+        """Put concrete values in place of traced ones in an exception of the user's, and in its causes."""
+        seen: set[int] = set()
+        with interpreting(None):
+            while error is not None and id(error) not in seen:
+                seen.add(id(error))
+                error.args = tuple(map_leaves(a, self) for a in error.args)
+                for name, value in list(vars(error).items()):
+                    setattr(error, name, map_leaves(value, self))
+                error = error.__cause__ or error.__context__

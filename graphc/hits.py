@@ -1,0 +1,100 @@
+"""The shortest way from a call to its program: generated code for calls with plain tensors, as the latest one was.
+
+`Signatures.of`, `Entry.holds` and `Runner` are right for any call, and take longer than XLA for a small program. The code
+made here asks what they ask, of this one signature; a call that it does not fit goes the long way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eager.state import current_interpreter, made_in_inference
+from eager.state import grad_enabled as grad_mode
+from eager.tensor import Deferred, Parameter, Tensor
+from graphc.disabling import switch
+from graphc.entries import Entry
+from graphc.ops.dtypes import default_float
+
+MISS: Any = object()  # the call is another one than that which the code was made for
+MOST = 8  # tensors: with more, finding the same tensor twice takes a set
+
+Hit = Callable[[Any, tuple[Any, ...]], Any]
+
+
+def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
+    """f(compiled, args): what `compiled` returns by `entry` for positional arguments like `args`; MISS for others.
+
+    None for arguments that are not all different plain tensors.
+    """
+    grad, default, outside_inference, *described = entry.signature
+    if not outside_inference or not all(map(_plain, args)) or len(args) > MOST or len(described) != 4 * len(args):
+        return None
+    names = [f"t{k}" for k in range(len(args))]
+    scope: dict[str, Any] = {
+        "MISS": MISS, "Deferred": Deferred, "ndarray": np.ndarray, "Tensor": Tensor, "new": object.__new__,
+        "interpreter": current_interpreter, "inference": made_in_inference, "grad_mode": grad_mode, "switch": switch,
+        "default_float": default_float, "default": default, "entry": entry, "signature": entry.signature,
+        "unchanged": entry.unchanged, "holds": entry.holds,
+    }  # fmt: skip
+    lines = [
+        "def hit(compiled, args):",
+        " if (interpreter() is not None or switch.off or inference() is not None"
+        f" or grad_mode() is not {grad} or default_float() is not default or len(args) != {len(args)}): return MISS",
+    ]
+    if args:
+        lines.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
+    for k, name in enumerate(names):
+        lines += _argument(k, name, described[4 * k : 4 * k + 4], scope)
+    same = [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
+    if same:
+        lines.append(f" if {' or '.join(same)}: return MISS")
+    tensors = f"[{', '.join(names)}]"
+    lines.append(f" if not {f'holds({tensors})' if entry.conditional else 'unchanged()'}: return MISS")
+    if entry.runner.direct is not None:
+        lines += _direct(entry, len(args), scope)
+    else:
+        lines.append(f" return compiled._run(entry, signature, {tensors}, args, {{}})")
+    exec(compile("\n".join(lines), "<generated hit>", "exec"), scope)
+    return scope["hit"]
+
+
+def _plain(a: Any) -> bool:
+    return a.__class__ is Tensor or a.__class__ is Parameter
+
+
+def _argument(k: int, name: str, described: list[Any], scope: dict[str, Any]) -> list[str]:
+    """The lines that see whether `name` is as the signature has `described` it, and fetch its array as `x<k>`."""
+    scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described
+    return [
+        f" d = {name}._d",
+        " if d.__class__ is Deferred:",
+        f"  x{k}, dtype = d.array, d.numpy_dtype",
+        " elif d.__class__ is ndarray:",
+        f"  x{k}, dtype = d, d.dtype",
+        " else: return MISS",
+        f" if (d.shape != shape{k} or dtype is not dtype{k} or {name}.__class__ is not class{k}"
+        f" or {name}._n is {'not ' if constant else ''}None): return MISS",
+    ]
+
+
+def _direct(entry: Entry, count: int, scope: dict[str, Any]) -> list[str]:
+    """The lines that call XLA and wrap its one result: what `Runner` does for a program of arguments alone."""
+    runner = entry.runner
+    scope["call"] = runner.forward.call
+    scope["shape"], scope["dtype"] = runner.direct
+    arrays = [f"x{k}" for k in range(count)]
+    lines = [" entry.calls += 1", f" (out,) = call({', '.join(arrays)})"]
+    if arrays:
+        on_host = " or ".join(f"{x}.__class__ is ndarray" for x in arrays)
+        lines.append(f" if {on_host}: out.block_until_ready()")  # it may still be reading memory that the caller owns
+    return [
+        *lines,
+        " d = new(Deferred)",
+        " d.array, d.shape, d.numpy_dtype = out, shape, dtype",
+        " t = new(Tensor)",
+        " t._d, t._n = d, None",
+        " return t",
+    ]
