@@ -20,9 +20,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/eager_engine.py
 	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/capture.py
+	$(BIN)/python benchmarks/training_steps.py
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py

@@ -73,15 +73,18 @@ def printoptions(**changes: Any) -> Iterator[None]:
 
 
 def tensor_text(t: Tensor) -> str:
-    """What `repr(t)` shows. A traced tensor shows its type alone."""
+    """What `repr(t)` shows. A traced tensor shows its type alone, unless a program may depend on the text."""
     prefix = "tensor("
     data = t._d
     if hasattr(data, "text"):
         return data.text()
     if not isinstance(data, (np.ndarray, Deferred, Sealed)):
-        kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
-        return f"{prefix}<{kind} traced>)"
-    array = t._array()
+        array = data.text_values(t)
+        if array is None:
+            kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
+            return f"{prefix}<{kind} traced>)"
+    else:
+        array = t._array()
     # bfloat16 prints as the float32 numbers that it holds
     shown = array.astype(FLOAT32) if array.dtype.kind == "V" else array
     return _with_suffixes(prefix + _array_text(shown, len(prefix)), _suffixes(t, array), len(prefix))

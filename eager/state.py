@@ -88,8 +88,11 @@ class Interpreter(Protocol):
     def became_leaf(self, tensor: Any) -> None:
         """`tensor`, without a history, requires grad from now on."""
 
-    def values_read(self, tensor: Any) -> None:
-        """Python decides on the values of `tensor`, which has some."""
+    def values_read(self, tensor: Any) -> Any:
+        """Python decides on the values of `tensor`, which has some. Returns others, or None if those are right."""
+
+    def number_written(self, tensor: Any) -> Any:
+        """`tensor.item()`, if the program that is being traced has written the tensor; else None."""
 
     def lies_plainly(self, tensor: Any) -> None:
         """Raise unless the memory of `tensor` is known to hold its elements, row-major, and nothing else."""

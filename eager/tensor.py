@@ -173,7 +173,8 @@ class Tensor:
         """`_array`, of which Python code decides something: a program that is being traced holds for these values."""
         array = self._array()
         if state.closed and (interpreter := current_interpreter()) is not None:
-            interpreter.values_read(self)
+            found = interpreter.values_read(self)
+            return array if found is None else found
         return array
 
     def _dtype(self) -> np.dtype:
@@ -392,6 +393,10 @@ class Tensor:
         data = self._d
         if data.__class__ is not np.ndarray and hasattr(data, "number") and math.prod(data.shape) == 1:
             return data.number(self)  # not known before the program that is being traced runs
+        if state.closed and (interpreter := current_interpreter()) is not None:
+            found = interpreter.number_written(self)
+            if found is not None:
+                return found
         array = self._values("item", python=True)
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")

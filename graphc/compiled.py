@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import inspect
 import sys
 import threading
 import time
@@ -18,9 +19,10 @@ from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture import Program, capture
 from graphc.capture.building import building_of, outside
-from graphc.capture.dynamic import Pattern, forget
+from graphc.capture.dynamic import Pattern
 from graphc.capture.environment import Environment
 from graphc.capture.moving import Moving
+from graphc.capture.trace import forget
 from graphc.capture.tree import tensors_of
 from graphc.entries import Entry
 from graphc.families import Families
@@ -406,5 +408,7 @@ def compile(
         return functools.partial(compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces)
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
+    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+        raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
     compiled = Compiled(fn, device, strict, dynamic, max_retraces)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

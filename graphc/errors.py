@@ -100,14 +100,27 @@ SIZE_UNKNOWN = (
     "Remedy: keep to arithmetic and comparisons on it, or give the placeholder a size."
 )
 
+SIZES_DIFFER = "the size {size} is {a} in one of the values that are fed, and {b} in another."
+
 SIZE_REFUSED = (
-    "{name}: the graph was traced on the condition {condition} (at {where}), which these sizes do not meet.\n"
-    "Remedy: trace it again for these sizes."
+    "{name}: the graph was made on the condition {condition} (at {where}), which these sizes do not meet.\n"
+    "Remedy: make one for these sizes, or do without what asks for them there."
 )
 
 DATA_ASSIGNED = (
     "assigning to .data (at {used}) cannot be captured where {why}.\n"
     "Remedy: write in place, as in `tensor.data.copy_(value)`."
+)
+
+LEAF_IS_RETURNED = (
+    "a tensor that was made a leaf inside the compiled function (requires_grad_()) is returned, and so is a tensor that "
+    "depends on it: the graph cannot hand gradients from the one to the other.\n"
+    "Remedy: call backward() inside, or make the leaf outside and pass it."
+)
+
+HOOK_STAYS = (
+    "a hook on a tensor that outlives the call (made at {used}) cannot be captured in a graph: it would be registered "
+    "again at each call.\nRemedy: register it once, outside the compiled function, or remove it before the end."
 )
 
 BYTES_ARE_NOT_CAPTURED = (
@@ -156,6 +169,11 @@ OTHER_STRUCTURE = "{what} is {got}, expected {expected}: the structure may not d
 OTHER_LEAF = (
     "{what}{path} is {got}, expected {expected} (at {used}): shapes and dtypes may not depend on the path or the step.\n"
     "Remedy: convert it with .to(dtype) or reshape, or start from a value of the other shape or dtype."
+)
+
+RUNS_IN_PARTS = (
+    "{name} is a generator or coroutine: it runs in parts, and the caller's code in between, which no program can.\n"
+    "Remedy: compile the functions that it calls."
 )
 
 CHANGES_ARGUMENT = (

@@ -1,7 +1,7 @@
 """The shortest way from a call to its program: generated code for calls with plain tensors, as the latest one was.
 
-`Signatures.of`, `Entry.holds` and `Runner` are right for any call, and take longer than XLA for a small program. The code
-made here asks what they ask, of this one signature; a call that it does not fit goes the long way.
+`Signatures.of`, `Entry.holds` and `Runner` are right for any call, and take longer than XLA for a small program. The
+code made here asks what they ask, of this one signature; a call that it does not fit goes the long way.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
         lines.append(f" if {' or '.join(same)}: return MISS")
     tensors = f"[{', '.join(names)}]"
     lines.append(f" if not {f'holds({tensors})' if entry.conditional else 'unchanged()'}: return MISS")
-    if entry.runner.direct is not None:
-        lines += _direct(entry, len(args), scope)
+    if (result := entry.runner.direct) is not None:
+        lines += _direct(entry, result, len(args), scope)
     else:
         lines.append(f" return compiled._run(entry, signature, {tensors}, args, {{}})")
     exec(compile("\n".join(lines), "<generated hit>", "exec"), scope)
@@ -69,22 +69,21 @@ def _argument(k: int, name: str, described: list[Any], scope: dict[str, Any]) ->
     """The lines that see whether `name` is as the signature has `described` it, and fetch its array as `x<k>`."""
     scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described
     return [
+        f" if {name}.__class__ is not class{k}: return MISS",
         f" d = {name}._d",
         " if d.__class__ is Deferred:",
         f"  x{k}, dtype = d.array, d.numpy_dtype",
         " elif d.__class__ is ndarray:",
         f"  x{k}, dtype = d, d.dtype",
         " else: return MISS",
-        f" if (d.shape != shape{k} or dtype is not dtype{k} or {name}.__class__ is not class{k}"
-        f" or {name}._n is {'not ' if constant else ''}None): return MISS",
+        f" if d.shape != shape{k} or dtype is not dtype{k} or {name}._n is {'not ' if constant else ''}None: return MISS",
     ]
 
 
-def _direct(entry: Entry, count: int, scope: dict[str, Any]) -> list[str]:
-    """The lines that call XLA and wrap its one result: what `Runner` does for a program of arguments alone."""
-    runner = entry.runner
-    scope["call"] = runner.forward.call
-    scope["shape"], scope["dtype"] = runner.direct
+def _direct(entry: Entry, result: tuple[Any, Any], count: int, scope: dict[str, Any]) -> list[str]:
+    """The lines that call XLA and wrap its one `result`: what `Runner` does for a program of arguments alone."""
+    scope["call"] = entry.runner.forward.call
+    scope["shape"], scope["dtype"] = result
     arrays = [f"x{k}" for k in range(count)]
     lines = [" entry.calls += 1", f" (out,) = call({', '.join(arrays)})"]
     if arrays:

@@ -15,7 +15,7 @@ from eager.inplace import assign
 from eager.language import E
 from eager.several import output_nodes
 from eager.state import add_maker, interpreting, note_write, sequence
-from eager.tensor import Deferred, Tensor
+from eager.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
 from graphc.capture import (
     Argument,
     Captured,
@@ -85,6 +85,7 @@ class Runner:
         self._effects = [e for e in program.effects if e.id is not None]
         self._cleared = [e.target for e in program.effects if e.id is None and isinstance(e.target, GradOf)]
         self._flags = [e.target for e in program.effects if isinstance(e.target, LeafFlag)]
+        self._leaves = {k for k, history in enumerate(program.histories) if history is History.LEAF}
         self._places: dict[Computed, int] = {}  # which output a result is
         outputs = [*self._results(), *(Output(e.id, e.history) for e in self._effects if e.id is not None)]
         self._results_count = len(self._places)
@@ -131,7 +132,7 @@ class Runner:
         self._simple = (
             self._split is None and not self._effects and not self._cleared and not self._freed
             and not self._flags and not program.decisions and not program.numbers and not program.changes and self._count == 1
-            and program.structure == Slot(0) and isinstance(program.returned[0], Computed)
+            and not self._leaves and program.structure == Slot(0) and isinstance(program.returned[0], Computed)
         )  # fmt: skip
         # of a program that is but a call of XLA with the arguments: the shape and dtype of its result
         self.direct = self._out[0] if self._simple and self._positional and not self.forward.fails else None
@@ -140,7 +141,8 @@ class Runner:
         """The outputs that the result is made of, each once."""
         found: list[Output] = []
         leaves = zip(self._program.returned, self._program.histories, strict=True)
-        for returned, history in leaves:
+        for returned, known in leaves:
+            history = History.NONE if known is History.LEAF else known
             base = returned.base if isinstance(returned, ViewOf) else returned
             if not isinstance(base, Computed):
                 continue
@@ -162,7 +164,7 @@ class Runner:
             if d.__class__ is Deferred:
                 arrays.append(d.array)
             else:
-                arrays.append(d)
+                arrays.append(d if d.__class__ is np.ndarray else self._unsealed(d))
                 on_host = True
         d = t = None  # or the last input would look shared
         call = self.forward.call
@@ -179,6 +181,12 @@ class Runner:
             t._n = None
             return t
         return self._general(call, arrays, tensors, on_host, given)
+
+    def _unsealed(self, data: Sealed) -> np.ndarray:
+        """The array of a tensor that was made in inference mode."""
+        if self._split is not None:
+            raise RuntimeError(SEALED_SAVE)
+        return data.array
 
     def _general(self, call: Any, arrays: list[Any], tensors: list[Tensor], on_host: bool, given: Any) -> Any:
         self._take_over(arrays)
@@ -278,8 +286,12 @@ class Runner:
             if isinstance(returned, ViewOf):
                 if returned.tensor not in known:
                     known[returned.tensor] = _view(self._base(returned.base, outputs, tensors), returned)
+                    if k in self._leaves:
+                        known[returned.tensor].requires_grad_()
                 return known[returned.tensor]
             found = self._base(returned, outputs, tensors)
+            if k in self._leaves:
+                found.requires_grad_()
             return found.item() if k in self._program.numbers else found
 
         containers: dict[int, Any] = {}
@@ -305,16 +317,17 @@ class Runner:
     def _write_others(self, outputs: list[Tensor], tensors: list[Tensor]) -> None:
         """Carry out the other effects: on arguments, on `.grad`, and those that have a history."""
         past: list[tuple[Tensor, Tensor, bool]] = []
+        made: dict[int, Tensor] = {}
         for k, (target, _, history, fresh) in self._others:
             value = outputs[k]
             if isinstance(target, PastOf):
                 past.append((self._fetch(target.of, tensors), value, target.keep))
             elif isinstance(target, GradOf):
                 owner = self._fetch(target.of, tensors)
-                if not fresh and history is History.NONE:
+                if fresh is None:
                     _overwrite(owner._g, value._d)
                 else:
-                    owner._g = value
+                    owner._g = made.setdefault(fresh, value)
             elif history is History.NONE:
                 _overwrite(self._fetch(target, tensors), value._d)
             else:
@@ -334,7 +347,11 @@ class Runner:
         parents = [self._fetch(self._sources[k], tensors)._n for k in self._split.wrt]
         residuals = list(outputs[self._count + len(self._program.decisions) :])
         live = [wrapped[k] for k in self._live]
-        saved = (self, residuals, [arrays[k] for k in self._split.saved], len(live), Inputs(arrays))
+        given = list(arrays)
+        for k in self._rewritten:
+            if arrays[k].__class__ is np.ndarray:
+                given[k] = arrays[k].copy()  # as it was, for a replay
+        saved = (self, residuals, [arrays[k] for k in self._split.saved], len(live), Inputs(given))
         owner: tape.Node = [-next(sequence), None, _backward, saved, *parents]
         if len(live) == 1:
             live[0]._n = owner
@@ -356,8 +373,12 @@ class Runner:
             np.asarray(given[n]) if n in given else np.zeros(*self._out[k]) for n, k in enumerate(self._live)
         ]  # fmt: skip
 
-    def replay(self, inputs: list[Tensor]) -> list[Tensor]:
-        """The results that require grad, computed op by op on Tensors: for gradients that are differentiated again."""
+    def replay(self, inputs: list[Tensor], parents: Mapping[int, Any]) -> tuple[list[Tensor], list[tuple[Any, Tensor]]]:
+        """The results that require grad, computed op by op on Tensors: for gradients that are differentiated again.
+
+        parents: the tape node of each input, by number. Returns also the places, besides the inputs, at which gradients
+        for them arrive (leaves that the program has written), each after the node.
+        """
         if self._program.rules is not None:
             raise NotImplementedError(
                 "differentiating twice through a compiled function that holds an autograd.Function or hooks is not "
@@ -365,13 +386,26 @@ class Runner:
             )
         graph = self._graph
         values: dict[int, Any] = dict(zip(graph.inputs, inputs, strict=True))
+        leaves, ends = dict(self._program.leaves), list[tuple[Any, Tensor]]()
         for node in graph.operations():
             if node.id in self._relevant:
                 result = run_node(node, [values[i] for i in node.inputs])
                 stops = node.id not in self._program.recorded and not isinstance(result, tuple)
-                values[node.id] = E.stop_gradient(result) if stops else result
+                result = E.stop_gradient(result) if stops else result
+                if node.id in leaves and leaves[node.id] in parents:
+                    result._n = parent = parents[leaves[node.id]]
+                    result = E.positive(result)
+                    ends.append((parent, result))
+                values[node.id] = result
         refs = refs_of(graph.result)
-        return [values[refs[k].id] for k in self._live]
+        return [values[refs[k].id] for k in self._live], ends
+
+    @functools.cached_property
+    def _rewritten(self) -> list[int]:
+        """Numbers of the inputs that `replay` reads, and that the program itself overwrites."""
+        written = {effect.target for effect in self._effects}
+        inputs = zip(self._sources, self._graph.inputs, strict=True)
+        return [k for k, (source, id) in enumerate(inputs) if source in written and id in self._relevant]
 
     @functools.cached_property
     def _relevant(self) -> set[int]:
@@ -432,21 +466,18 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
     """
     with interpreting(None):
         tracer.draw_all()
+        tracer.hold_inputs()  # values are computed from what is about to be written
+        made: dict[int, Tensor] = {}
         for target, id_, _, fresh in tracer.effects():
+            array = None if id_ is None else np.array(tracer.value_of_node(id_))
             if isinstance(target, LeafFlag):
                 tracer.given(target.of).requires_grad_(target.flag)
             elif isinstance(target, PastOf):
-                g = Tensor._wrap(tracer.value_of_node(id_))
-                autograd.backward(tracer.given(target.of), g, retain_graph=target.keep)
-            elif isinstance(target, GradOf):
-                owner = tracer.given(target.of)
-                if fresh or id_ is None:
-                    owner._g = None if id_ is None else Tensor._wrap(tracer.value_of_node(id_))
-                else:
-                    array = tracer.value_of_node(id_)
-                    _overwrite(owner._g, Deferred(array, array.shape, array.dtype))
-            elif id_ is not None:
-                array = tracer.value_of_node(id_)
+                autograd.backward(tracer.given(target.of), Tensor._wrap(array), retain_graph=target.keep)
+            elif isinstance(target, GradOf) and (array is None or fresh is not None):
+                wrapped = None if array is None else made.setdefault(fresh, Tensor._wrap(array))
+                tracer.given(target.of)._g = wrapped
+            elif array is not None:
                 _overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
         concrete = Outcomes(tracer, given)
         known: dict[int, Any] = {**containers.existing(), **environment.existing()}
@@ -493,13 +524,13 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
             t = Tensor._wrap(np.asarray(array))
             t._n = parents.get(k)
             inputs.append(E.positive(t) if k in parents else t)
-        results = runner.replay(inputs)
-    wrt = [inputs[k] for k in parents]
+        results, ends = runner.replay(inputs, parents)
+    ends = [*((p, inputs[k]) for k, p in parents.items()), *ends]
     with autograd.enable_grad():
         arrived = g if count > 1 else {0: g}
         chosen = [results[k] for k in arrived]
-        found = autograd.grad(chosen, wrt, list(arrived.values()), create_graph=True, allow_unused=True)
-    return [(p, d) for p, d in zip(parents.values(), found, strict=True) if d is not None]
+        found = autograd.grad(chosen, [t for _, t in ends], list(arrived.values()), create_graph=True, allow_unused=True)
+    return [(p, d) for (p, _), d in zip(ends, found, strict=True) if d is not None]
 
 
 tape.tensor_rules[_backward] = _tensor_shares

@@ -10,10 +10,12 @@ import numpy as np
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture import Argument, Captured, Computed, Effect, History, Program
+from graphc.capture.dynamic import derived, sizes_of_shapes
 from graphc.capture.building import Building, building_of, graph_of, outside
 from graphc.capture.tree import Slot, leaves_of, map_leaves
 from graphc.ir import INPUT
 from graphc.ops.aval import Aval
+from graphc.ops.dims import is_dim
 from graphc.run import Runner
 
 

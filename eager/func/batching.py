@@ -242,9 +242,11 @@ class BatchInterpreter:
     def became_leaf(self, tensor: Tensor) -> None:
         """Nothing: its own `_n` says so."""
 
-    def values_read(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.values_read(tensor)
+    def values_read(self, tensor: Tensor) -> Any:
+        return None if self.outer is None else self.outer.values_read(tensor)
+
+    def number_written(self, tensor: Tensor) -> Any:
+        return None if self.outer is None else self.outer.number_written(tensor)
 
     def lies_plainly(self, tensor: Tensor) -> None:
         if self.outer is not None:

@@ -1,4 +1,4 @@
-"""Containers among the arguments: a function is traced with copies, and what it does to them is done to the caller's."""
+"""Containers among the arguments: a function is traced with copies; what it does to them is done to the caller's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, final
 
 from graphc.capture.places import Change
+from graphc.capture.snapshots import refill
 from graphc.capture.tree import Kept, children, is_immutable, is_leaf, map_leaves, rebuilt
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]  # the arguments of a call: (args, kwargs)
@@ -102,16 +103,12 @@ def _attributes(instance: Any) -> dict[str, Any]:
 
 def _put(container: Any, contents: list[Any]) -> None:
     """Let `container` hold `contents`."""
-    pairs = dict(zip(contents[::2], contents[1::2], strict=False))
+    if isinstance(container, (list, deque, set)):
+        refill(container, contents)
+        return
+    pairs = dict(zip(contents[::2], contents[1::2], strict=True))
     if isinstance(container, dict):
-        dict.clear(container)
-        for key, value in pairs.items():
-            dict.__setitem__(container, key, value)
-    elif isinstance(container, list):
-        container[:] = contents
-    elif isinstance(container, (deque, set)):
-        container.clear()
-        (container.extend if isinstance(container, deque) else container.update)(contents)
+        refill(container, pairs.items())
     else:
         for name in _attributes(container).keys() - pairs.keys():
             object.__delattr__(container, name)

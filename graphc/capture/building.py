@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple, final
 
@@ -30,12 +30,12 @@ from graphc.capture.location import user_line
 from graphc.capture.sources import Argument
 from graphc.capture.tracer import Tracer
 from graphc.ir import Graph, Ref, Symbol
+from graphc.ir.sizes import ANY
 from graphc.ops import Op
 from graphc.ops.aval import Aval
 from graphc.ops.dims import Dim, Sizes, has_dim
 from graphc.ops.dtypes import default_float, is_inexact
 
-ANY = 5040  # the value of a symbolic size while nothing is known of it: a multiple of most numbers that shapes are divided by
 _building: ContextVar[Building | None] = ContextVar("building", default=None)
 
 

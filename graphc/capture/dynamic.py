@@ -6,17 +6,19 @@ conditions; the program stands for all sizes that meet these.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 from eager.tensor import Tensor
+from graphc import errors
 from graphc.capture.environment import Environment
 from graphc.capture.sources import Draw, Source, Step, ViewOf
 from graphc.capture.trace import Program
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import children, is_leaf, rebuilt
-from graphc.ir.dimensions import concrete
+from graphc.ir.dimensions import concrete, sizes_in
 from graphc.ops.dims import Dim, Sizes, is_dim, substituted
 
 
@@ -56,7 +58,7 @@ def derived(program: Program, sizes: Mapping[str, int]) -> Program:
         graph=concrete(program.graph, sizes),
         sources=tuple(_source(kept, source, sizes) for source in program.sources),
         structure=with_sizes(program.structure, sizes),
-        returned=tuple(r._replace(steps=_steps(r.steps, sizes)) if isinstance(r, ViewOf) else r for r in program.returned),
+        returned=tuple(dataclasses.replace(r, steps=_steps(r.steps, sizes)) if isinstance(r, ViewOf) else r for r in program.returned),
         changes=tuple((change, with_sizes(tree, sizes)) for change, tree in program.changes),
         drawn={},
         states=[],
@@ -91,14 +93,6 @@ def _steps(steps: Sequence[Step], sizes: Mapping[str, int]) -> tuple[Step, ...]:
     return tuple(
         Step(step.op, {name: substituted(value, sizes) for name, value in step.params.items()}) for step in steps
     )
-
-
-def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
-    """Undo what a traced function has done before it raised: it will be traced again."""
-    for change in environment.written():
-        change.write(change.before)
-    for generator, state in tracer.states:
-        generator.set_state(state)
 
 
 def with_sizes(tree: Any, sizes: Mapping[str, int]) -> Any:

@@ -11,16 +11,19 @@ Not guarded: the standard library and installed packages (taken as constant), an
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
 from graphc.capture.growing import Growing
 from graphc.capture.moving import Moving, Substituted
+from graphc.capture.number import Number
 from graphc.capture.places import Change, Inside, Place, compiled_test
 from graphc.capture.reachable import Reachable
 from graphc.capture.snapshots import CONTAINERS
 from graphc.capture.sources import Guard
-from graphc.capture.tree import Kept
+from graphc.capture.tree import Kept, leaves_of
+from graphc.ir import Symbol
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
@@ -57,6 +60,8 @@ class Environment:
         reachable.run()
         self.names = reachable.names
         self.impure = list(reachable.impure)
+        self._caches = reachable.caches
+        self._missed: list[int] = []
         self.moving = Substituted(reachable.places, moving or Moving())
         self._places = [place for place in reachable.places if not self.moving.covers(place)]
         self._guarded = [place for place in self._places if place.guarded]
@@ -70,12 +75,16 @@ class Environment:
     def start(self, tracer: Tracer) -> None:
         """The function is traced from now on."""
         self.moving.start(tracer)
+        self._missed = [cache.cache_info().misses for cache in self._caches]
         for container in self._growing:
             container.start()
 
     def restore(self) -> None:
         """The function has been traced: put back what was there for the trace alone."""
         self.moving.restore()
+        for cache, before in zip(self._caches, self._missed, strict=False):
+            if cache.cache_info().misses != before and _holds_traced(cache):
+                cache.cache_clear()
         for container in self._growing:
             container.finish()
 
@@ -101,6 +110,13 @@ class Environment:
             if not place.same()  # containers that grow hold again what they held
         ]
         return found + self.moving.written() + [change for change in added if change is not None]
+
+
+def _holds_traced(cache: Any) -> bool:
+    """Whether functools has put what was made for a graph into the cache of a function."""
+    held = gc.get_referents(cache)  # results, or (if any number is kept) the dict with them
+    found = [value for x in held for value in (x.values() if isinstance(x, dict) else [x])]
+    return any(type(leaf) is Number or type(leaf._d) is Symbol for value in found for leaf in leaves_of(value))
 
 
 def _itself(owner: Any, given: Any) -> Any:

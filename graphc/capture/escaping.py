@@ -34,6 +34,7 @@ from graphc.capture.places import Attribute, ClassEntry, Inside, Missing, Path, 
 from graphc.capture.snapshots import CONTAINERS, MISSING, Contents, is_flat
 
 MOST = 100_000  # elements of containers that are looked into; those of later ones are told apart by identity alone
+_CACHING = type(functools.lru_cache(len))
 _PARTIALS = (functools.partial, functools.partialmethod)
 # special methods that a program does not come to by computing with an object
 _UNUSED = frozenset(
@@ -53,6 +54,7 @@ class Escaping(Lookup):
         self._scanned: tuple[int, int, bool] | None = None  # what was loose at the last look at all of them
         self._elements = 0
         self._modules = False  # whether one has been met
+        self.caches: list[Any] = []  # functions under functools.lru_cache
 
     def _escape(self, value: Any, path: Path) -> None:
         """A value that is used in a way that the code does not show: whatever is in it counts."""
@@ -114,6 +116,8 @@ class Escaping(Lookup):
         if isinstance(value, CONTAINERS):
             self._container(value, path)
         kind = type(value)
+        if isinstance(value, _CACHING):
+            self.caches.append(value)
         wrapped = namespace(value).get("__wrapped__")
         if wrapped is not None:
             self._escape_later(wrapped, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, final
 
@@ -86,6 +87,7 @@ class Autograd:
     def effects(self) -> list[Effect]:
         """What the program does to the `.grad` of tensors that outlive it, and to histories from before it."""
         found: list[Effect] = []
+        numbers: dict[int, int] = {}
         tracer = self._tracer
         for key, (tensor, grad) in self._grads.items():
             owner = tracer.owner_of(tensor)
@@ -93,7 +95,9 @@ class Autograd:
             changed = key not in self._initial or final != self._initial[key] or grad is not self._before.get(key)
             if owner is not None and changed:
                 history = History.NONE if grad is None else self.history(grad)
-                found.append(Effect(GradOf(owner), final, history, grad is not self._before.get(key)))
+                same = grad is None or grad is self._before.get(key)
+                number = None if same else numbers.setdefault(id(grad), len(numbers))
+                found.append(Effect(GradOf(owner), final, history, number))
         for tensor, g, keep in self._past:
             owner = tracer.owner_of(tensor)
             assert owner is not None
@@ -122,7 +126,7 @@ class Autograd:
     ) -> None:
         """See `eager.state.Interpreter`."""
         tracer = self._tracer
-        wrt = self.leaves if inputs is None else {tracer.read(t).id: t for t in inputs}
+        wrt = self.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
         grads = self._pullback(outputs, cotangents, list(wrt), create_graph, keep)
         for id_, g in grads.items():
             tensor = wrt[id_]
@@ -164,9 +168,16 @@ class Autograd:
     ) -> list[Tensor | None]:
         """See `eager.state.Interpreter`."""
         tracer = self._tracer
-        ids = [tracer.read(t).id for t in inputs]
-        grads = self._pullback(outputs, cotangents, ids, create_graph, keep)
-        return [tracer.wrap(grads[i], create_graph) if i in grads else None for i in ids]
+        ids = [self._nodes_of(t) for t in inputs]
+        grads = self._pullback(outputs, cotangents, [i for nodes in ids for i in nodes], create_graph, keep)
+        found = [functools.reduce(operator.add, [grads[i] for i in nodes if i in grads] or [None]) for nodes in ids]
+        return [None if g is None else tracer.wrap(g, create_graph) for g in found]
+
+    def _nodes_of(self, tensor: Tensor) -> list[int]:
+        """The nodes at which gradients for a tensor arrive: a leaf that has been written has one for each value."""
+        id_ = self._tracer.read(tensor).id
+        leaf = self.leaves.get(id_)
+        return [id_] if leaf is None else [i for i, t in self.leaves.items() if t is leaf]
 
     def _pullback(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], wrt: list[int], create_graph: bool, keep: bool
@@ -224,6 +235,21 @@ class Autograd:
     def hook(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
         """See `eager.state.Interpreter`."""
         return hooks.RemovableHandle(self._hooks.setdefault(self._tracer.read(tensor).id, {}), hook)
+
+    def check_leaves(self, results: list[Tensor], leaves: list[Tensor]) -> None:
+        """Raise CaptureError if one of `results` depends on one of `leaves`, which the program has made."""
+        read = self._tracer.read
+        found = self.history_of([read(t).id for t in results]) if leaves else set[int]()
+        reached = {i for id_ in found for i in self._builder.nodes[id_].inputs}
+        if not reached.isdisjoint([read(t).id for t in leaves]):
+            raise errors.CaptureError(errors.LEAF_IS_RETURNED)
+
+    def check_hooks(self) -> None:
+        """Raise CaptureError for a hook that would stay on a tensor from before the program."""
+        for id_, registered in self._hooks.items():
+            leaf = self.leaves.get(id_)
+            if registered and leaf is not None and not isinstance(self._tracer.owner_of(leaf), (Argument, type(None))):
+                raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
 
     def retain(self, tensor: Tensor) -> None:
         """See `eager.state.Interpreter`."""
@@ -323,6 +349,8 @@ class Autograd:
         """What autograd knows of `tensor`."""
         if tensor._n is None:
             return History.NONE
+        if isinstance(tensor._n, list) and tape.is_leaf(tensor._n) and self._tracer.owner_of(tensor) is None:
+            return History.LEAF
         return History.FREED if self.history_of([self._tracer.read(tensor).id]) & self.freed else History.LIVE
 
     def has_leaves(self, tensor: Tensor) -> bool:

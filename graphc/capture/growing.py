@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict, deque
 from typing import Any, final
 
 from graphc.capture.places import Change, Inside
+from graphc.capture.snapshots import refill
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold
 WRITERS: dict[type, frozenset[str]] = {
@@ -43,14 +44,15 @@ class Growing:
     def start(self) -> None:
         """Put the mark in place of what it holds."""
         self._held = _elements(self._place.owner)
-        self._put([(_MARK, None) if isinstance(self._place.owner, dict) else _MARK])
+        owner = self._place.owner
+        refill(owner, [(_MARK, None) if isinstance(owner, dict) else _MARK])
 
     def finish(self) -> Change | None:
         """What the function has added; the container holds again what it held."""
         if self._held is None:
             return None
         found = _elements(self._place.owner)
-        self._put(self._held)
+        refill(self._place.owner, self._held)
         self._held = None
         marks = [k for k, item in enumerate(found) if item is _MARK or (type(item) is tuple and item[:1] == (_MARK,))]
         if not marks:
@@ -71,11 +73,6 @@ class Growing:
         owner.extend(added.last)
         if isinstance(owner, deque):
             owner.extendleft(reversed(added.first))
-
-    def _put(self, items: list[Any]) -> None:
-        owner = self._place.owner
-        owner.clear()
-        (owner.update if isinstance(owner, (set, dict)) else owner.extend)(items)
 
 
 def _elements(container: Any) -> list[Any]:

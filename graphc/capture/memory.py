@@ -207,7 +207,7 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
 def _normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
     """`strides`, or None if they are row-major; those of dims of size 1 do not matter."""
     plain = row_major(shape)
-    same = 0 in shape or all(a == b for n, a, b in zip(shape, strides, plain, strict=True) if n != 1)
+    same = all(a == b or n == 1 for n, a, b in zip(shape, strides, plain, strict=True)) or 0 in shape
     return None if same else tuple(strides)
 
 

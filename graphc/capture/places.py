@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.tensor import Tensor
-from graphc.capture.snapshots import MISSING, Contents, Elements, change, keep, same
+from graphc.capture.snapshots import MISSING, Contents, Elements, change, keep, refill, same
 
 TOGETHER = 8  # places that one line of the test asks for: shorter code, which Python compiles faster
 
@@ -258,12 +258,7 @@ class Inside(Place):
         if isinstance(owner, np.ndarray):
             owner[...] = value
             return
-        items = list(value.items() if isinstance(value, dict) else value)
-        if isinstance(owner, list):
-            owner[:] = items
-            return
-        owner.clear()
-        (owner.extend if isinstance(owner, deque) else owner.update)(items)
+        refill(owner, value.items() if isinstance(value, dict) else value)
 
     def quick(self, name: Callable[[Any], str]) -> str:
         owner = name(self.owner)

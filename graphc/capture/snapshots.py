@@ -10,7 +10,7 @@ import enum
 import itertools
 import math
 import reprlib
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -28,6 +28,7 @@ EXACT = (bool, int, str, bytes, type(None), type(...))  # equal values of one ty
 SCALARS = (*EXACT, float, complex)
 _VALUES = (np.dtype, dtype, enum.Enum, range, slice, Fraction, Decimal, PurePath)
 SEQUENCES = (list, tuple, deque)
+_MUTABLE: tuple[Any, ...] = (list, deque, set, OrderedDict, dict)  # OrderedDict keeps its order in a place of its own
 CONTAINERS = (*SEQUENCES, set, frozenset, dict)
 
 
@@ -133,6 +134,18 @@ def keep(value: Any, known: dict[int, Any] | None = None) -> Any:
         if not is_flat(found.items):
             found.kept = [keep(item, known) for item in found.items]
     return found
+
+
+def refill(container: Any, items: Iterable[Any]) -> None:
+    """Let a list, deque, set or dict hold `items` (pairs, of a dict), whatever a subclass does when it is written to."""
+    kind = next(kind for kind in _MUTABLE if isinstance(container, kind))
+    items = list(items)
+    kind.clear(container)
+    if issubclass(kind, dict):
+        for key, value in items:
+            kind.__setitem__(container, key, value)
+    else:
+        (kind.update if kind is set else kind.extend)(container, items)
 
 
 def is_flat(items: list[Any]) -> bool:

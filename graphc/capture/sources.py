@@ -104,18 +104,19 @@ class History(enum.Enum):
     NONE = 0  # requires no grad
     LIVE = 1  # can be differentiated
     FREED = 2  # backward() has been called inside the program, and has freed what a second call would need
+    LEAF = 3  # a leaf that the program has made
 
 
 class Effect(NamedTuple):
     """Something the program changes: `target` gets the value of node `id` (None: a `.grad` becomes None, or a flag).
 
-    fresh   a `.grad` becomes another tensor, not the one before with other values
+    fresh   a `.grad` becomes another tensor, not the one before with other values: the number of that tensor
     """
 
     target: Owner | MemoryOf | GradOf | PastOf | LeafFlag
     id: int | None
     history: History = History.NONE
-    fresh: bool = False
+    fresh: int | None = None
 
 
 class Guard(NamedTuple):

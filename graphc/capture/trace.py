@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -132,7 +133,9 @@ def capture(
             try:
                 result = fn(*containers.args, **containers.kwargs)
             except Exception as error:
-                if failed is not None:
+                if failed is not None and environment is not None:
+                    if isinstance(error, errors.GraphcError):
+                        failed = functools.partial(forget, environment)  # it is not the program that has failed
                     failed(tracer, containers)
                     Outcomes(tracer).reveal(error)
                 raise
@@ -152,6 +155,14 @@ def capture(
         if change.find is None:  # else it is a change of a copy
             change.write(change.before)
     return program
+
+
+def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
+    """Undo what a traced function has done before it raised: it will be traced again."""
+    for change in environment.written():
+        change.write(change.before)
+    for generator, state in tracer.states:
+        generator.set_state(state)
 
 
 def finished(
@@ -176,6 +187,8 @@ def finished(
     numbers = frozenset(k for k, leaf in enumerate(leaves) if type(leaf) is Number)
     tensors = [tracer.wrap(leaf.symbol, False) if k in numbers else leaf for k, leaf in enumerate(leaves)]
     histories = [tracer.autograd.history(t) for t in tensors]
+    tracer.autograd.check_leaves([t for t, h in zip(tensors, histories, strict=True) if h is History.LIVE],
+                                 [t for t, h in zip(tensors, histories, strict=True) if h is History.LEAF])  # fmt: skip
     refs, returned, effects = tracer.finish(tensors)
     tree: Any = tuple(refs)
     if is_plain(structure) and alone == len(leaves):

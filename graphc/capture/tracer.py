@@ -30,6 +30,7 @@ from graphc.capture.inputs import dense_order, is_simple, relation, strides_in_o
 from graphc.capture.memory import Memories, Memory, Place
 from graphc.capture.number import Number, fix_numbers, without_numbers
 from graphc.capture.results import Results
+from graphc.capture.showing import is_only_shown
 from graphc.capture.sources import (
     Argument,
     ArgumentGuard,
@@ -540,17 +541,28 @@ class Tracer:
         """The program is right only while `getter`, of argument number `position`, gives `value`."""
         self.argument_guards.append(ArgumentGuard(position, getter, value, what))
 
-    def values_read(self, tensor: Tensor) -> None:
+    def values_read(self, tensor: Tensor) -> np.ndarray | None:
         """See `eager.state.Interpreter`."""
         if tensor._d.__class__ is Symbol:
-            return  # `array_of` has seen to it
-        held = self._held.get(id(tensor))
-        place = None if held is None else self.memories.find(held[1].id)
-        if place is not None and place.memory.version:
-            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values after an in-place write")
+            return None  # `array_of` has seen to it
+        if self._is_written(tensor):
+            return self.array_of(tensor, "reading the values after an in-place write")
         if id(tensor) not in self._fresh and id(tensor) not in self._read:
             self._read.add(id(tensor))
             self.guard(self._later(tensor, _values_of), _values_of(tensor))
+        return None
+
+    def number_written(self, tensor: Tensor) -> Any:
+        """See `eager.state.Interpreter`."""
+        if tensor._d.__class__ is Symbol or not self._is_written(tensor) or self.read(tensor).aval.size != 1:
+            return None
+        return self.number_of(tensor)
+
+    def _is_written(self, tensor: Tensor) -> bool:
+        """Whether the program has written the memory that a concrete tensor shows."""
+        held = self._held.get(id(tensor))
+        place = None if held is None else self.memories.find(held[1].id)
+        return place is not None and place.memory.version > 0
 
     def _later(self, tensor: Tensor, of: Callable[[Tensor], Any]) -> Callable[[], Any]:
         """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that moves."""
@@ -576,6 +588,14 @@ class Tracer:
         if not self._whole or symbol.aval.size > READABLE:
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
         return self._decide(symbol)
+
+    def text_values(self, tensor: Tensor) -> np.ndarray | None:
+        """The values of a traced tensor for a text; the path depends on them from now on. None if it is only shown."""
+        if not self._whole or self.outer is not None or is_only_shown():
+            return None
+        if tensor._n is not None:  # the text names its grad_fn
+            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "the text of a tensor that requires grad")
+        return self.array_of(tensor, "the text of a tensor")
 
     def number_of(self, tensor: Tensor) -> Any:
         """The value of a traced tensor of one element as a number that is traced, too."""
@@ -615,6 +635,10 @@ class Tracer:
     def value_of_node(self, id_: int) -> np.ndarray:
         """The value of a node in the call that is being traced, in memory of its own."""
         return np.array(self._values(id_))
+
+    def hold_inputs(self) -> None:
+        """Compute values from the inputs as they are now, from now on."""
+        self._values.hold()
 
     def draw_all(self) -> None:
         """Draw all random numbers that the program needs."""
@@ -698,6 +722,7 @@ class Tracer:
 
     def finish(self, result: Any) -> tuple[Any, list[Returned], list[Effect]]:
         """Close the trace. Returns the result with Refs in place of tensors, what those are, and what changes."""
+        self.autograd.check_hooks()
         refs = map_tensors(result, lambda t, path: Ref(self.read(t).id))
         returned = Results(self, list(tensors_of(result))).found
         effects = self.effects()

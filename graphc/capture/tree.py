@@ -13,6 +13,7 @@ from typing import Any, final
 
 from eager.tensor import Tensor
 from graphc.capture.number import Number
+from graphc.capture.snapshots import refill
 
 
 @final
@@ -68,18 +69,11 @@ def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
         return deque(values, tree.maxlen)
     if isinstance(tree, tuple):
         return kind(*values) if hasattr(tree, "_fields") else kind(values)
-    new = copy.copy(tree)  # keeps what a subclass adds
-    if isinstance(tree, dict):
-        dict.clear(new)
-        for key, value in zip(keys, values, strict=True):
-            dict.__setitem__(new, key, value)
-    elif isinstance(tree, list):
-        new[:] = values
-    elif isinstance(tree, frozenset):
+    new: Any = copy.copy(tree)  # keeps what a subclass adds
+    if isinstance(tree, frozenset):
         return kind(values)
-    elif isinstance(new, (deque, set)):
-        new.clear()
-        (new.extend if isinstance(new, deque) else new.update)(values)
+    if isinstance(tree, (dict, list, deque, set)):
+        refill(new, zip(keys, values, strict=True) if isinstance(tree, dict) else values)
     else:
         names = [f.name for f in dataclasses.fields(tree) if hasattr(tree, f.name)]
         for name, value in zip(names, values, strict=True):

@@ -44,6 +44,14 @@ class Values:
         if flat.size == math.prod(shape):
             self._known[id_] = flat.reshape(shape)
 
+    def hold(self) -> None:
+        """Keep the inputs as they are now, whatever is written to their memory later."""
+        nodes, inputs = self._builder.nodes, self._builder.inputs
+        held = {id_: np.array(self._compute(nodes[id_])) for id_ in inputs}
+        for id_ in [i for i, node in nodes.items() if i in self._known and node.inputs]:
+            self._known[id_] = np.array(self._known[id_])  # may be a view of an input
+        self._known.update(held)
+
     def _compute(self, node: Node) -> np.ndarray:
         if node.op is INPUT:
             return self._fetch(self._builder.inputs.index(node.id))

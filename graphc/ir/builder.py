@@ -58,6 +58,10 @@ class Symbol(OperatorMixin):
     def number(self, tensor: Any) -> Any:
         return self._reader(errors.TRACED_TO_NUMPY, "item").number_of(tensor)
 
+    def text_values(self, tensor: Any) -> np.ndarray | None:
+        """What the text of a tensor is made of, if it counts; None if it is only shown."""
+        return None if self.builder.closed or self.builder.reader is None else self.builder.reader.text_values(tensor)
+
     def strides(self, tensor: Any) -> tuple[int, ...]:
         return self._reader(errors.TRACED_TO_NUMPY, "the strides").strides(tensor)
 

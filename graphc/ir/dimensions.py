@@ -15,10 +15,15 @@ from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.structure import bodies, with_bodies
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval, Bundle
-from graphc.ops.dims import Dim, has_dim, is_dim, names_in, substituted
+from graphc.ops.dims import Dim, Sizes, has_dim, is_dim, names_in, substituted
 from graphc.ops.dtypes import scalar_array
 
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
+
+
+def sizes_in(graph: Graph) -> Sizes | None:
+    """Where the named sizes of a graph are kept, with their conditions; None if it has none."""
+    return next((dim.sizes for node in graph.nodes.values() for dim in dims_of(node)), None)
 
 
 def dims_of(node: Node) -> Iterator[Dim]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphc.ops import Op, Rule
 from graphc.ops.aval import Aval
+from graphc.ops.dims import has_dim, is_dim
 from graphc.ops.interpret import run_kernel
 
 # The op of a graph's inputs. It is not in the registry: no rule, pass or fuzzer has anything to do with it.
@@ -197,7 +198,7 @@ class Graph:
         body = []
         for id in order:
             node = self.nodes[id]
-            body.append((*node.key(tuple(number[i] for i in node.inputs)), node.aval.shape))
+            body.append((*node.key(tuple(number[i] for i in node.inputs)), _sizes_by_form(node.aval.shape)))
         return (self.name, tuple(body), _freeze(rename(self.result, number)))
 
     def __eq__(self, other: object) -> bool:
@@ -311,7 +312,11 @@ def _by_bits(value: Any) -> Any:
         return value.real.hex(), value.imag.hex()
     if isinstance(value, tuple):
         return tuple((type(part), _by_bits(part)) for part in value)
-    return value
+    return value.form if is_dim(value) else value
+
+
+def _sizes_by_form(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(n.form if is_dim(n) else n for n in shape) if has_dim(shape) else shape
 
 
 def _freeze(result: Any) -> Any:

@@ -29,6 +29,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from operator import itemgetter
 from types import MappingProxyType
@@ -39,10 +40,13 @@ import numpy as np
 
 from graphc.errors import GraphError, ParseError
 from graphc.ir.graph import INPUT, Graph, Node, Ref
+from graphc.ir.dimensions import sizes_in
 from graphc.ir.lexical import scan
+from graphc.ir.sizes import NAME, SizesOfText, conditions, written
 from graphc.ir.structure import ITEM, bodies
 from graphc.ops import OPS, Bundle, Literal
 from graphc.ops.aval import Aval
+from graphc.ops.dims import has_dim, is_dim
 from graphc.ops.dtypes import BOOL, SHORT_NAMES, kind, of_short_name
 
 _CONSTANT = OPS["constant"]
@@ -51,6 +55,7 @@ _PROVENANCE = re.compile(r"  # (?P<where>[^\[]*?)(?: \[(?P<scope>[^\]]*)\])?")
 _QUOTED = re.compile(r"[%\[\]]|\s(?=\s|$)|^\s|[^\S ]|[\x00-\x1f\x7f]|[\ud800-\udfff]")  # of a place: what would end it
 _INNER_NAME = re.compile(r"_v\d+(_\d+)?\Z")
 _NO_GRAPHS: Mapping[Graph, str] = MappingProxyType({})
+_sizes: ContextVar[SizesOfText] = ContextVar("sizes")  # of the text that is being read
 _NODE_NAME = re.compile(r"v(\d+)")
 _WORDS = {"nan", "inf", "complex", *SHORT_NAMES.values()}  # names that are values
 
@@ -92,8 +97,11 @@ def show(graph: Graph) -> str:
 
 def _show_lines(graph: Graph, name: str) -> list[str]:
     names = names_of(graph)
-    signature = ", ".join(f"{names[id]}: {graph.nodes[id].aval}" for id in graph.inputs)
+    signature = ", ".join(f"{names[id]}: {_show_aval(graph.nodes[id].aval)}" for id in graph.inputs)
     lines = [f"def {name}({signature}):"]
+    kept = sizes_in(graph)
+    if kept is not None and (line := conditions(kept)):
+        lines.append(f"    {line}")
     for id in graph.inputs:
         node = graph.nodes[id]
         if node.params["name"] != names[id] or node.where or node.scope:
@@ -104,9 +112,17 @@ def _show_lines(graph: Graph, name: str) -> list[str]:
             lines += [f"    {line}" for line in _show_lines(body, inner_name)]
         arguments = [names[i] for i in node.inputs]
         arguments += [f"{name}={_show_value(value, inner)}" for name, value in node.params.items()]
-        lines.append(f"    {names[node.id]}: {node.aval} = {node.op.name}({', '.join(arguments)}){_show_place(node)}")
+        lines.append(f"    {names[node.id]}: {_show_aval(node.aval)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}")
     lines.append(f"    return {_show_result(graph.result, names)}")
     return lines
+
+
+def _show_aval(aval: Aval) -> str:
+    if isinstance(aval, Bundle):
+        return f"({', '.join(map(_show_aval, aval.avals))}{',' if len(aval.avals) == 1 else ''})"
+    if not has_dim(aval.shape):
+        return str(aval)
+    return f"{SHORT_NAMES[aval.dtype]}[{','.join(map(written, aval.shape))}]"
 
 
 def _inner_names(node: Node) -> Mapping[Graph, str]:
@@ -128,6 +144,8 @@ def _quote(place: str) -> str:
 
 
 def _show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({})) -> str:
+    if is_dim(value):
+        return written(value)
     if isinstance(value, Graph):
         return inner[value]
     if isinstance(value, np.generic):
@@ -186,6 +204,7 @@ def parse(text: str) -> Graph:
     """The graph that `text` describes. Raises ParseError, with the line, for text that is not one."""
     text = text.replace("\r\n", "\n")
     scan(text)
+    _sizes.set(SizesOfText())
     try:
         module = ast.parse(text, "<graph>")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -249,6 +268,12 @@ def _parse_input(statement: ast.stmt, lines: list[str], ids: dict[str, int], nod
     if not isinstance(statement, ast.AnnAssign) or statement.value is not None:
         return False
     target, own = statement.target, statement.annotation
+    if isinstance(target, ast.Name) and target.id == "where" and isinstance(own, ast.Tuple):
+        try:
+            _sizes.get().conditions(own)
+        except ValueError as error:
+            raise _error(statement, str(error)) from None
+        return True
     id = ids.get(target.id) if isinstance(target, ast.Name) else None
     if id is None or nodes[id].op is not INPUT or not isinstance(own, ast.Constant) or not isinstance(own.value, str):
         raise _error(statement, "expected the name of an input and its own name, a string")
@@ -310,10 +335,17 @@ def _array_aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
         raise _error(at, "expected a type such as f32[2,3]")
     dtype = of_short_name(annotation.value.id)
     extents = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-    shape = tuple(e.value for e in extents if isinstance(e, ast.Constant) and type(e.value) is int)
-    if dtype is None or len(shape) != len(extents):
+    shape = tuple(e.value if isinstance(e, ast.Constant) else _size(e) for e in extents)
+    if dtype is None or not all(is_dim(n) or type(n) is int for n in shape):
         raise _error(at, "expected a type such as f32[2,3]")
     return Aval(shape, dtype)
+
+
+def _size(node: ast.expr) -> Any:
+    try:
+        return _sizes.get().read(node)
+    except ValueError as error:
+        raise _error(node, f"not a size: {error}") from None
 
 
 def _value(node: ast.expr, aval: Aval, inner: Mapping[str, Graph] = MappingProxyType({})) -> Any:
@@ -324,6 +356,8 @@ def _value(node: ast.expr, aval: Aval, inner: Mapping[str, Graph] = MappingProxy
             return dtype
         if node.id in ("nan", "inf"):
             return float(node.id)
+        if NAME.fullmatch(node.id):
+            return _size(node)
     if isinstance(node, ast.Tuple):
         return tuple(_value(element, aval, inner) for element in node.elts)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -336,6 +370,8 @@ def _value(node: ast.expr, aval: Aval, inner: Mapping[str, Graph] = MappingProxy
             return complex(*parts)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool, type(None))):
         return node.value
+    if isinstance(node, ast.Call):
+        return _size(node)
     raise _error(node, "a parameter must be a number, a string, a dtype or a tuple of them")
 
 

@@ -107,6 +107,8 @@ class Executable:
     def own(self, array: Any) -> jax.Array:
         """A copy of `array` on the device, which the program may take over."""
         with setting(self._wide):
+            if isinstance(array, np.ndarray):  # jnp.array would compile a program for each shape
+                return jax.device_put(np.array(array), self._device)
             return jnp.array(array, copy=True, device=self._device)
 
     def compile(self) -> dict[str, float]:

@@ -79,6 +79,8 @@ def text_of(form: Any) -> str:
     if isinstance(form, Polynomial):
         if not form.terms:
             return "0"
+        if len(form.terms) == 1 and len(form.terms[0][0]) == form.terms[0][1] == 1:
+            return text_of(form.terms[0][0][0])
         text = " + ".join(_term(atoms, n) for atoms, n in form.terms)
         return text.replace("+ -", "- ")
     if isinstance(form, Operation):
@@ -237,7 +239,7 @@ class Sizes:
     @contextlib.contextmanager
     def at(self, sizes: Mapping[str, int]) -> Iterator[None]:
         """Let the Dims of this trace, after it, have the values for other sizes. One thread at a time."""
-        with self._lock:
+        with self._lock, self.asking():
             self._now = sizes
             try:
                 yield
@@ -353,6 +355,11 @@ class Dim:
     def form(self) -> Any:
         """The form, over named sizes."""
         return self._form
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a named size itself."""
+        return self.text in self._sizes.hints
 
     @property
     def sizes(self) -> Sizes:

@@ -15,6 +15,7 @@ from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
+from graphc.passes.sums import shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
@@ -59,7 +60,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
-        *((("products of scans", batch_products),) if licence >= REASSOCIATES else ()),
+        *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         ("common subexpressions", eliminate_common_subexpressions),
         ("constant folding", fold_constants),

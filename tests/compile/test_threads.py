@@ -33,7 +33,7 @@ def together(work, seconds=SECONDS):
             while time.monotonic() < end and not failures:
                 work(thread, turn)
                 turn += 1
-        except BaseException as error:  # noqa: BLE001  (it is raised in the test's own thread)
+        except BaseException as error:  # it is raised in the test's own thread
             failures.append(error)
 
     threads = [threading.Thread(target=run, args=(k,), daemon=True) for k in range(THREADS)]

@@ -121,6 +121,7 @@ def full_backward_hooks_of_modules(compile):
 @program
 def hooks_after_accumulation(compile):
     w = leaf(3)
+
     def halve(p):
         p.grad.mul_(0.5)
 

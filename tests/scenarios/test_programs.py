@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scenarios import arguments, branches, callables, python_state, values_in_and_out  # noqa: F401  (programs)
+from tests.scenarios import (  # noqa: F401  (programs)
+    aliases,
+    arguments,
+    branches,
+    callables,
+    grads,
+    interplay,
+    later_calls,
+    models,
+    python_state,
+    reading,
+    rules,
+    training,
+    values_in_and_out,
+    writes,
+)
 from tests.scenarios.harness import PROGRAMS, check
 
 

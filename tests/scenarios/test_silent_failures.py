@@ -396,3 +396,15 @@ class TestDisabling:
             f(X)
         assert len(runs) == 2
         assert f._log == []
+
+
+def test_generators_and_coroutines_are_refused():
+    def parts(x):
+        yield x
+
+    async def later(x):
+        return x
+
+    for fn in (parts, later):
+        with pytest.raises(errors.CaptureError, match="in parts"):
+            graphc.compile(fn)

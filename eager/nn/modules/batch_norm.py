@@ -113,7 +113,7 @@ class _BatchNorm(_NormBase):
         if training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked)
+                momentum = 1.0 / self.num_batches_tracked.item()
         use_batch = training or (self.running_mean is None and self.running_var is None)
         moved = not training or self.track_running_stats
         return F.batch_norm(

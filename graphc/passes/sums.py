@@ -1,0 +1,176 @@
+"""Long sums, which reverse mode makes of whatever is used many times, with fewer and larger terms.
+
+Terms that fill different places, the gradients of slices, are laid side by side: pad(a) + pad(b) = cat(a, b). A sum of
+products over the steps of an unrolled loop is one product over rows and steps: sum_t A_t^T B_t = A^T B for the A_t, and
+the B_t, below each other; what `batching` does for scans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple, final
+
+from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ops import OPS
+from graphc.passes.dce import eliminate_dead_code
+
+_ADD, _PAD, _MATMUL, _PERMUTE, _SUM = (OPS[name] for name in ("add", "pad_zeros", "matmul", "permute", "sum"))
+ENOUGH = 4  # products that are worth a copy of their operands
+MANY = 256  # rows of a product that is large enough by itself
+
+
+def shorten_sums(graph: Graph) -> Graph:
+    """`graph` with sums of pads as concatenations, and sums of many small products as one. Rounds differently."""
+    sums = {root: terms for root, terms in _sums(graph) if len(terms) > 1}
+    plans = [(root, terms, _products(graph, terms), _pieces(graph, terms)) for root, terms in sums.items()]
+    stacked = {group.b for _, _, products, _ in plans for group in products if group.a}
+    chosen = {
+        root: (terms, [g for g in products if g.a or g.b in stacked], pieces) for root, terms, products, pieces in plans
+    }
+    chosen = {root: plan for root, plan in chosen.items() if plan[1] or plan[2]}
+    if not chosen:
+        return graph
+    writer = _Writer(graph)
+    for node in graph.nodes.values():
+        writer.write(node, chosen.get(node.id))
+    return eliminate_dead_code(graph.replace(writer.builder.nodes, rename(graph.result, writer.new)))
+
+
+def _sums(graph: Graph) -> Iterator[tuple[int, list[int]]]:
+    """(root, terms) of each tree of additions of equal avals whose parts nobody else reads."""
+    nodes = graph.nodes
+    uses = Counter(i for node in nodes.values() for i in node.inputs) + Counter(graph.outputs)
+    inner = {
+        i
+        for node in nodes.values()
+        if node.op is _ADD
+        for i in node.inputs
+        if nodes[i].op is _ADD and uses[i] == 1 and nodes[i].aval == node.aval
+    }
+    for root, node in nodes.items():
+        if node.op is not _ADD or root in inner:
+            continue
+        terms: list[int] = []
+        stack = list(reversed(node.inputs))
+        while stack:
+            id = stack.pop()
+            if id in inner:
+                stack.extend(reversed(nodes[id].inputs))
+            else:
+                terms.append(id)
+        if all(nodes[id].aval == node.aval for id in terms):
+            yield root, terms
+
+
+class _Products(NamedTuple):
+    """Terms that are A_t^T B_t; or, without A, sums of the rows of B_t."""
+
+    terms: tuple[int, ...]
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+
+
+def _products(graph: Graph, terms: list[int]) -> list[_Products]:
+    nodes = graph.nodes
+    groups: dict[object, list[tuple[int, int | None, int]]] = defaultdict(list)
+    for id in terms:
+        node = nodes[id]
+        if node.op is _MATMUL and nodes[node.inputs[0]].op is _PERMUTE and node.aval.ndim == 2:
+            a, b = nodes[node.inputs[0]].inputs[0], node.inputs[1]
+            rows = nodes[b].aval
+            if rows.ndim == 2 and rows.shape[0] < MANY and nodes[a].aval.size + rows.size <= node.aval.size:
+                groups[rows].append((id, a, b))
+        elif node.op is _SUM and node.params == {"axis": (0,), "keepdims": False}:
+            groups["rows", nodes[node.inputs[0]].aval].append((id, None, node.inputs[0]))
+    found: list[_Products] = []
+    for group in groups.values():
+        if len(group) >= ENOUGH:
+            ids, a, b = zip(*group, strict=True)
+            found.append(_Products(ids, a if a[0] is not None else (), b))
+    return found
+
+
+class _Pieces(NamedTuple):
+    """Terms that are pads of pieces which lie one after the other along `axis`, with zeros before and after them."""
+
+    terms: tuple[int, ...]
+    axis: int
+    before: int
+    after: int
+
+
+def _pieces(graph: Graph, terms: list[int]) -> list[_Pieces]:
+    by_axis: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for id in terms:
+        node = graph.nodes[id]
+        if node.op is _PAD and not any(node.params["interior"]):
+            low, high = node.params["low"], node.params["high"]
+            axes = [k for k, ends in enumerate(zip(low, high, strict=True)) if any(ends)]
+            if len(axes) == 1 and min(low[axes[0]], high[axes[0]]) >= 0:
+                by_axis[axes[0]].append((low[axes[0]], node.shape[axes[0]] - high[axes[0]], id))
+    found: list[_Pieces] = []
+    for axis, places in by_axis.items():
+        run: list[tuple[int, int, int]] = []
+        for place in [*sorted(places), (-1, -1, -1)]:
+            if run and place[0] != run[-1][1]:
+                if len(run) > 1:
+                    size = graph.nodes[run[0][2]].shape[axis]
+                    found.append(_Pieces(tuple(id for *_, id in run), axis, run[0][0], size - run[-1][1]))
+                run = []
+            run.append(place)
+    return found
+
+
+@final
+class _Writer:
+    """The new graph, node by node."""
+
+    def __init__(self, graph: Graph):
+        self.builder = Builder()
+        self.builder.next_id = max(graph.nodes) + 1
+        self.new: dict[int, int] = {id: id for id in graph.nodes}
+        self._old = graph.nodes
+        self._stacks: dict[tuple[int, ...], Symbol] = {}
+
+    def write(self, node: Node, plan: tuple[list[int], list[_Products], list[_Pieces]] | None) -> None:
+        """Add `node`, or the sum that it is the root of as `plan` says."""
+        builder = self.builder
+        if plan is None:
+            builder.nodes[node.id] = node.on(tuple([self.new[i] for i in node.inputs]))
+            return
+        builder.where, builder.scope = node.where, node.scope
+        terms, products, pieces = plan
+        left = Counter(terms)  # a sum may have the same term twice
+        left.subtract(id for group in (*products, *pieces) for id in group.terms)
+        parts = [self._symbol(id) for id in left.elements()]
+        parts += [self._product(group) for group in products]
+        parts += [self._joined(group) for group in pieces]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        self.new[node.id] = total.id
+
+    def _symbol(self, id: int) -> Symbol:
+        return self.builder.symbol(self.new[id])
+
+    def _stack(self, ids: tuple[int, ...]) -> Symbol:
+        """Matrices below each other."""
+        if ids not in self._stacks:
+            self._stacks[ids] = self.builder.language.cat(*map(self._symbol, ids), axis=0)
+        return self._stacks[ids]
+
+    def _product(self, group: _Products) -> Symbol:
+        F = self.builder.language
+        if not group.a:
+            return F.sum(self._stack(group.b), axis=(0,), keepdims=False)
+        return F.matmul(F.permute(self._stack(group.a), dims=(1, 0)), self._stack(group.b))
+
+    def _joined(self, group: _Pieces) -> Symbol:
+        F = self.builder.language
+        whole = F.cat(*(self._symbol(self._old[id].inputs[0]) for id in group.terms), axis=group.axis)
+        if not group.before and not group.after:
+            return whole
+        axes = range(len(whole.shape))
+        low, high = (tuple(n if k == group.axis else 0 for k in axes) for n in (group.before, group.after))
+        return F.pad_zeros(whole, low=low, high=high, interior=(0,) * len(axes))
