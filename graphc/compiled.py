@@ -128,7 +128,11 @@ class Compiled:
                 if any(e.family is family for e in self._entries.get(signature, ())):
                     continue  # has been tried
                 start = time.perf_counter()
-                program = family.pattern.at(sizes)
+                try:
+                    program = family.pattern.at(sizes)
+                except errors.GraphError as error:
+                    self._families.refuse(signature, error)
+                    continue
                 entry = Entry(signature, program, first.environment, Runner(program, tensors, self._device, self._strict))
                 entry.seconds = {"passes": time.perf_counter() - start}
                 entry.reason, entry.family = family.reason(sizes), family

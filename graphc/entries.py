@@ -7,8 +7,8 @@ from typing import Any, final
 from eager.tensor import Tensor
 from graphc.capture import Argument, Captured, Program, Reached
 from graphc.capture.environment import Environment
+from graphc.capture.sharing import Sharing
 from graphc.run import Runner
-from graphc.sharing import Sharing
 
 
 @final

@@ -113,8 +113,8 @@ DATA_ASSIGNED = (
 )
 
 LEAF_IS_RETURNED = (
-    "a tensor that was made a leaf inside the compiled function (requires_grad_()) is returned, and so is a tensor that "
-    "depends on it: the graph cannot hand gradients from the one to the other.\n"
+    "a tensor that was made a leaf inside the compiled function (requires_grad_()) is returned, and so is a tensor "
+    "that depends on it: the graph cannot hand gradients from the one to the other.\n"
     "Remedy: call backward() inside, or make the leaf outside and pass it."
 )
 

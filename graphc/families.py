@@ -107,7 +107,9 @@ class Families:
 
     def refuse(self, signature: Any, error: BaseException) -> None:
         """No more traces with symbolic sizes for such calls."""
-        self._kinds[_kind(signature)].refused = FAILED.format(error=f"{type(error).__name__}: {error}")
+        kind = self._kinds[_kind(signature)]
+        kind.families.clear()
+        kind.refused = FAILED.format(error=f"{type(error).__name__}: {error}")
 
     def described(self) -> Iterator[str]:
         """What `explain` says: of each family its conditions, and why there are not more."""

@@ -76,7 +76,8 @@ def _argument(k: int, name: str, described: list[Any], scope: dict[str, Any]) ->
         " elif d.__class__ is ndarray:",
         f"  x{k}, dtype = d, d.dtype",
         " else: return MISS",
-        f" if d.shape != shape{k} or dtype is not dtype{k} or {name}._n is {'not ' if constant else ''}None: return MISS",
+        f" if d.shape != shape{k} or dtype is not dtype{k}: return MISS",
+        f" if {name}._n is {'not ' if constant else ''}None: return MISS",
     ]
 
 

@@ -35,8 +35,8 @@ from graphc.capture import (
 from graphc.capture.arguments import Containers
 from graphc.capture.environment import Environment
 from graphc.capture.inputs import whole_memory
-from graphc.capture.replay import run_node
 from graphc.capture.outcomes import Outcomes
+from graphc.capture.replay import run_node
 from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.errors import PathChanged
 from graphc.ir import Ref, refs_of
@@ -392,7 +392,7 @@ class Runner:
                 result = run_node(node, [values[i] for i in node.inputs])
                 stops = node.id not in self._program.recorded and not isinstance(result, tuple)
                 result = E.stop_gradient(result) if stops else result
-                if node.id in leaves and leaves[node.id] in parents:
+                if leaves.get(node.id) in parents and isinstance(result, Tensor):
                     result._n = parent = parents[leaves[node.id]]
                     result = E.positive(result)
                     ends.append((parent, result))
@@ -475,7 +475,7 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
             elif isinstance(target, PastOf):
                 autograd.backward(tracer.given(target.of), Tensor._wrap(array), retain_graph=target.keep)
             elif isinstance(target, GradOf) and (array is None or fresh is not None):
-                wrapped = None if array is None else made.setdefault(fresh, Tensor._wrap(array))
+                wrapped = None if array is None else made.setdefault(fresh or 0, Tensor._wrap(array))
                 tracer.given(target.of)._g = wrapped
             elif array is not None:
                 _overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))

@@ -33,7 +33,10 @@ BELOW: dict[str, set[str]] = {
     "lowering": {"errors", "ops", "ir", "eager", "capture", "autodiff", "rewrite", "passes"},
 }
 # the facades of the compiler, each on top of the one before
-for _layer in ("partition", "run", "disabling", "signature", "entries", "families", "explanation", "compiled", "session"):
+for _layer in (
+    "partition", "run", "disabling", "signature", "entries", "families", "hits", "explanation", "compiled",
+    "session",
+):  # fmt: skip
     BELOW[_layer] = set(BELOW)
 _COMPILER = set(BELOW)
 BELOW["facade"] = {"errors"}  # graphc/__init__.py: what it offers is loaded on first use

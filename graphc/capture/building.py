@@ -213,6 +213,9 @@ class Building:
     def values_read(self, tensor: Tensor) -> None:
         """Values of a variable that Python reads are read while the graph is built."""
 
+    def number_written(self, tensor: Tensor) -> Any:
+        """None: what is written while a graph is built is written at once."""
+
     def lies_plainly(self, tensor: Tensor) -> None:
         if self.has(tensor):
             self.tracer.lies_plainly(tensor)

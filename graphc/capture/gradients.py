@@ -125,7 +125,6 @@ class Autograd:
         keep: bool,
     ) -> None:
         """See `eager.state.Interpreter`."""
-        tracer = self._tracer
         wrt = self.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
         grads = self._pullback(outputs, cotangents, list(wrt), create_graph, keep)
         for id_, g in grads.items():
@@ -170,8 +169,8 @@ class Autograd:
         tracer = self._tracer
         ids = [self._nodes_of(t) for t in inputs]
         grads = self._pullback(outputs, cotangents, [i for nodes in ids for i in nodes], create_graph, keep)
-        found = [functools.reduce(operator.add, [grads[i] for i in nodes if i in grads] or [None]) for nodes in ids]
-        return [None if g is None else tracer.wrap(g, create_graph) for g in found]
+        shares = [[grads[i] for i in nodes if i in grads] for nodes in ids]
+        return [tracer.wrap(functools.reduce(operator.add, found), create_graph) if found else None for found in shares]
 
     def _nodes_of(self, tensor: Tensor) -> list[int]:
         """The nodes at which gradients for a tensor arrive: a leaf that has been written has one for each value."""
@@ -295,7 +294,7 @@ class Autograd:
             outs.append(-1 if symbol is None else symbol.id)
             results.append(t if symbol is None else tracer.wrap(symbol, differentiable))
         for k, t in enumerate(outputs):
-            if any(t is written for written in rule.ctx._dirty):  # in place: it is that tensor which has the new history
+            if any(t is written for written in rule.ctx._dirty):  # it is that tensor which has the new history
                 tracer.written(t, results[k], wanted[k])
                 results[k] = t
         saved, rule.ctx._to_save = rule.ctx._to_save, ()
@@ -385,4 +384,3 @@ def _hooks_of_all(leaves: list[Tensor]) -> list[Any]:
 def _saves(op: Op) -> bool:
     """Whether the tape node of `op` keeps values that backward() frees."""
     return any(set(vjp.names) & {"r", *op.args} for vjp in op.vjp.values())
-

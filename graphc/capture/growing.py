@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict, deque
 from typing import Any, final
 
 from graphc.capture.places import Change, Inside
+from graphc.capture.tree import leaves_of
 from graphc.capture.snapshots import refill
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold
@@ -73,6 +74,20 @@ class Growing:
         owner.extend(added.last)
         if isinstance(owner, deque):
             owner.extendleft(reversed(added.first))
+
+
+def done_once(changes: list[Change]) -> list[Change]:
+    """`changes` but for the additions of Python values, as `calls.append(1)`: a side effect, which a trace has once.
+
+    What a function adds of tensors and traced numbers is a result like any other, which each call has.
+    """
+    left: list[Change] = []
+    for change in changes:
+        if isinstance(change.after, Added) and not any(True for _ in leaves_of(change.after)):
+            change.write(change.after)
+        else:
+            left.append(change)
+    return left
 
 
 def _elements(container: Any) -> list[Any]:

@@ -1,9 +1,9 @@
 """Places whose values the calls of a function change: they become inputs of its program, read anew at each call.
 
 A guard on such a place would break at each call: a counter, a learning rate that a scheduler sets, a hidden state that
-is put into an attribute. So a place whose guard has broken once, and that had a number, a tuple of numbers (the betas of
-Adam) or a tensor before and after, is no longer guarded: traced Numbers take the place of the numbers while the function
-is traced.
+is put into an attribute. So a place whose guard has broken once, and that had a number, a tuple of numbers (the betas
+of Adam) or a tensor before and after, is no longer guarded: traced Numbers take the place of the numbers while the
+function is traced.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import deque
 from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any, NamedTuple, final

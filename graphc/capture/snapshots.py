@@ -137,7 +137,7 @@ def keep(value: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def refill(container: Any, items: Iterable[Any]) -> None:
-    """Let a list, deque, set or dict hold `items` (pairs, of a dict), whatever a subclass does when it is written to."""
+    """Let a list, deque, set or dict hold `items` (pairs, of a dict), whatever a subclass does when written to."""
     kind = next(kind for kind in _MUTABLE if isinstance(container, kind))
     items = list(items)
     kind.clear(container)

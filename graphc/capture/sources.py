@@ -62,7 +62,7 @@ class GradOf:
 @final
 @dataclass(frozen=True)
 class LeafFlag:
-    """An effect: the tensor behind another source, a leaf, requires grad from now on, or (`flag` False) not any more."""
+    """An effect: the tensor behind another source, a leaf, requires grad from now on, or (no `flag`) not any more."""
 
     of: Argument
     flag: bool

@@ -17,6 +17,7 @@ from graphc import errors
 from graphc.capture.arguments import Containers
 from graphc.capture.environment import Environment
 from graphc.capture.gradients import Autograd
+from graphc.capture.growing import done_once
 from graphc.capture.number import Number
 from graphc.capture.outcomes import Outcomes
 from graphc.capture.places import Change
@@ -142,7 +143,7 @@ def capture(
             changes = containers.changes()
             existing = {}
             if environment is not None:
-                changes += environment.written()
+                changes += done_once(environment.written())
                 existing = containers.existing() | environment.existing()
             elif changes:
                 raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))

@@ -25,8 +25,8 @@ from eager.tensor import LEAF_IN_PLACE, REPEATED, Deferred, Tensor
 from eager.views import LEAF_VIEW, geometry
 from graphc import errors
 from graphc.capture.gradients import Autograd
-from graphc.capture.location import user_line
 from graphc.capture.inputs import dense_order, is_simple, relation, strides_in_order, strides_of_tensor, whole_memory
+from graphc.capture.location import user_line
 from graphc.capture.memory import Memories, Memory, Place
 from graphc.capture.number import Number, fix_numbers, without_numbers
 from graphc.capture.results import Results
@@ -403,7 +403,8 @@ class Tracer:
         memory = place.memory
         if self.outer is not None and memory.origin is not None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
-        if place.strides is not None and any(s == 0 and n > 1 for s, n in zip(place.strides, before.shape, strict=True)):
+        strides = place.strides or row_major(tuple(before.shape))
+        if any(s == 0 and n > 1 for s, n in zip(strides, before.shape, strict=True)):
             raise RuntimeError(REPEATED)
         if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)

@@ -81,9 +81,7 @@ def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
     return new
 
 
-def map_leaves(
-    tree: Any, fn: Callable[[Any, str], Any], path: str = "", known: dict[int, Any] | None = None
-) -> Any:
+def map_leaves(tree: Any, fn: Callable[[Any, str], Any], path: str = "", known: dict[int, Any] | None = None) -> Any:
     """`tree` with `fn(leaf, path)` in place of each leaf; containers are rebuilt, other values kept.
 
     known  by the id of a container in `tree`: what it has become. With it, a container in two places stays one.

@@ -163,9 +163,12 @@ def _least_atom(atom: Any) -> float:
         return LEAST
     if isinstance(atom, Operation) and atom.name in ("//", "%") and all(isinstance(x, Polynomial) for x in atom.operands):
         a, b = atom.operands
-        if _least(b) > 0 and (atom.name == "%" or _least(a) >= 0):
-            divisor = _short(b)
-            return _least(a) // divisor if atom.name == "//" and isinstance(divisor, int) else 0
+        if _least(b) > 0:
+            if atom.name == "%":
+                return 0
+            least, divisor = _least(a), _short(b)
+            if least >= 0:
+                return least // divisor if isinstance(divisor, int) else 0
     return math.nan
 
 

@@ -272,11 +272,11 @@ def test_results_can_be_written_in_place():
     assert result.tolist() == [9, 2, 2]
 
 
-def test_out_of_range_index_is_an_index_error_that_names_the_line():
+def test_out_of_range_index_is_eagers_index_error():
     table = torch.randn(4, 2)
     fast = graphc.compile(lambda i: table[i])
     close(fast(torch.tensor([0, 3])), table[torch.tensor([0, 3])])
-    with pytest.raises(IndexError, match=rf"index out of range in self \(at {HERE}\)"):
+    with pytest.raises(IndexError, match="index 4 is out of bounds for dimension 0 with size 4"):
         fast(torch.tensor([0, 4]))
     close(fast(torch.tensor([-1, 1])), table[torch.tensor([-1, 1])])
 

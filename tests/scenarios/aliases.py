@@ -1,4 +1,4 @@
-"""Tensors that share memory: overlapping arguments, captured views, NumPy arrays, results and what is done with them."""
+"""Tensors that share memory: overlapping arguments, captured views, NumPy arrays, results that alias."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def tensors_in_a_dict_are_replaced(compile):
 
     c = compile(f)
     found = []
-    for i in range(4):
+    for _i in range(4):
         y = c(torch.arange(2.0))
         y.backward()
         found += [y, weights["w"].grad]

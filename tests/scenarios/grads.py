@@ -365,7 +365,7 @@ def in_place_with_history(compile):
 
     c = compile(f)
     found = []
-    for i in range(3):
+    for _i in range(3):
         x = leaf(3)
         y = c(x)
         y.backward()
@@ -383,7 +383,7 @@ def arguments_are_written_with_history(compile):
 
     c = compile(f)
     found = []
-    for i in range(2):
+    for _i in range(2):
         x = torch.ones(3)
         y = c(x)
         found += [x.requires_grad, x.is_leaf]

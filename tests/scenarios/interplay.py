@@ -111,7 +111,7 @@ def nested_compiled_functions_write(compile):
         return a + inner(x * 2)
 
     found = []
-    for i in range(3):
+    for _i in range(3):
         y = outer(torch.ones(3))
         z = inner(torch.ones(3))
         (y + z).backward()
@@ -158,7 +158,7 @@ def views_of_history_are_arguments(compile):
     w = leaf(4, 3)
     c = compile(lambda row, rest: (row * rest).sum())
     found = []
-    for i in range(3):
+    for _i in range(3):
         h = w * 1
         y = c(h[0], w[1:])
         y.backward()

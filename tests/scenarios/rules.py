@@ -19,7 +19,7 @@ def hooks_on_arguments_and_parameters_outside(compile):
     w.register_hook(lambda g: g * 2)
     c = compile(lambda x: (x * w).sum())
     found = []
-    for i in range(3):
+    for _i in range(3):
         x = leaf(3)
         handle = x.register_hook(lambda g: g.clamp(max=0.1))
         y = c(x)
@@ -194,7 +194,7 @@ def functions_of_the_users(compile):
     w = leaf(3)
     c = compile(lambda x: (Square.apply(x * w) + Clip.apply(x)).sum())
     found = []
-    for i in range(3):
+    for _i in range(3):
         x = leaf(3)
         y = c(x)
         y.backward()
@@ -240,7 +240,7 @@ def functions_that_write(compile):
 
     c = compile(f)
     found = []
-    for i in range(2):
+    for _i in range(2):
         x = leaf(3)
         y, same, copy = c(x)
         (y + copy[0]).backward()

@@ -1,4 +1,4 @@
-"""A condition of a program that writes: the tensors of a call share memory just as those did that it was traced with."""
+"""A condition of a program that writes: the tensors of a call share memory as those did that it was traced with."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from eager.state import storage_of
 from eager.tensor import Tensor
-from graphc.capture import Argument, Captured, Program, Reached
 from graphc.capture.inputs import relation
-from graphc.capture.sources import GradOf, LeafFlag, MemoryOf, Owner, PastOf
+from graphc.capture.sources import Argument, Captured, GradOf, LeafFlag, MemoryOf, Owner, PastOf, Reached
+from graphc.capture.trace import Program
 
 
 def given(source: Owner, tensors: list[Tensor]) -> Tensor:
