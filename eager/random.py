@@ -156,7 +156,9 @@ def randint(
     )
     check_device(device)
     check_range(low, high, kind)
-    return finished(sample(lambda shape: source.integers(shape, kind, low, high), shape, kind, source), out, requires_grad)
+    return finished(
+        sample(lambda shape: source.integers(shape, kind, low, high), shape, kind, source), out, requires_grad
+    )
 
 
 def randperm(
@@ -238,7 +240,9 @@ def normal(
             raise no_overload("normal", (mean, std), NORMAL)
         shape, kind = asked_shape("normal", (size,)), float_dtype(dtype, "normal_kernel_cpu", out)
         check_std(std)
-        return finished(sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind, source), out, requires_grad)
+        return finished(
+            sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind, source), out, requires_grad
+        )
     since = next(sequence)
     shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
     kind = tensors[0]._dtype()

@@ -30,7 +30,7 @@ from graphc.ops.rules import c_name, torch_name
 
 
 def _fill(self: Tensor, name: str, source: Generator, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Tensor:
-    """Write `draw(shape)`, drawn from `source`, to `self`, whose elements take the numbers in the order they have in memory."""
+    """Write `draw(shape)`, from `source`, to `self`, whose elements take the numbers in their order in memory."""
     shape, dtype = tuple(self._d.shape), self._dtype()
     order = _memory_order(self)
     if order is None:

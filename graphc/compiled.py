@@ -24,12 +24,12 @@ from graphc.capture.environment import Environment
 from graphc.capture.moving import Moving
 from graphc.capture.trace import forget
 from graphc.capture.tree import tensors_of
+from graphc.disabling import switch
 from graphc.entries import Entry
 from graphc.families import Families
 from graphc.hits import MISS, Hit, hit
 from graphc.run import CheckFailed, OtherPath, Runner, abandon
 from graphc.signature import Signatures
-from graphc.disabling import switch
 
 LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
 MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
@@ -69,7 +69,8 @@ class Compiled:
             return result
         interpreter = current_interpreter()
         if interpreter is not None or switch.off:
-            if switch.off or not interpreter.immediate or any(map(building_of, tensors_of((args, kwargs)))):
+            traced = interpreter is not None and not interpreter.immediate
+            if switch.off or traced or any(map(building_of, tensors_of((args, kwargs)))):
                 return self._fn(*args, **kwargs)  # inside another trace: part of that graph
             with outside():
                 return self(*args, **kwargs)
@@ -122,7 +123,8 @@ class Compiled:
         """The program for the sizes of this call, from an earlier trace with symbolic sizes."""
         for family in self._families.of(signature):
             first = family.first
-            if not first.agrees(values) or (sizes := family.pattern.sizes_of(tensors)) is None or not first.holds(tensors):
+            sizes = family.pattern.sizes_of(tensors) if first.agrees(values) else None
+            if sizes is None or not first.holds(tensors):
                 continue
             with self._lock:
                 if any(e.family is family for e in self._entries.get(signature, ())):
@@ -133,7 +135,8 @@ class Compiled:
                 except errors.GraphError as error:
                     self._families.refuse(signature, error)
                     continue
-                entry = Entry(signature, program, first.environment, Runner(program, tensors, self._device, self._strict))
+                runner = Runner(program, tensors, self._device, self._strict)
+                entry = Entry(signature, program, first.environment, runner)
                 entry.seconds = {"passes": time.perf_counter() - start}
                 entry.reason, entry.family = family.reason(sizes), family
                 self._insert(entry, signature)
@@ -394,9 +397,9 @@ def compile(
 
     device        "cpu", "gpu" or None for JAX's default
     strict        only rewrites that keep every bit, and an XLA that keeps values; slower
-    dynamic       True: one trace for any size of the first dims of the arguments, as far as Python does not ask for them
-                  (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size on;
-                  False: a trace for each size
+    dynamic       True: one trace for any size of the first dims of the arguments, as far as Python does not ask for
+                  them (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size
+                  on; False: a trace for each size
     max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
 
     >>> import eager as torch, graphc

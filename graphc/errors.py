@@ -138,8 +138,8 @@ ASSIGN_WHILE_BUILDING = (
 )
 
 COMPUTED_BEFORE = (
-    "a tensor that was computed from others that require grad meets the graph (at {used}), and it is not known how: the "
-    "graph would hold its value for ever, whatever becomes of those.\n"
+    "a tensor that was computed from others that require grad meets the graph (at {used}), and it is not known how: "
+    "the graph would hold its value for ever, whatever becomes of those.\n"
     "Remedy: compute it after the first placeholder has been made, without in-place writes on the way, or detach() it."
 )
 
@@ -160,15 +160,15 @@ OPAQUE_GRADIENT = (
 )
 
 NO_ARRAY = (
-    "{what}{path} is a {kind}: operands and results of control flow are tensors and numbers, in any nest of tuples, lists, "
-    "dicts and dataclasses.\nRemedy: let the function reach other objects by itself (a closure)."
+    "{what}{path} is a {kind}: operands and results of control flow are tensors and numbers, in any nest of tuples, "
+    "lists, dicts and dataclasses.\nRemedy: let the function reach other objects by itself (a closure)."
 )
 
 OTHER_STRUCTURE = "{what} is {got}, expected {expected}: the structure may not depend on the path or the step."
 
 OTHER_LEAF = (
-    "{what}{path} is {got}, expected {expected} (at {used}): shapes and dtypes may not depend on the path or the step.\n"
-    "Remedy: convert it with .to(dtype) or reshape, or start from a value of the other shape or dtype."
+    "{what}{path} is {got}, expected {expected} (at {used}): shapes and dtypes may not depend on the path or the "
+    "step.\nRemedy: convert it with .to(dtype) or reshape, or start from a value of the other shape or dtype."
 )
 
 RUNS_IN_PARTS = (

@@ -8,7 +8,7 @@ from graphc.entries import Entry
 
 
 def explanation(name: str, entries: Sequence[Entry], log: Sequence[str], sizes: Sequence[str] = ()) -> str:
-    """The programs of a compiled function: signature, reason, guards, path, size and times of each; and what is known of its `sizes`."""
+    """The programs of a compiled function: signature, reason, path, size and times of each; and `sizes`."""
     made = f", {len(log)} made" if len(log) != len(entries) else ""
     lines = [f"{name}: {_plural(len(entries), 'program')}{made}"]
     for entry in entries:

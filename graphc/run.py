@@ -55,7 +55,7 @@ add_maker(_make_with)
 
 
 class OtherPath(Exception):
-    """The values of a call lead along another path: `values`, as bytes, of the decisions up to the first that differs."""
+    """The values of a call lead along another path: `values`, as bytes, of the decisions up to that which differs."""
 
     def __init__(self, values: tuple[bytes, ...]):
         super().__init__()
@@ -75,8 +75,8 @@ class Output(NamedTuple):
 
 @final
 class Runner:
-    """A program made ready to run on the tensors of a call. What the XLA program returns is, in this order: the results,
-    the values of the effects, the values decided on, and (if gradients may be wanted) the residuals.
+    """A program made ready to run on the tensors of a call. What the XLA program returns is, in this order: the
+    results, the values of the effects, the values decided on, and (if gradients may be wanted) the residuals.
     """
 
     def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool):
@@ -110,7 +110,9 @@ class Runner:
                 if isinstance(effect.target, Captured) and effect.target in program.sources:
                     donated[program.sources.index(effect.target)] = self._results_count + k
             restore = {output: position for position, output in donated.items()}
-            self.forward = lower(optimize(graph, strict=strict), device, donate=tuple(donated), restore=restore, strict=strict)
+            self.forward = lower(
+                optimize(graph, strict=strict), device, donate=tuple(donated), restore=restore, strict=strict
+            )
             self._donated = [(k, s.tensor) for k in donated if isinstance(s := program.sources[k], Captured)]
         found = self.forward.graph
         self._out = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]
@@ -131,8 +133,9 @@ class Runner:
         )
         self._simple = (
             self._split is None and not self._effects and not self._cleared and not self._freed
-            and not self._flags and not program.decisions and not program.numbers and not program.changes and self._count == 1
-            and not self._leaves and program.structure == Slot(0) and isinstance(program.returned[0], Computed)
+            and not self._flags and not program.decisions and not program.numbers and not program.changes
+            and self._count == 1 and not self._leaves and program.structure == Slot(0)
+            and isinstance(program.returned[0], Computed)
         )  # fmt: skip
         # of a program that is but a call of XLA with the arguments: the shape and dtype of its result
         self.direct = self._out[0] if self._simple and self._positional and not self.forward.fails else None
@@ -529,7 +532,9 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
     with autograd.enable_grad():
         arrived = g if count > 1 else {0: g}
         chosen = [results[k] for k in arrived]
-        found = autograd.grad(chosen, [t for _, t in ends], list(arrived.values()), create_graph=True, allow_unused=True)
+        found = autograd.grad(
+            chosen, [t for _, t in ends], list(arrived.values()), create_graph=True, allow_unused=True
+        )
     return [(p, d) for (p, _), d in zip(ends, found, strict=True) if d is not None]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from eager.tensor import Tensor
 from graphc import errors
-from graphc.capture import Argument, Captured, Computed, Effect, History, Program
-from graphc.capture.dynamic import derived, sizes_of_shapes
+from graphc.capture import Argument, Captured, Computed, Effect, Program
 from graphc.capture.building import Building, building_of, graph_of, outside
+from graphc.capture.dynamic import derived, sizes_of_shapes
 from graphc.capture.tree import Slot, leaves_of, map_leaves
 from graphc.ir import INPUT
 from graphc.ops.aval import Aval
@@ -111,9 +111,9 @@ class Function:
         for i in graph.inputs[len(fed) :]:
             source = tracer.sources[place[i]]
             if isinstance(source, Argument):
+                missing, aval = nodes[i].params["name"], nodes[i].aval
                 raise errors.GraphError(
-                    f"{self.__name__}: You must feed a value for placeholder '{nodes[i].params['name']}' with dtype and "
-                    f"shape {nodes[i].aval}"
+                    f"{self.__name__}: You must feed a value for placeholder '{missing}' with dtype and shape {aval}"
                 )
             sources.append(source)
         refs = graph.outputs
@@ -121,11 +121,9 @@ class Function:
         effects = tuple(
             Effect(Captured(target), id) for (target, _), id in zip(self._updates, refs[len(leaves) :], strict=True)
         )  # fmt: skip
-        return Program(
-            graph=graph, sources=tuple(sources), effects=effects, guards=(), argument_guards=(), overlaps=(), decisions=(),
-            structure=map_leaves(self._outputs, lambda leaf, path: Slot(next(count))),
-            returned=tuple(Computed(id, k) for k, id in enumerate(refs[: len(leaves)])), numbers=frozenset(),
-            histories=(History.NONE,) * len(leaves), changes=(), recorded=frozenset(), leaves=(), rules=None, drawn={}, states=[],
+        return Program.simple(
+            graph, sources, effects, map_leaves(self._outputs, lambda leaf, path: Slot(next(count))),
+            [Computed(id, k) for k, id in enumerate(refs[: len(leaves)])],
         )  # fmt: skip
 
     @property
@@ -137,7 +135,9 @@ class Function:
         """The outputs for the values of the inputs; the updates are carried out afterwards, all at once."""
         if len(values) != len(self._inputs):
             names = ", ".join(self._names)
-            raise TypeError(f"{self.__name__}() takes {len(self._inputs)} values ({names}) but {len(values)} were given")
+            raise TypeError(
+                f"{self.__name__}() takes {len(self._inputs)} values ({names}) but {len(values)} were given"
+            )
         with outside():
             tensors = [
                 self._fitting(v, t, name) for v, t, name in zip(values, self._inputs, self._names, strict=True)
@@ -159,7 +159,9 @@ class Function:
             raise TypeError(f"Cannot feed value of dtype {value._dtype()} for '{name}', which has dtype {dtype}")
         given = tuple(value._d.shape)
         if len(given) != len(shape) or any(not is_dim(n) and n != m for n, m in zip(shape, given, strict=True)):
-            raise ValueError(f"Cannot feed value of shape {_shown(given)} for '{name}', which has shape {_shown(shape)}")
+            raise ValueError(
+                f"Cannot feed value of shape {_shown(given)} for '{name}', which has shape {_shown(shape)}"
+            )
         return value
 
     def _runner(self, tensors: list[Tensor]) -> Runner:
@@ -168,7 +170,9 @@ class Function:
         key = tuple(Aval(tuple(t._d.shape), t._dtype()) for t in (*tensors, *captured))
         found = self._runners.get(key)
         if found is None:
-            program = derived(self._program, sizes_of_shapes(zip(self._shapes, (t._d.shape for t in tensors), strict=True)))
+            program = derived(
+                self._program, sizes_of_shapes(zip(self._shapes, (t._d.shape for t in tensors), strict=True))
+            )
             found = self._runners[key] = Runner(program, tensors, self._device, self._strict)
         return found
 

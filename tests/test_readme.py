@@ -1,4 +1,4 @@
-"""The examples of README.md and of some pages of docs/ run, in order, in one namespace each, and print what these say."""
+"""The examples of README.md and of pages of docs/ run, in order, in one namespace a page, and print what it says."""
 
 from __future__ import annotations
 

@@ -226,8 +226,15 @@ class BatchInterpreter:
             raise RuntimeError(RANDOM)
         several = self.randomness == "different"
         wanted = (self.size, *shape) if several else tuple(shape)
-        made = Tensor._wrap(draw(wanted)) if self.outer is None else self.outer.random(draw, wanted, dtype, generator, like)
+        made = (
+            Tensor._wrap(draw(wanted))
+            if self.outer is None
+            else self.outer.random(draw, wanted, dtype, generator, like)
+        )
         return self.wrap(made) if several else made
+
+    def retain(self, tensor: Tensor) -> None:
+        """Nothing: a batched tensor's `.grad` is what `retain_grad` notes at its node."""
 
     def inside(self, module: Any) -> AbstractContextManager[Any]:
         return nullcontext() if self.outer is None else self.outer.inside(module)

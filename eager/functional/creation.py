@@ -126,7 +126,11 @@ def empty(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any =
           memory_format: Any = None) -> Tensor:  # fmt: skip
     """Memory that is not set to anything. As `torch.empty`."""
     shape, wanted = _shape("empty", sizes, size), dtype_or(dtype, default_float(), "empty", out)
-    array = _constant(np.empty, shape, wanted) if memory_format is None else _in_format(np.empty, shape, wanted, memory_format)
+    array = (
+        _constant(np.empty, shape, wanted)
+        if memory_format is None
+        else _in_format(np.empty, shape, wanted, memory_format)
+    )
     return delivered(array, "empty", out, layout, device, requires_grad, pin_memory)
 
 

@@ -17,8 +17,8 @@ from eager.naming import named
 from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
 from eager.views import note_view
-from graphc.ops.dtypes import BOOL, INT32, INT64
 from graphc.ops import dims
+from graphc.ops.dtypes import BOOL, INT32, INT64
 from graphc.ops.rules import broadcast_shapes
 
 OUT_OF_BOUNDS = "index {index} is out of bounds for dimension {dim} with size {size}"

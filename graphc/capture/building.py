@@ -1,9 +1,9 @@
 """The classic static style: graphs built with tensors outside of any function.
 
 `placeholder` gives a tensor without a value. What is computed from it has none either: it is appended to the graph of
-the thread. Operations on tensors that have values run as ever. But of what is computed from tensors that require grad (the
-*variables*) it is remembered how: when it meets the graph, the graph computes it anew from the variables. All that lasts as
-long as a placeholder exists.
+the thread. Operations on tensors that have values run as ever. But of what is computed from tensors that require grad
+(the *variables*) it is remembered how: when it meets the graph, the graph computes it anew from the variables. All that
+lasts as long as a placeholder exists.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from eager import dispatch
 from eager.autograd import as_tuple
 from eager.dtypes import to_numpy
+from eager.hooks import register_hook
 from eager.sampling import sample
 from eager.state import INTERPRETER, current_interpreter, shift_gate, version_of
 from eager.tensor import Tensor
@@ -183,7 +184,7 @@ class Building:
         if self.has(tensor):
             return self.tracer.hook(tensor, hook)
         with self._outside():
-            return tensor.register_hook(hook)
+            return register_hook(tensor, hook)
 
     def retain(self, tensor: Tensor) -> None:
         self.tracer.retain(tensor)

@@ -13,10 +13,8 @@ from typing import Any, final
 
 from eager.tensor import Tensor
 from graphc import errors
-from graphc.capture.environment import Environment
 from graphc.capture.sources import Draw, Source, Step, ViewOf
 from graphc.capture.trace import Program
-from graphc.capture.tracer import Tracer
 from graphc.capture.tree import children, is_leaf, rebuilt
 from graphc.ir.dimensions import concrete, sizes_in
 from graphc.ops.dims import Dim, Sizes, is_dim, substituted
@@ -58,7 +56,10 @@ def derived(program: Program, sizes: Mapping[str, int]) -> Program:
         graph=concrete(program.graph, sizes),
         sources=tuple(_source(kept, source, sizes) for source in program.sources),
         structure=with_sizes(program.structure, sizes),
-        returned=tuple(dataclasses.replace(r, steps=_steps(r.steps, sizes)) if isinstance(r, ViewOf) else r for r in program.returned),
+        returned=tuple(
+            dataclasses.replace(r, steps=_steps(r.steps, sizes)) if isinstance(r, ViewOf) else r
+            for r in program.returned
+        ),
         changes=tuple((change, with_sizes(tree, sizes)) for change, tree in program.changes),
         drawn={},
         states=[],

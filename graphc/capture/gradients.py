@@ -317,7 +317,7 @@ class Autograd:
     def pullback(
         self, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]], wrt: list[int]
     ) -> tuple[Builder, dict[int, Symbol]]:
-        """As `graphc.autodiff.pullback`, on a copy of `graph`, the program traced here: with the user's rules and hooks.
+        """As `graphc.autodiff.pullback`, on a copy of `graph`, the program traced here, with the user's rules.
 
         They run in this trace, which is open again for them. Returns the builder, too.
         """

@@ -7,8 +7,8 @@ from collections import OrderedDict, defaultdict, deque
 from typing import Any, final
 
 from graphc.capture.places import Change, Inside
-from graphc.capture.tree import leaves_of
 from graphc.capture.snapshots import refill
+from graphc.capture.tree import leaves_of
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold
 WRITERS: dict[type, frozenset[str]] = {

@@ -66,7 +66,9 @@ class Memories:
         self._builder = builder
         self._places: dict[int, Place] = {}
         self.written: dict[int, Memory] = {}  # those written in place, by id, in order
-        self.overwritten: dict[int, int] = {}  # node -> the version of the memory that had its value and has not any more
+        self.overwritten: dict[
+            int, int
+        ] = {}  # node -> the version of the memory that had its value and has not any more
 
     def find(self, id_: int) -> Place | None:
         """Where the tensor with the value of node `id_` looks; None if nobody has asked yet."""
@@ -200,7 +202,9 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
     if name == "broadcast_to":
         wide = params["shape"]
         new = len(wide) - len(shape)
-        return _normal(wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True)))
+        return _normal(
+            wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True))
+        )
     return strides
 
 

@@ -1,4 +1,4 @@
-"""What a captured program reads, changes and returns, besides its graph: where inputs come from, and what results are."""
+"""What a captured program reads, changes and returns, besides its graph."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,8 @@ class Program(NamedTuple):
     returned   what each leaf of the result is
     numbers    which leaves are Python numbers
     histories  what autograd knows of each leaf
-    changes    what the function puts into Python state: the place, and the value with Slots, numbered on from the result
+    changes    what the function puts into Python state: the place, and the value with Slots, numbered on from those of
+               the result
     recorded   ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
     leaves     (node, number of an input): at a leaf that was written, gradients for that input stop at this node, too
     rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
@@ -66,6 +67,19 @@ class Program(NamedTuple):
     rules: Autograd | None
     drawn: dict[int, np.ndarray]
     states: list[tuple[Any, Any]]
+
+    @classmethod
+    def simple(
+        cls, graph: Graph, sources: Sequence[Source], effects: Sequence[Effect], structure: Any,
+        returned: Sequence[Returned],
+    ) -> Program:  # fmt: skip
+        """A program that depends on nothing else, and whose results have no history."""
+        return cls(
+            graph=graph, sources=tuple(sources), effects=tuple(effects), guards=(), argument_guards=(), overlaps=(),
+            decisions=(), structure=structure, returned=tuple(returned), numbers=frozenset(),
+            histories=(History.NONE,) * len(returned), changes=(), recorded=frozenset(), leaves=(), rules=None,
+            drawn={}, states=[],
+        )  # fmt: skip
 
 
 def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -113,7 +127,7 @@ def capture(
                  tensor that is given twice is one
     failed       called with the tracer and the containers among the arguments if `fn` raises, before that goes on
     foretold     the values of the first decisions, as XLA computes them
-    batches      arguments whose first dims are symbolic, by position: then the program has Dims (see graphc.capture.dynamic)
+    batches      arguments whose first dims are symbolic, by position: then the program has Dims (see `dynamic`)
     """
     names_of_tensors = (environment or Environment(fn, args, kwargs)).names
     tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
@@ -197,10 +211,24 @@ def finished(
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), tree)
     autograd = tracer.autograd
     return Program(
-        graph, tuple(tracer.sources), tuple(effects), tuple(tracer.guards), tuple(tracer.argument_guards),
-        tuple((a, b, how) for (a, b), how in tracer.overlaps.items()), tuple(tracer.decisions), structure, tuple(returned), numbers, tuple(histories),
-        tuple(zip(changes, put, strict=True)), tracer.recorded, tuple(tracer.written_leaves()), autograd if autograd.has_rules else None, tracer.drawn, tracer.states,
-    )  # fmt: skip
+        graph=graph,
+        sources=tuple(tracer.sources),
+        effects=tuple(effects),
+        guards=tuple(tracer.guards),
+        argument_guards=tuple(tracer.argument_guards),
+        overlaps=tuple((a, b, how) for (a, b), how in tracer.overlaps.items()),
+        decisions=tuple(tracer.decisions),
+        structure=structure,
+        returned=tuple(returned),
+        numbers=numbers,
+        histories=tuple(histories),
+        changes=tuple(zip(changes, put, strict=True)),
+        recorded=tracer.recorded,
+        leaves=tuple(tracer.written_leaves()),
+        rules=autograd if autograd.has_rules else None,
+        drawn=tracer.drawn,
+        states=tracer.states,
+    )
 
 
 def identifier(name: str) -> str:

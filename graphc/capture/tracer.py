@@ -82,8 +82,8 @@ class Tracer:
     """See `eager.state.Interpreter` for the methods that tensors call.
 
     name_of  a name for a tensor that is captured
-    whole    the program is to run in place of the function: Python may decide on values (the program is then right on one
-             path only), and an argument that is given twice is one tensor
+    whole    the program is to run in place of the function: Python may decide on values (the program is then right on
+             one path only), and an argument that is given twice is one tensor
     outer    of a function given to control flow: the trace around it, whose tensors become inputs here
     """
 

@@ -56,7 +56,9 @@ def concrete(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     if missing := {name for dim in dims for name in names_in(dim.form)} - sizes.keys():
         raise GraphError(errors.SIZE_MISSING.format(name=graph.name, size=min(missing)))
     if (broken := known.broken(sizes)) is not None:
-        raise GraphError(errors.SIZE_REFUSED.format(name=graph.name, condition=broken, where=known.conditions.get(broken)))
+        raise GraphError(
+            errors.SIZE_REFUSED.format(name=graph.name, condition=broken, where=known.conditions.get(broken))
+        )
     return _concrete(graph, sizes)
 
 
@@ -99,9 +101,7 @@ def _check(graph: Graph, node: Node, nodes: Mapping[int, Node]) -> None:
     except Exception as error:  # rules raise PyTorch's errors, of any type; here they all mean the same
         raise GraphError(f"{graph.name}: {node.op.name} (v{node.id}, {node.where}): {error}") from error
     if inferred != node.aval:
-        raise GraphError(
-            f"{graph.name}: {node.op.name} (v{node.id}, {node.where}) is {inferred}, expected {node.aval}"
-        )
+        raise GraphError(f"{graph.name}: {node.op.name} (v{node.id}, {node.where}) is {inferred}, expected {node.aval}")
 
 
 def _result(result: Any, sizes: Mapping[str, int] | None) -> Any:

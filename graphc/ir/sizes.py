@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from graphc.ops.dims import OPERATIONS, Condition, Dim, Operation, Polynomial, Sizes, form_of, is_dim
@@ -35,7 +34,9 @@ def written(x: Any) -> str:
     """A Dim, a form or a number as text."""
     form = x.form if is_dim(x) else x
     if isinstance(form, Polynomial):
-        terms = [_call("mul", [*([str(n)] if n != 1 or not atoms else []), *map(written, atoms)]) for atoms, n in form.terms]
+        terms = [
+            _call("mul", [*([str(n)] if n != 1 or not atoms else []), *map(written, atoms)]) for atoms, n in form.terms
+        ]
         return _call("add", terms)
     if isinstance(form, Operation):
         return f"{_NAMES[form.name]}({', '.join(map(written, form.operands))})"
@@ -117,5 +118,3 @@ def _parts(form: Any, left: int) -> int:
 def _plain(form: Any) -> Any:
     constant = isinstance(form, Polynomial) and all(not atoms for atoms, _ in form.terms)
     return (form.terms[0][1] if form.terms else 0) if constant else form
-
-

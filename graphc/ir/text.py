@@ -39,8 +39,8 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from graphc.errors import GraphError, ParseError
-from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.dimensions import sizes_in
+from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.lexical import scan
 from graphc.ir.sizes import NAME, SizesOfText, conditions, written
 from graphc.ir.structure import ITEM, bodies
@@ -112,7 +112,9 @@ def _show_lines(graph: Graph, name: str) -> list[str]:
             lines += [f"    {line}" for line in _show_lines(body, inner_name)]
         arguments = [names[i] for i in node.inputs]
         arguments += [f"{name}={_show_value(value, inner)}" for name, value in node.params.items()]
-        lines.append(f"    {names[node.id]}: {_show_aval(node.aval)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}")
+        lines.append(
+            f"    {names[node.id]}: {_show_aval(node.aval)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}"
+        )
     lines.append(f"    return {_show_result(graph.result, names)}")
     return lines
 

@@ -33,7 +33,7 @@ def cache_directory() -> Path | None:
 def enable_cache() -> None:
     """Let JAX keep what it compiles, unless the user has said where."""
     directory = cache_directory()
-    if directory is None or jax.config.jax_compilation_cache_dir is not None:
+    if directory is None or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
         return
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ _running = threading.local()
 
 @final
 class Stopwatch:
-    """Context: `seconds` is what each stage of JAX took in this thread. After a second a line on stderr names `what`."""
+    """Context: `seconds` is what each stage of JAX took in this thread. After a second stderr shows `what`."""
 
     def __init__(self, what: str):
         self.seconds: dict[str, float] = {}
@@ -47,11 +47,11 @@ class Stopwatch:
             print(f" {time.perf_counter() - self._start:.1f} s", file=sys.stderr, flush=True)
 
 
-def _hear(event: str, seconds: float, **about: Any) -> None:
+def _hear(event: str, duration_secs: float, **about: Any) -> None:
     watch = getattr(_running, "watch", None)
     stage = _STAGES.get(event)
     if watch is not None and stage is not None:
-        watch.seconds[stage] = watch.seconds.get(stage, 0.0) + seconds
+        watch.seconds[stage] = watch.seconds.get(stage, 0.0) + duration_secs
 
 
 jax.monitoring.register_event_duration_secs_listener(_hear)

@@ -152,7 +152,7 @@ def _least(form: Polynomial) -> float:
     total = 0.0
     for atoms, n in form.terms:
         least = math.prod(map(_least_atom, atoms))
-        if n < 0 and atoms or math.isnan(least):
+        if (n < 0 and atoms) or math.isnan(least):
             return -math.inf
         total += n * least
     return total
@@ -161,7 +161,11 @@ def _least(form: Polynomial) -> float:
 def _least_atom(atom: Any) -> float:
     if isinstance(atom, str):
         return LEAST
-    if isinstance(atom, Operation) and atom.name in ("//", "%") and all(isinstance(x, Polynomial) for x in atom.operands):
+    if (
+        isinstance(atom, Operation)
+        and atom.name in ("//", "%")
+        and all(isinstance(x, Polynomial) for x in atom.operands)
+    ):
         a, b = atom.operands
         if _least(b) > 0:
             if atom.name == "%":
@@ -465,7 +469,7 @@ def _integer(name: str, forms: list[Any]) -> Polynomial:
             return _sum(a, b, 1 if name == "+" else -1) if name != "neg" else _sum(b, a, -1)
         if name == "*":
             return _product(a, b)
-        if name in ("round", "floor", "ceil", "trunc") and len(forms) == 1 or (name == "abs" and _least(a) >= 0):
+        if (name in ("round", "floor", "ceil", "trunc") and len(forms) == 1) or (name == "abs" and _least(a) >= 0):
             return a
         if name in ("//", "%") and (exact := _quotient(a, b)) is not None:
             return exact if name == "//" else _constant(0)

@@ -59,7 +59,8 @@ def _spread(shape, src, start, stop, step):
 # `input` after a write that autograd did not see (under no_grad, or to `.data`): its past keeps its gradient
 overwritten = op(
     "overwritten", "input value", impl=lambda xp, x, value: value, numpy=lambda x, value: value.copy(), rule=_FIRST,
-    ref=lambda x, value: value, samples=(Sample((3, 2), (3, 2)),), traits=Trait.SURROGATE, vjp=dict(input=lambda F, g: g),
+    ref=lambda x, value: value, samples=(Sample((3, 2), (3, 2)),), traits=Trait.SURROGATE,
+    vjp=dict(input=lambda F, g: g),
 )  # fmt: skip
 
 

@@ -200,7 +200,9 @@ def test_control_flow_on_placeholders():
     w = torch.tensor(2.0, requires_grad=True)
     last, rows = graphc.scan(lambda c, v: (c * w + v, c), torch.tensor(0.0), x)
     chosen = graphc.cond(x.sum() > 0, lambda v: v * w, lambda v: -v, x)
-    grown = graphc.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * w), (torch.tensor(0), torch.tensor(1.0)))[1]
+    grown = graphc.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * w), (torch.tensor(0), torch.tensor(1.0)))[
+        1
+    ]
     dw = graphc.gradients(last + grown, w)
     with graphc.Session() as s:
         found = s.run([last, rows, chosen, grown, dw], {x: [1.0, 2.0, 3.0], n: 3})

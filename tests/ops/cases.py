@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from graphc.ops import Trait, OPS, Op
+from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT64
 from graphc.ops.rules import integral, pointwise_bool
 from graphc.ops.samples import Bools, Floats, Ints, Sample

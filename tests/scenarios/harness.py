@@ -55,8 +55,6 @@ def state(tensor: Any) -> Any:
     return tensor.detach().clone(), tensor.requires_grad, None if grad is None else grad.detach().clone()
 
 
-
-
 def snapshot(value: Any) -> Any:
     """A nest of plain data that two runs can be compared by."""
     if isinstance(value, torch.Tensor):
