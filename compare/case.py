@@ -17,7 +17,9 @@ from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.autodiff import pullback
-from graphc.capture import Argument, Captured, Draw, GradOf, History, Program, Source, capture
+from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
+from graphc.capture.inputs import whole_memory
+from graphc.capture.sharing import owner_of
 from graphc.capture.tree import map_tensors, tensors_of
 from graphc.compiled import compile
 from graphc.ir import Builder, Graph, Ref
@@ -54,6 +56,9 @@ class Stage(NamedTuple):
     run: Pass
     before: Graph
     after: Graph
+
+
+WRITTEN = (Argument, Captured, GradOf, MemoryOf)  # effects whose values are those of a tensor after the call
 
 
 @final
@@ -101,8 +106,7 @@ class Case:
             ]
             known = {id(t) for _, t, _ in named}
             for effect in self.program.effects:  # tensors that are written and never read
-                target = effect.target.of if isinstance(effect.target, GradOf) else effect.target
-                tensor = self._tensor(target)
+                tensor = self._tensor(owner_of(effect.target))
                 if id(tensor) not in known:
                     known.add(id(tensor))
                     named.append((f"tensor {len(named)}", tensor, ()))
@@ -124,6 +128,8 @@ class Case:
                 grad = self._tensor(of)._g
                 assert grad is not None
                 return grad
+            case MemoryOf(of):
+                return whole_memory(self._tensor(of))
             case Draw(draw):
                 return Tensor._wrap(draw())
         raise AssertionError(source)
@@ -234,7 +240,7 @@ class Case:
             seed = builder.input(f"ct_{k}", graph.nodes[ids[k]].aval)
             seeds[ids[k]] = seeds[ids[k]] + seed if ids[k] in seeds else seed
         labels = list(refs)
-        effects = [e for e in program.effects if e.id is not None]
+        effects = [e for e in program.effects if e.id is not None and isinstance(e.target, WRITTEN)]
         labels += [self._effect_label(e.target) for e in effects]
         result = [*ids, *(e.id for e in effects)]
         if live:
@@ -257,7 +263,7 @@ class Case:
 
     def _effect_label(self, target: Any) -> str:
         grad = isinstance(target, GradOf)
-        tensor = self._tensor(target.of if grad else target)
+        tensor = self._tensor(owner_of(target))
         name = next(i.name for i in self.inputs if i.tensor is tensor)
         return f"{name}.grad after the call" if grad else f"{name} after the call"
 

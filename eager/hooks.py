@@ -104,10 +104,9 @@ class Hooked:
         self.call_accumulated(node[tape.PARENTS]())
 
     def call_accumulated(self, tensor: Any) -> None:
-        """Run the hooks of the leaf `tensor`, whose `.grad` has been written. RuntimeError if one returns something."""
+        """Run the hooks of the leaf `tensor`, whose `.grad` has been written."""
         for hook in list(self.accumulated.values()):
-            if hook(tensor) is not None:
-                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+            hook(tensor)
 
 
 def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:

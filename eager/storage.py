@@ -196,6 +196,8 @@ def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
     interpreter = state.current_interpreter()
     if interpreter is not None and not interpreter.immediate:
+        if hasattr(self._d, "sized_by"):
+            self._d.sized_by("view(dtype)", self)  # raises, and names the line
         raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="view(dtype)"))
     array, wanted = self._array(), dtype.numpy
     have, want = array.itemsize, wanted.itemsize

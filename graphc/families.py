@@ -13,7 +13,8 @@ from eager.tensor import Tensor
 from graphc.capture.dynamic import Pattern
 from graphc.capture.location import user_line
 from graphc.entries import Entry
-from graphc.ops.dims import LEAST, Dim, Sizes
+from graphc.ops.dims import Dim, Sizes
+from graphc.ops.forms import LEAST
 
 MOST_FAMILIES = 8  # for calls that differ in sizes only; beyond that each size is traced by itself
 MOST_KINDS = 16  # of calls, told apart by more than sizes, that are kept in mind

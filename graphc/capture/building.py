@@ -274,7 +274,7 @@ def placeholder(shape: Sequence[int | None] = (), dtype: Any = None, name: str |
     if building is None:
         building = Building()
         building.open()
-    extents = tuple(building.size() if n is None else n for n in given)
+    extents: Any = tuple(building.size() if n is None else n for n in given)
     taken, stem = set(building.placeholders.values()), name or "placeholder"
     numbered = (f"{stem}_{k}" for k in itertools.count(1))
     chosen = stem if stem not in taken else next(n for n in numbered if n not in taken)

@@ -15,7 +15,7 @@ import numpy as np
 
 from eager.state import Recent
 from eager.tensor import REPEATED, Tensor
-from graphc.capture.sources import Owner, Step
+from graphc.capture.sources import MemoryOf, Owner, Step
 from graphc.ir import Builder, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.movement import inverse_permutation
@@ -39,7 +39,7 @@ class Memory:
 
     __slots__ = ("leaf", "origin", "shown", "strides", "symbol", "tensors", "version")
 
-    def __init__(self, symbol: Symbol, origin: Owner | None, leaf: Tensor | None, strides: Strides):
+    def __init__(self, symbol: Symbol, origin: Owner | MemoryOf | None, leaf: Tensor | None, strides: Strides):
         self.symbol = symbol
         self.strides = strides
         self.version = 0
@@ -74,7 +74,7 @@ class Memories:
         """Where the tensor with the value of node `id_` looks; None if nobody has asked yet."""
         return self._places.get(id_)
 
-    def place(self, symbol: Symbol, origin: Owner | None, leaf: Tensor | None, strides: Strides) -> Place:
+    def place(self, symbol: Symbol, origin: Owner | MemoryOf | None, leaf: Tensor | None, strides: Strides) -> Place:
         """Where the tensor with the value `symbol` looks: a memory of its own, unless it is known to be a view."""
         found = self._places.get(symbol.id)
         if found is None:
@@ -166,7 +166,7 @@ INVERSES: dict[str, Callable[..., Any]] = {
     "reshape": lambda F, whole, value, shape: F.reshape(value, shape=whole.shape),
     "permute": lambda F, whole, value, dims: F.permute(value, dims=inverse_permutation(dims)),
     "broadcast_to": _unexpanded,
-    "slice": lambda F, whole, value, **region: F.slice_scatter(whole, value, **region),
+    "slice": lambda F, whole, value, **region: F.put_slice(whole, value, **region),
     "as_strided": lambda F, whole, value, **geometry: F.as_strided_scatter(whole, value, **geometry),
     "stop_gradient": lambda F, whole, value: value,
     "positive": lambda F, whole, value: value,

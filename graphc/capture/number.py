@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
@@ -32,6 +32,8 @@ _BINARY = {
 
 
 _BEYOND = 1 << 63  # the first integer that int64 does not hold
+
+_WHOLE = {"floor_divide": operator.floordiv, "remainder": operator.mod}
 
 
 @final
@@ -64,7 +66,7 @@ class Number:
         return self._symbol
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return _KINDS[self._symbol.dtype]
 
     @property
@@ -117,7 +119,7 @@ class Number:
             return x._symbol
         kind = BOOL if isinstance(x, (bool, np.bool_)) else INT64 if isinstance(x, (int, np.integer)) else FLOAT64
         if is_dim(x):
-            return self._tracer.builder.size(x, kind)
+            return self._tracer.builder.size(cast(Any, x), kind)
         if kind is INT64 and not -_BEYOND <= x < _BEYOND:
             kind = FLOAT64  # to be compared with
         return self._tracer.builder.constant(np.asarray(x, kind))
@@ -131,6 +133,18 @@ class Number:
         builder = self._tracer.builder
         a, b = (builder.emit(_CAST, (self._wide(x),), {"dtype": FLOAT64}) for x in (self, other))
         return Number(self._tracer, builder.apply(OPS["div"], (b, a) if reflected else (a, b), {}))
+
+    def _whole(self, name: str, other: Any) -> Any:
+        """`//` or `%` of an integer by one that is known; anything else is fixed."""
+        if self._symbol.dtype != INT64 or type(other) is not int or not 0 < abs(other) < _BEYOND:
+            return _WHOLE[name](self.known(), other.known() if type(other) is Number else other)
+        return self._binary(name, other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._whole("floor_divide", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._whole("remainder", other)
 
     def __truediv__(self, other: Any) -> Any:
         return self._divided(other, False)
@@ -236,7 +250,7 @@ def _install() -> None:
                 return self._binary(name, other, True)
 
             setattr(Number, f"__r{name}__", reflected)
-    for name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "mod", "rmod", "floordiv",
+    for name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "rmod",
                  "rfloordiv", "divmod", "rdivmod", "pow", "and", "rand", "or", "ror", "xor", "rxor", "invert",
                  "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
         setattr(Number, f"__{name}__", _fixing(f"__{name}__"))

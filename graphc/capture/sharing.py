@@ -38,8 +38,8 @@ class Sharing:
 
     def __init__(self, program: Program):
         self._known = {(a, b): how for a, b, how in program.overlaps}
-        written = {_owner(effect.target) for effect in program.effects}
-        inputs = dict.fromkeys(_owner(s) for s in program.sources if not hasattr(s, "draw"))
+        written = {owner_of(effect.target) for effect in program.effects}
+        inputs = dict.fromkeys(owner_of(s) for s in program.sources if not hasattr(s, "draw"))
         brought = [s for s in inputs if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
         if not written:
             brought = []
@@ -83,5 +83,6 @@ class Sharing:
         return True
 
 
-def _owner(source: Any) -> Any:
-    return _owner(source.of) if isinstance(source, (GradOf, LeafFlag, MemoryOf, PastOf)) else source
+def owner_of(source: Any) -> Any:
+    """The tensor that a source, or an effect, is about."""
+    return owner_of(source.of) if isinstance(source, (GradOf, LeafFlag, MemoryOf, PastOf)) else source

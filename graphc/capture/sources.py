@@ -161,7 +161,7 @@ class Computed:
 class Given:
     """A tensor that was there before the call, or the `.grad` of one as it is after the call."""
 
-    source: Owner | GradOf
+    source: Owner | GradOf | MemoryOf
 
 
 class Step(NamedTuple):

@@ -138,7 +138,8 @@ class Tracer:
             return self._stand_ins[id(tensor)]
         shape = tuple(tensor._d.shape)
         if position in self.batches:
-            shape = (self.batches[position], *shape[1:])
+            first: Any = self.batches[position]
+            shape = (first, *shape[1:])
         symbol = self.input(name, Aval(shape, tensor._dtype()), Argument(position))
         stand_in = self.wrap(symbol, tensor._n is not None, type(tensor))
         self._owners[id(stand_in)] = Argument(position)

@@ -15,8 +15,9 @@ from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.structure import bodies, with_bodies
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval, Bundle
-from graphc.ops.dims import Dim, Sizes, has_dim, is_dim, names_in, substituted
+from graphc.ops.dims import Dim, Sizes, has_dim, is_dim, substituted
 from graphc.ops.dtypes import scalar_array
+from graphc.ops.forms import names_in
 
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
 

@@ -15,7 +15,8 @@ import functools
 import re
 from typing import Any
 
-from graphc.ops.dims import OPERATIONS, Condition, Dim, Operation, Polynomial, Sizes, form_of, is_dim
+from graphc.ops.dims import Dim, Sizes, form_of, is_dim
+from graphc.ops.forms import OPERATIONS, Condition, Operation, Polynomial, short
 
 NAME = re.compile(r"s\d{1,9}")
 ANY = 5040  # the value of a size of which nothing is known: a multiple of most numbers that shapes are divided by
@@ -91,7 +92,7 @@ class SizesOfText:
             relation, truth = _RELATIONS.get(part.func.id, ("", False))
             if not relation:
                 raise ValueError(f"unknown relation '{part.func.id}'")
-            left, right = (_plain(form_of(self.read(argument))) for argument in part.args)
+            left, right = (short(form_of(self.read(argument))) for argument in part.args)
             self._sizes.conditions[Condition(relation, left, right, truth)] = ""
 
 
@@ -113,8 +114,3 @@ def _parts(form: Any, left: int) -> int:
             break
         left = _parts(part, left)
     return left - 1
-
-
-def _plain(form: Any) -> Any:
-    constant = isinstance(form, Polynomial) and all(not atoms for atoms, _ in form.terms)
-    return (form.terms[0][1] if form.terms else 0) if constant else form

@@ -337,7 +337,7 @@ def _array_aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
         raise _error(at, "expected a type such as f32[2,3]")
     dtype = of_short_name(annotation.value.id)
     extents = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-    shape = tuple(e.value if isinstance(e, ast.Constant) else _size(e) for e in extents)
+    shape: Any = tuple(e.value if isinstance(e, ast.Constant) else _size(e) for e in extents)
     if dtype is None or not all(is_dim(n) or type(n) is int for n in shape):
         raise _error(at, "expected a type such as f32[2,3]")
     return Aval(shape, dtype)

@@ -17,7 +17,9 @@ from graphc.ops.rules import accumulation_dtype
 
 def cast(x: Any, dtype: np.dtype) -> Any:
     """Float to integer as C does it: what does not fit becomes the smallest integer (XLA would saturate)."""
-    if x.dtype.kind == "c" and dtype.kind not in "cb":
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        if dtype.kind == "b":
+            return x != 0
         x = x.real
     if not is_floating(x.dtype) or dtype.kind not in "iu":
         return lax.convert_element_type(x, dtype)

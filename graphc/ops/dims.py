@@ -5,203 +5,42 @@ gives other Dims. What needs to know more is decided by the value and kept as a 
 comparison as it is (`s0 > 10`), and whatever takes the plain number (`range`, an f-string, a key of a dict) as an
 equation (`s0 == 32`). So the trace is right for all sizes that meet the conditions, whatever Python did with them.
 
-A Dim is no `int`: C code that takes an integer has to ask for it, and that is a condition. `isinstance` takes it for one.
+A Dim is no `int`: C code that takes an integer has to ask for it, and that is a condition. To `isinstance` it is one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import operator
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from graphc import errors
+from graphc.ops.forms import (
+    LEAST,
+    OPERATIONS,
+    RELATIONS,
+    Condition,
+    Form,
+    Operation,
+    Polynomial,
+    added,
+    condition_of,
+    constant,
+    integer_form,
+    known_for_all,
+    names_in,
+    polynomial,
+    short,
+    text_of,
+    value_of,
+)
 
-LEAST = 2  # of a named size: 0 and 1 mean something else (nothing, broadcasting), and are traced by themselves
 recordings: list[Sizes] = []  # those that are open; while there are none, there is nothing to look for
-
-
-class Operation(NamedTuple):
-    """A form: a function of OPERATIONS applied to forms and numbers."""
-
-    name: str
-    operands: tuple[Any, ...]
-
-
-class Polynomial(NamedTuple):
-    """A form, of an integer: (atoms, coefficient) of each term, in order. An atom is a named size or an Operation."""
-
-    terms: tuple[tuple[tuple[Any, ...], int], ...]
-
-
-Form = Operation | Polynomial | int | float
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
-    "|": operator.or_, "^": operator.xor, "neg": operator.neg, "abs": abs, "round": round, "floor": math.floor,
-    "ceil": math.ceil, "trunc": math.trunc,
-}  # fmt: skip
-RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-
-
-_OPPOSITE = {"==": "!=", "<": ">="}
-
-
-def value_of(form: Any, sizes: Mapping[str, int]) -> Any:
-    """What Python would have computed for these sizes."""
-    if isinstance(form, str):
-        return sizes[form]
-    if isinstance(form, Polynomial):
-        return sum(math.prod(value_of(atom, sizes) for atom in atoms) * n for atoms, n in form.terms)
-    if isinstance(form, Operation):
-        return OPERATIONS[form.name](*[value_of(x, sizes) for x in form.operands])
-    return form
-
-
-def names_in(form: Any) -> set[str]:
-    """The named sizes in a form."""
-    if isinstance(form, str):
-        return {form}
-    if isinstance(form, Polynomial):
-        return {name for atoms, _ in form.terms for atom in atoms for name in names_in(atom)}
-    return {name for x in form.operands for name in names_in(x)} if isinstance(form, Operation) else set()
-
-
-def text_of(form: Any) -> str:
-    """A form as Python would write it."""
-    if isinstance(form, Polynomial):
-        if not form.terms:
-            return "0"
-        if len(form.terms) == 1 and len(form.terms[0][0]) == form.terms[0][1] == 1:
-            return text_of(form.terms[0][0][0])
-        text = " + ".join(_term(atoms, n) for atoms, n in form.terms)
-        return text.replace("+ -", "- ")
-    if isinstance(form, Operation):
-        parts = [f"({text})" if " " in text or "*" in text else text for text in map(text_of, form.operands)]
-        if len(parts) == 2 and not form.name.isalpha():
-            return f"{parts[0]} {form.name} {parts[1]}"
-        return f"{form.name}({', '.join(map(text_of, form.operands))})"
-    return str(form)
-
-
-def _term(atoms: tuple[Any, ...], n: int) -> str:
-    factors = [f"({text})" if " " in text else text for text in map(text_of, atoms)]
-    if n == -1 and factors:
-        return "-" + "*".join(factors)
-    return "*".join(factors if n == 1 and factors else [str(n), *factors])
-
-
-# --- polynomials
-
-
-def _polynomial(terms: Mapping[tuple[Any, ...], int]) -> Polynomial:
-    return Polynomial(tuple(sorted(((atoms, n) for atoms, n in terms.items() if n), key=_order)))
-
-
-def _order(term: tuple[tuple[Any, ...], int]) -> Any:
-    return -len(term[0]), repr(term[0])
-
-
-def _constant(n: int) -> Polynomial:
-    return _polynomial({(): int(n)})
-
-
-def _sum(a: Polynomial, b: Polynomial, sign: int = 1) -> Polynomial:
-    terms = dict(a.terms)
-    for atoms, n in b.terms:
-        terms[atoms] = terms.get(atoms, 0) + sign * n
-    return _polynomial(terms)
-
-
-def _product(a: Polynomial, b: Polynomial) -> Polynomial:
-    terms: dict[tuple[Any, ...], int] = {}
-    for x, n in a.terms:
-        for y, m in b.terms:
-            atoms = tuple(sorted((*x, *y), key=repr))
-            terms[atoms] = terms.get(atoms, 0) + n * m
-    return _polynomial(terms)
-
-
-def _quotient(a: Polynomial, b: Polynomial) -> Polynomial | None:
-    """a / b for a b of one term, if that is a polynomial."""
-    if len(b.terms) != 1:
-        return _constant(1) if a == b else None
-    divisor, m = b.terms[0]
-    found: dict[tuple[Any, ...], int] = {}
-    for atoms, n in a.terms:
-        rest = list(atoms)
-        for atom in divisor:
-            if atom not in rest:
-                return None
-            rest.remove(atom)
-        if n % m:
-            return None
-        found[tuple(rest)] = n // m
-    return _polynomial(found)
-
-
-def _least(form: Polynomial) -> float:
-    """A number below which the value of `form` never is."""
-    total = 0.0
-    for atoms, n in form.terms:
-        least = math.prod(map(_least_atom, atoms))
-        if (n < 0 and atoms) or math.isnan(least):
-            return -math.inf
-        total += n * least
-    return total
-
-
-def _least_atom(atom: Any) -> float:
-    if isinstance(atom, str):
-        return LEAST
-    if (
-        isinstance(atom, Operation)
-        and atom.name in ("//", "%")
-        and all(isinstance(x, Polynomial) for x in atom.operands)
-    ):
-        a, b = atom.operands
-        if _least(b) > 0:
-            if atom.name == "%":
-                return 0
-            least, divisor = _least(a), _short(b)
-            if least >= 0:
-                return least // divisor if isinstance(divisor, int) else 0
-    return math.nan
-
-
-# --- conditions
-
-
-@final
-class Condition(NamedTuple):
-    """That `left relation right` is `truth`; the relation is == or <."""
-
-    relation: str
-    left: Any
-    right: Any
-    truth: bool
-
-    def names(self) -> set[str]:
-        """The named sizes in it."""
-        return names_in(self.left) | names_in(self.right)
-
-    def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether it does for these sizes."""
-        try:
-            return RELATIONS[self.relation](value_of(self.left, sizes), value_of(self.right, sizes)) is self.truth
-        except ArithmeticError:
-            return False
-
-    def __str__(self) -> str:
-        relation = self.relation if self.truth else _OPPOSITE[self.relation]
-        return f"{text_of(self.left)} {relation} {text_of(self.right)}"
 
 
 @final
@@ -230,7 +69,7 @@ class Sizes:
             raise ValueError(f"the size {hint} cannot be symbolic: 0 and 1 are sizes of their own")
         name = name or f"s{len(self.hints)}"
         self.hints[name] = int(hint)
-        return Dim(self, _polynomial({(name,): 1}), int(hint))
+        return Dim(self, polynomial({(name,): 1}), int(hint))
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[Sizes]:
@@ -255,7 +94,7 @@ class Sizes:
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:
-        """Inside, what is asked of the sizes is about the call that is being traced: the trace does not depend on it."""
+        """Inside, what is asked is about the call that is being traced: the trace does not depend on it."""
         before, self._open = self._open, 0
         try:
             yield
@@ -266,7 +105,7 @@ class Sizes:
         """The first condition that does not hold for `sizes`, of those on sizes that are given."""
         if self.real and any(n < LEAST for n in sizes.values()):
             name = min(sizes, key=lambda name: sizes[name])
-            return Condition("<", _polynomial({(name,): 1}), LEAST, False)
+            return Condition("<", polynomial({(name,): 1}), LEAST, False)
         known = sizes.keys()
         return next((c for c in self.conditions if c.names() <= known and not c.holds(sizes)), None)
 
@@ -291,7 +130,7 @@ class Sizes:
         if not self.real and self._now is None:
             raise errors.CaptureError(errors.SIZE_UNKNOWN.format(size=dim.text, used=self._locate()))
         if self._open:
-            condition = self._add(_condition("==", dim._form, value, True))
+            condition = self._add(condition_of("==", dim._form, value, True))
             self.taken.setdefault(self.conditions[condition], condition)
         return value
 
@@ -302,41 +141,14 @@ class Sizes:
         if self._open:
             left, right = form_of(a), form_of(b)
             whole = isinstance(left, Polynomial) and isinstance(right, Polynomial)
-            if not whole or _known(relation, _sum(left, right, -1)) is None:
-                self._add(_condition(relation, _short(left), _short(right), truth))
+            if not whole or known_for_all(relation, added(left, right, -1)) is None:
+                self._add(condition_of(relation, short(left), short(right), truth))
         return truth
 
     def _add(self, condition: Condition) -> Condition:
         if condition not in self.conditions:
             self.conditions[condition] = self._locate()
         return condition
-
-
-def _condition(relation: str, left: Any, right: Any, truth: bool) -> Condition:
-    """The condition in its normal form."""
-    if relation in ("==", "!="):
-        if not isinstance(left, Polynomial) or (isinstance(right, Polynomial) and repr(left) > repr(right)):
-            left, right = right, left
-        return Condition("==", left, right, truth is (relation == "=="))
-    if relation in (">", "<="):
-        left, right = right, left
-    return Condition("<", left, right, truth is (relation in ("<", ">")))
-
-
-def _known(relation: str, difference: Polynomial) -> bool | None:
-    """Whether `difference relation 0` for all sizes; None if that depends."""
-    if all(not atoms for atoms, _ in difference.terms):
-        return RELATIONS[relation](difference.terms[0][1] if difference.terms else 0, 0)
-    low, high = _least(difference), -_least(_sum(_constant(0), difference, -1))
-    if relation in ("==", "!="):
-        return None if low <= 0 <= high else relation == "!="
-    if low > 0 or high < 0:
-        return RELATIONS[relation](low if low > 0 else high, 0)
-    if low == 0 and relation in (">=", "<"):
-        return relation == ">="
-    if high == 0 and relation in ("<=", ">"):
-        return relation == "<="
-    return None
 
 
 # --- the numbers
@@ -355,7 +167,7 @@ class Dim:
         self._hint = hint
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return type(self._hint)
 
     @property
@@ -435,7 +247,7 @@ def form_of(x: Any) -> Any:
     """The form of a Dim or a number."""
     if type(x) is Dim:
         return x._form
-    return _constant(x) if isinstance(x, int) else x
+    return constant(x) if isinstance(x, int) else x
 
 
 def _applied(name: str, *operands: Any) -> Any:
@@ -449,38 +261,9 @@ def _applied(name: str, *operands: Any) -> Any:
     hint = OPERATIONS[name](*map(plain, operands))
     forms = [form_of(x) for x in operands]
     if not isinstance(hint, int):
-        return Dim(sizes, Operation(name, tuple(map(_short, forms))), hint)
-    form = _integer(name, forms)
-    return Dim(sizes, form, hint) if isinstance(_short(form), Polynomial) else hint
-
-
-def _short(form: Any) -> Any:
-    """A polynomial that is a constant as a number."""
-    if isinstance(form, Polynomial) and all(not atoms for atoms, _ in form.terms):
-        return form.terms[0][1] if form.terms else 0
-    return form
-
-
-def _integer(name: str, forms: list[Any]) -> Polynomial:
-    """The form of an integer that is the result of an operation."""
-    if all(isinstance(form, Polynomial) for form in forms):
-        a, b = (*forms, _constant(0))[:2]
-        if name in ("+", "-", "neg"):
-            return _sum(a, b, 1 if name == "+" else -1) if name != "neg" else _sum(b, a, -1)
-        if name == "*":
-            return _product(a, b)
-        if (name in ("round", "floor", "ceil", "trunc") and len(forms) == 1) or (name == "abs" and _least(a) >= 0):
-            return a
-        if name in ("//", "%") and (exact := _quotient(a, b)) is not None:
-            return exact if name == "//" else _constant(0)
-        if name in ("//", "%") and _least(a) >= 0 and _least(_sum(b, a, -1)) > 0:  # 0 <= a < b
-            return _constant(0) if name == "//" else a
-        if name in ("//", "%") and _least(_sum(_constant(0), a, -1)) > 0 and _least(_sum(a, b)) >= 0:  # -b <= a < 0
-            return _constant(-1) if name == "//" else _sum(a, b)
-        power = _short(b)
-        if name == "**" and isinstance(power, int) and 0 <= power <= 8:
-            return functools.reduce(_product, [a] * power, _constant(1))
-    return _polynomial({(Operation(name, tuple(forms)),): 1})
+        return Dim(sizes, Operation(name, tuple(map(short, forms))), hint)
+    form = integer_form(name, forms)
+    return Dim(sizes, form, hint) if isinstance(short(form), Polynomial) else hint
 
 
 def _install() -> None:
@@ -545,7 +328,10 @@ _install()
 
 def index(n: Any) -> Any:
     """`operator.index`, which keeps a Dim. TypeError for what is no integer."""
-    return n if type(n) is Dim and isinstance(n, int) else operator.index(n)
+    if type(n) is Dim and type(n.known) is int:
+        return n
+    whole: Any = n
+    return operator.index(whole)
 
 
 def indices(part: slice, size: Any) -> tuple[Any, Any, Any]:

@@ -12,22 +12,22 @@ from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Check, Rule, Trait, op
 
 
-def _np_slice_scatter(x, src, start, stop, step):
+def _np_put_slice(x, src, start, stop, step):
     result = np.array(x, order="C")
     result[tuple(map(slice, start, stop, step))] = src
     return result
 
 
-def _slice_scatter(xp: Any, x: Any, src: Any, start: Any, stop: Any, step: Any) -> Any:
+def _put_slice(xp: Any, x: Any, src: Any, start: Any, stop: Any, step: Any) -> Any:
     return x.at[tuple(map(slice, start, stop, step))].set(src)
 
 
 _FIRST = Rule(lambda op, avals, params: avals[0])
 
 # `input` with `src` in the place of what `slice` would read
-slice_scatter = op(
-    "slice_scatter", "input src", params={"start": None, "stop": None, "step": None}, impl=_slice_scatter,
-    numpy=_np_slice_scatter, rule=_FIRST,
+put_slice = op(
+    "put_slice", "input src", params={"start": None, "stop": None, "step": None}, impl=_put_slice,
+    numpy=_np_put_slice, rule=_FIRST,
     ref=lambda x, src, start, stop, step: np.where(
         _inside(x.shape, start, stop, step), _spread(x.shape, src, start, stop, step), x),
     samples=(
@@ -36,8 +36,8 @@ slice_scatter = op(
         Sample((6, 2), (3, 2), start=(0, 0), stop=(6, 2), step=(2, 1)),
     ),
     vjp=dict(
-        input=lambda F, g, src_shape, start, stop, step: F.slice_scatter(
-            g, F.full(shape=src_shape, value=0, dtype=g.dtype), start=start, stop=stop, step=step),
+        input=lambda F, g, src_shape, src_dtype, start, stop, step: F.put_slice(
+            g, F.full(shape=src_shape, value=0, dtype=src_dtype), start=start, stop=stop, step=step),
         src=lambda F, g, start, stop, step: F.slice(g, start=start, stop=stop, step=step),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Functions of a batch: those that one graph is right for at any size, those that need two, and those that ask for the number."""
+"""Functions of a batch: those that need one graph for all sizes, two, or one for each size."""
 
 from __future__ import annotations
 

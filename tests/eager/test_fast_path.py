@@ -20,7 +20,11 @@ from graphc.ops.samples import Floats
 from tests.ops.cases import Case, cases_of
 
 MODULES = {FLOAT32: single, FLOAT64: double}
-GENERATED = [op for op in OPS.values() if op.args and not op.variadic and op.rule.infer is not integral.infer]
+GENERATED = [
+    op
+    for op in OPS.values()
+    if op.args and not op.variadic and not op.structured and op.rule.infer is not integral.infer
+]
 # operands of the fast path are floats (and where's condition); others are interpreted plainly by design
 CASES = [
     pytest.param(case, id=case.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 from collections.abc import Callable
@@ -323,6 +324,9 @@ def test_dropout_guards_the_mode_under_a_trace():
 
         def created(self, t: Tensor) -> None:
             """A tensor was made during the trace."""
+
+        def inside(self, module: nn.Module) -> contextlib.AbstractContextManager[None]:
+            return contextlib.nullcontext()
 
     layer = nn.Dropout().eval()
     x = tensor(np.ones(3))

@@ -177,13 +177,16 @@ def test_errors_are_pytorchs(call: Any, error: type[Exception], message: str):
 class Recorder:
     """An interpreter that keeps the draws it is handed, and makes them later."""
 
+    immediate = False
+
     def __init__(self):
         self.draws: list[Any] = []
 
     def created(self, t: Tensor) -> None:
         """A tensor was made during the trace."""
 
-    def random(self, draw: Any, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    def random(self, draw: Any, shape: tuple[int, ...], dtype: np.dtype, generator: Any, like: Any) -> Tensor:
+        assert generator is random.default_generator
         self.draws.append(functools.partial(draw, shape))
         return tensor(np.zeros(shape, dtype))
 

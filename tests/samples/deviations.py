@@ -35,7 +35,6 @@ COMPILED: tuple[tuple[str, str, str], ...] = (
 )
 
 _SHAPE = "the values decide on the shape"
-_PYTHON = "the values become Python's"
 # (start of the call, part of the operands, why a graph cannot have it): test_compiled asks for a CaptureError
 REFUSED: tuple[tuple[str, str, str], ...] = (
     ("t.bincount(x", "", _SHAPE),
@@ -49,9 +48,14 @@ REFUSED: tuple[tuple[str, str, str], ...] = (
     ("x[m]", "", _SHAPE),
     ("x[:, m]", "", _SHAPE),
     ("x[m, i]", "", _SHAPE),
+    ("x.view(t.int32)", "", "no op reads the bits of one dtype as another"),
+)
+
+_PYTHON = "the values become Python's"
+# (start of the call, part of the operands, why): compiled for the values of up to 64 elements, traced anew for others
+BY_VALUE: tuple[tuple[str, str, str], ...] = (
     ("F.rrelu(x, training=True)", "", "as many random numbers are drawn as elements are negative"),
     ("F.ctc_loss", "", "the labels' values lay out the alignments"),
-    ("x.view(t.int32)", "", "no op reads the bits of one dtype as another"),
     ("t.allclose(x", "", _PYTHON),
     ("t.equal(x", "", _PYTHON),
     ("x.reshape(-1)[0].item()", "", _PYTHON),

@@ -14,7 +14,7 @@ from graphc.capture.trace import capture
 from graphc.errors import CaptureError
 from graphc.ops.spec import OPS
 from tests.samples import digest, recorder
-from tests.samples.deviations import DEVIATIONS, GRADIENTS, REFUSED
+from tests.samples.deviations import BY_VALUE, DEVIATIONS, GRADIENTS, REFUSED
 from tests.samples.operands import make
 from tests.samples.recorder import Sample
 
@@ -79,7 +79,8 @@ def rows() -> dict[str, Row]:
             row.primitives.update(primitives_of(sample))
             row.compiled.add("yes")
         except CaptureError:
-            row.compiled.add(f"refused: {reasons(sample, REFUSED)[0]}")
+            refused = reasons(sample, REFUSED)
+            row.compiled.add(f"refused: {refused[0]}" if refused else f"by value: {reasons(sample, BY_VALUE)[0]}")
     return found
 
 
