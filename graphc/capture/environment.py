@@ -21,7 +21,6 @@ from graphc.capture.number import Number
 from graphc.capture.places import Change, Inside, Place, compiled_test
 from graphc.capture.reachable import Reachable
 from graphc.capture.snapshots import CONTAINERS
-from graphc.capture.sources import Guard
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
 
@@ -121,13 +120,3 @@ def _holds_traced(cache: Any) -> bool:
 
 def _itself(owner: Any, given: Any) -> Any:
     return owner
-
-
-def tensor_names(fn: Callable[..., Any]) -> dict[int, str]:
-    """id of tensor -> the variable, or the attribute path, by which `fn` knows it."""
-    return Environment(fn).names
-
-
-def guards_of(fn: Callable[..., Any]) -> list[Guard]:
-    """One guard on all Python values that `fn` can see: a call after one has changed traces again."""
-    return [Guard(Environment(fn).holds, True)]

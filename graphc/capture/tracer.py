@@ -13,7 +13,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -50,7 +50,7 @@ from graphc.capture.sources import (
     Step,
 )
 from graphc.capture.tree import map_tensors, tensors_of
-from graphc.capture.values import Hosted, Values
+from graphc.capture.values import Hosted, Seen, Values, seen
 from graphc.ir import Builder, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
@@ -64,17 +64,6 @@ _OVERWRITTEN, _DECIDED, _STRIDED = OPS["overwritten"], OPS["decided"], OPS["as_s
 INLINE = 64  # larger constants whose elements are all equal become `full`
 READABLE = 64  # elements of a tensor on whose values Python may decide
 _COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
-
-
-class _Values(NamedTuple):
-    """The values of a tensor at some time."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    data: bytes
-
-    def __repr__(self) -> str:
-        return str(np.ndarray(self.shape, self.dtype, self.data))
 
 
 @final
@@ -616,7 +605,7 @@ class Tracer:
         assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
         where = user_line()
         if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
-            self.guard(known, array.tobytes())
+            self.guard(known, seen(array))
             return array
         with interpreting(self):
             self.builder.where = where
@@ -768,6 +757,6 @@ class Tracer:
         return frozenset(self.autograd.recorded)
 
 
-def _values_of(tensor: Tensor) -> _Values:
+def _values_of(tensor: Tensor) -> Seen:
     array = tensor._array()
-    return _Values(array.shape, array.dtype, array.tobytes())
+    return seen(array)

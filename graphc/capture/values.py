@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -13,6 +13,22 @@ from graphc.ir import INPUT, Builder, Node
 from graphc.ir.dimensions import concrete_node, dims_of
 from graphc.ops.dims import recordings
 from graphc.ops.interpret import run_kernel
+
+
+class Seen(NamedTuple):
+    """The values of an array at some time; equal to others bit for bit."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    data: bytes
+
+    def __repr__(self) -> str:
+        return str(np.ndarray(self.shape, self.dtype, self.data))
+
+
+def seen(array: np.ndarray) -> Seen:
+    """The values of `array` now."""
+    return Seen(array.shape, array.dtype, array.tobytes())
 
 
 @final
@@ -73,8 +89,8 @@ class Hosted:
         self._sources = sources
         self._others: set[int] = set()  # nodes that depend on more
 
-    def getter(self, id_: int) -> Callable[[], bytes] | None:
-        """A function that computes the value, as bytes, of node `id_` anew; None if it depends on more."""
+    def getter(self, id_: int) -> Callable[[], Seen] | None:
+        """A function that computes the value of node `id_` anew; None if it depends on more."""
         nodes, builder = self._builder.nodes, self._builder
         needed: dict[int, Any] = {}  # node -> the source that it is, or None
         stack = [id_]
@@ -98,13 +114,13 @@ class Hosted:
             return None
         steps = [(nodes[i], needed[i]) for i in sorted(needed)]
 
-        def value() -> bytes:
+        def value() -> Seen:
             known: dict[int, np.ndarray] = {}
             for node, source in steps:
                 if source is not None:
                     known[node.id] = np.asarray(source.get(), node.dtype)
                 else:
                     known[node.id] = run_kernel(node.op, [known[i] for i in node.inputs], node.params)
-            return known[id_].tobytes()
+            return seen(known[id_])
 
         return value
