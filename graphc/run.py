@@ -175,7 +175,9 @@ class Runner:
             try:
                 (out,) = call(*arrays)
             except Exception as error:
-                raise (error if getattr(error, "outputs", None) is None else CheckFailed()) from error
+                if getattr(error, "outputs", None) is None:
+                    raise
+                raise CheckFailed() from error
             if on_host:
                 out.block_until_ready()  # the program may still be reading memory that the caller owns
             t = _new(Tensor)
