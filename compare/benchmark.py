@@ -17,7 +17,7 @@ from eager import autograd
 from eager.tensor import Tensor
 from graphc.capture import capture
 from graphc.capture.tree import tensors_of
-from graphc.compiled import compile
+from graphc.compiling.compiled import compile
 from graphc.ir import Ref
 from graphc.lowering import block, lower
 from graphc.lowering.reference import ReverseMode

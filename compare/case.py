@@ -18,10 +18,10 @@ from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
-from graphc.capture.inputs import whole_memory
-from graphc.capture.sharing import owner_of
+from graphc.capture.storage.inputs import whole_memory
+from graphc.capture.storage.sharing import owner_of
 from graphc.capture.tree import map_tensors, tensors_of
-from graphc.compiled import compile
+from graphc.compiling.compiled import compile
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval, aval_of
 from graphc.passes import optimize

@@ -13,10 +13,10 @@ from graphc.capture import Argument, Captured, Computed, Effect, Program
 from graphc.capture.building import Building, building_of, graph_of, outside
 from graphc.capture.dynamic import derived, sizes_of_shapes
 from graphc.capture.tree import Slot, leaves_of, map_leaves
+from graphc.execution.runner import Runner
 from graphc.ir import INPUT
 from graphc.ops.aval import Aval
 from graphc.ops.dims import is_dim
-from graphc.run import Runner
 
 
 def _shown(shape: Sequence[Any]) -> str:

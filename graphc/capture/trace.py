@@ -14,14 +14,14 @@ import numpy as np
 from eager.state import interpreting
 from eager.tensor import Tensor
 from graphc import errors
-from graphc.capture.arguments import Containers
-from graphc.capture.environment import Environment
 from graphc.capture.gradients import Autograd
-from graphc.capture.growing import done_once
 from graphc.capture.number import Number
 from graphc.capture.outcomes import Outcomes
-from graphc.capture.places import Change
 from graphc.capture.sources import ArgumentGuard, Decision, Effect, Guard, History, Owner, Returned, Source
+from graphc.capture.state.arguments import Containers
+from graphc.capture.state.environment import Environment
+from graphc.capture.state.growing import done_once
+from graphc.capture.state.places import Change
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
 from graphc.ir import Graph

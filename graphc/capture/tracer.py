@@ -25,11 +25,8 @@ from eager.tensor import LEAF_IN_PLACE, REPEATED, Deferred, Tensor
 from eager.views import LEAF_VIEW, geometry
 from graphc import errors
 from graphc.capture.gradients import Autograd
-from graphc.capture.inputs import dense_order, is_simple, relation, strides_in_order, strides_of_tensor, whole_memory
 from graphc.capture.location import user_line
-from graphc.capture.memory import Memories, Memory, Place
 from graphc.capture.number import Number, fix_numbers, without_numbers
-from graphc.capture.results import Results
 from graphc.capture.showing import is_only_shown
 from graphc.capture.sources import (
     Argument,
@@ -49,6 +46,16 @@ from graphc.capture.sources import (
     Source,
     Step,
 )
+from graphc.capture.storage.inputs import (
+    dense_order,
+    is_simple,
+    relation,
+    strides_in_order,
+    strides_of_tensor,
+    whole_memory,
+)
+from graphc.capture.storage.memory import Memories, Memory, Place
+from graphc.capture.storage.results import Results
 from graphc.capture.tree import map_tensors, tensors_of
 from graphc.capture.values import Hosted, Seen, Values, seen
 from graphc.ir import Builder, Ref, Symbol

@@ -13,7 +13,7 @@ from typing import Any, final
 
 from eager.tensor import Tensor
 from graphc.capture.number import Number
-from graphc.capture.snapshots import refill
+from graphc.capture.state.snapshots import refill
 
 
 @final

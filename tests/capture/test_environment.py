@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import eager as torch
-from graphc.capture.environment import Environment
-from graphc.capture.snapshots import MISSING
+from graphc.capture.state.environment import Environment
+from graphc.capture.state.snapshots import MISSING
 from tests.capture.changes import CHANGED, UNCHANGED, Config, Net, X, containers, layers, objects, unrelated, variables
 
 MODULES = (variables, objects, containers, layers, unrelated, sys.modules[__name__])

@@ -12,11 +12,11 @@ import pytest
 
 import eager as torch
 import graphc
-from graphc import partition as parts
 from graphc.autodiff import gradients
+from graphc.execution import partition as parts
+from graphc.execution.partition import Split, partition, residual_bytes
 from graphc.ir import Builder, Graph, Ref, refs_of
 from graphc.ops.aval import Aval
-from graphc.partition import Split, partition, residual_bytes
 from graphc.passes import optimize
 
 F = torch.nn.functional

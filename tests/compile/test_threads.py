@@ -15,7 +15,7 @@ import pytest
 import eager as torch
 import graphc
 from eager import nn
-from graphc.compiled import LARGEST
+from graphc.compiling.compiled import LARGEST
 
 THREADS = 8
 SECONDS = float(os.environ.get("GRAPHC_TEST_SECONDS", "2"))

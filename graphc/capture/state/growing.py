@@ -6,8 +6,8 @@ import dataclasses
 from collections import OrderedDict, defaultdict, deque
 from typing import Any, final
 
-from graphc.capture.places import Change, Inside
-from graphc.capture.snapshots import refill
+from graphc.capture.state.places import Change, Inside
+from graphc.capture.state.snapshots import refill
 from graphc.capture.tree import leaves_of
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold

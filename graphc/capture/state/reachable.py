@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 from eager.nn.module import Module
 from eager.tensor import Tensor
-from graphc.capture import reads
-from graphc.capture.agenda import Method
-from graphc.capture.escaping import Escaping
-from graphc.capture.growing import WRITERS
 from graphc.capture.location import shown_file
-from graphc.capture.objects import has_item
-from graphc.capture.owners import is_user_class, is_user_code
-from graphc.capture.places import Attribute, Cell, Inside, Path, Reading
-from graphc.capture.snapshots import CONTAINERS, MISSING, SCALARS
+from graphc.capture.state import reads
+from graphc.capture.state.agenda import Method
+from graphc.capture.state.escaping import Escaping
+from graphc.capture.state.growing import WRITERS
+from graphc.capture.state.objects import has_item
+from graphc.capture.state.owners import is_user_class, is_user_code
+from graphc.capture.state.places import Attribute, Cell, Inside, Path, Reading
+from graphc.capture.state.snapshots import CONTAINERS, MISSING, SCALARS
 from graphc.capture.tree import children
 from graphc.ops.dtypes import default_float
 

@@ -9,8 +9,8 @@ from functools import reduce
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, final
 
-from graphc.capture.places import Change
-from graphc.capture.snapshots import refill
+from graphc.capture.state.places import Change
+from graphc.capture.state.snapshots import refill
 from graphc.capture.tree import Kept, children, is_immutable, is_leaf, map_leaves, rebuilt
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]  # the arguments of a call: (args, kwargs)

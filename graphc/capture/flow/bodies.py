@@ -14,8 +14,8 @@ import numpy as np
 from eager.state import grad_enabled, interpreting
 from eager.tensor import Tensor
 from graphc import errors
+from graphc.capture.flow.nests import Nest, nest
 from graphc.capture.location import user_line
-from graphc.capture.nests import Nest, nest
 from graphc.capture.sources import Captured, Draw
 from graphc.capture.tracer import Tracer
 from graphc.ir import INPUT, Graph, Node, Ref

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphc.entries import Entry
+from graphc.compiling.entries import Entry
 
 
 def explanation(name: str, entries: Sequence[Entry], log: Sequence[str], sizes: Sequence[str] = ()) -> str:

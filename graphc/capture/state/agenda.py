@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from graphc.capture import reads
-from graphc.capture.objects import is_iterator
-from graphc.capture.owners import is_impure
-from graphc.capture.places import Entry, Path, Place
-from graphc.capture.snapshots import MISSING, SCALARS
+from graphc.capture.state import reads
+from graphc.capture.state.objects import is_iterator
+from graphc.capture.state.owners import is_impure
+from graphc.capture.state.places import Entry, Path, Place
+from graphc.capture.state.snapshots import MISSING, SCALARS
 
 CALLED = "{} is called once, when the function is traced"
 ADVANCED = "{} is an iterator: it is advanced once, when the function is traced"

@@ -17,11 +17,11 @@ import eager
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled
 from eager.tensor import Tensor
-from graphc.capture.bodies import Body, Stand, apply, reached
 from graphc.capture.building import Building
-from graphc.capture.draws import per_step
+from graphc.capture.flow.bodies import Body, Stand, apply, reached
+from graphc.capture.flow.draws import per_step
+from graphc.capture.flow.nests import Nest, aval_of_tensor, check_leaves, check_structure, nest
 from graphc.capture.location import user_line
-from graphc.capture.nests import Nest, aval_of_tensor, check_leaves, check_structure, nest
 from graphc.capture.number import Number
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import tensors_of

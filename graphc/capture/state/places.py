@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.tensor import Tensor
-from graphc.capture.snapshots import MISSING, Contents, Elements, change, keep, refill, same
+from graphc.capture.state.snapshots import MISSING, Contents, Elements, change, keep, refill, same
 
 TOGETHER = 8  # places that one line of the test asks for: shorter code, which Python compiles faster
 

@@ -32,16 +32,16 @@ from graphc.capture import (
     Tracer,
     ViewOf,
 )
-from graphc.capture.arguments import Containers
-from graphc.capture.environment import Environment
-from graphc.capture.inputs import whole_memory
 from graphc.capture.outcomes import Outcomes
-from graphc.capture.replay import run_node
+from graphc.capture.state.arguments import Containers
+from graphc.capture.state.environment import Environment
+from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.errors import PathChanged
+from graphc.execution.partition import split
+from graphc.execution.replay import run_node
 from graphc.ir import Ref, refs_of
 from graphc.lowering import block, lower
-from graphc.partition import split
 from graphc.passes import optimize
 
 

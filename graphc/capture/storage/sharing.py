@@ -9,8 +9,8 @@ import numpy as np
 
 from eager.state import storage_of
 from eager.tensor import Tensor
-from graphc.capture.inputs import relation
 from graphc.capture.sources import Argument, Captured, GradOf, LeafFlag, MemoryOf, Owner, PastOf, Reached
+from graphc.capture.storage.inputs import relation
 from graphc.capture.trace import Program
 
 

@@ -8,11 +8,11 @@ from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from eager.nn.module import Module
-from graphc.capture.agenda import Agenda, Method
-from graphc.capture.objects import NOWHERE, TABLES, has_later, is_special, namespace, submodule
-from graphc.capture.owners import is_user_class, is_user_code, is_user_module
-from graphc.capture.places import Attribute, ClassEntry, Path
-from graphc.capture.snapshots import MISSING
+from graphc.capture.state.agenda import Agenda, Method
+from graphc.capture.state.objects import NOWHERE, TABLES, has_later, is_special, namespace, submodule
+from graphc.capture.state.owners import is_user_class, is_user_code, is_user_module
+from graphc.capture.state.places import Attribute, ClassEntry, Path
+from graphc.capture.state.snapshots import MISSING
 
 
 class Lookup(Agenda):

@@ -9,7 +9,7 @@ import numpy as np
 from eager.state import storage_of
 from eager.tensor import Tensor
 from eager.views import geometry
-from graphc.capture.memory import Strides, strides_of
+from graphc.capture.storage.memory import Strides, strides_of
 from graphc.ops.strided import row_major
 
 

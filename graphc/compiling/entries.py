@@ -6,9 +6,9 @@ from typing import Any, final
 
 from eager.tensor import Tensor
 from graphc.capture import Argument, Captured, Program, Reached
-from graphc.capture.environment import Environment
-from graphc.capture.sharing import Sharing
-from graphc.run import Runner
+from graphc.capture.state.environment import Environment
+from graphc.capture.storage.sharing import Sharing
+from graphc.execution.runner import Runner
 
 
 @final
@@ -33,7 +33,7 @@ class Entry:
         self.family: Any = None  # what it was made from, if it was not traced
         self.seconds: dict[str, float] = {}
         self.calls = 0
-        self.hit: Any = ...  # the short way to this program, see `graphc.hits`; None if there is none
+        self.hit: Any = ...  # the short way to this program, see `graphc.compiling.hits`; None if there is none
         self.writes = bool(program.effects or program.changes)
         self.unchanged = environment.holds
         self._captured = [

@@ -20,16 +20,16 @@ from graphc import errors
 from graphc.capture import Program, capture
 from graphc.capture.building import building_of, outside
 from graphc.capture.dynamic import Pattern
-from graphc.capture.environment import Environment
-from graphc.capture.moving import Moving
+from graphc.capture.state.environment import Environment
+from graphc.capture.state.moving import Moving
 from graphc.capture.trace import forget
 from graphc.capture.tree import tensors_of
-from graphc.disabling import switch
-from graphc.entries import Entry
-from graphc.families import Families
-from graphc.hits import MISS, Hit, hit
-from graphc.run import CheckFailed, OtherPath, Runner, abandon
-from graphc.signature import Signatures
+from graphc.compiling.disabling import switch
+from graphc.compiling.entries import Entry
+from graphc.compiling.families import Families
+from graphc.compiling.hits import MISS, Hit, hit
+from graphc.compiling.signature import Signatures
+from graphc.execution.runner import CheckFailed, OtherPath, Runner, abandon
 
 LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
 MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
@@ -300,7 +300,7 @@ class Compiled:
 
     def explain(self) -> str:
         """Every program: its signature, why it was made, its size, its path, and the time that each stage took."""
-        from graphc.explanation import explanation
+        from graphc.compiling.explanation import explanation
 
         entries = [e for entries in self._entries.values() for e in entries]
         return explanation(self.__name__, entries, self._log, list(self._families.described()))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from eager.tensor import Tensor
 from graphc.capture.number import Number
-from graphc.capture.places import Change, Place, RequiresGrad
 from graphc.capture.sources import Reached
+from graphc.capture.state.places import Change, Place, RequiresGrad
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT64, INT64
 

@@ -11,8 +11,8 @@ from typing import Any
 from eager.nn.calling import Called
 from eager.nn.hooks import HookTable
 from eager.nn.module import Module
-from graphc.capture.owners import is_user_class
-from graphc.capture.snapshots import MISSING, SCALARS, SEQUENCES
+from graphc.capture.state.owners import is_user_class
+from graphc.capture.state.snapshots import MISSING, SCALARS, SEQUENCES
 
 TABLES = ("_parameters", "_buffers", "_modules")
 NOWHERE: dict[str, Any] = {}  # the namespace of what has none

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 from eager.tensor import Tensor
 from graphc.capture.dynamic import Pattern
 from graphc.capture.location import user_line
-from graphc.entries import Entry
+from graphc.compiling.entries import Entry
 from graphc.ops.dims import Dim, Sizes
 from graphc.ops.forms import LEAST
 

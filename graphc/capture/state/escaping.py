@@ -17,8 +17,8 @@ from eager.nn.hooks import HookTable
 from eager.nn.module import Module
 from eager.optim.optimizer import Optimizer
 from eager.tensor import Tensor
-from graphc.capture.lookup import Lookup
-from graphc.capture.objects import (
+from graphc.capture.state.lookup import Lookup
+from graphc.capture.state.objects import (
     NOWHERE,
     TABLES,
     attribute_names,
@@ -29,9 +29,9 @@ from graphc.capture.objects import (
     is_state,
     namespace,
 )  # fmt: skip
-from graphc.capture.owners import is_user_class, is_user_code, is_user_module
-from graphc.capture.places import Attribute, ClassEntry, Inside, Missing, Path, Reading, RequiresGrad, Size, Table
-from graphc.capture.snapshots import CONTAINERS, MISSING, Contents, is_flat
+from graphc.capture.state.owners import is_user_class, is_user_code, is_user_module
+from graphc.capture.state.places import Attribute, ClassEntry, Inside, Missing, Path, Reading, RequiresGrad, Size, Table
+from graphc.capture.state.snapshots import CONTAINERS, MISSING, Contents, is_flat
 
 MOST = 100_000  # elements of containers that are looked into; those of later ones are told apart by identity alone
 _CACHING = type(functools.lru_cache(len))

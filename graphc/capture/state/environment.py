@@ -15,12 +15,12 @@ import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
-from graphc.capture.growing import Growing
-from graphc.capture.moving import Moving, Substituted
 from graphc.capture.number import Number
-from graphc.capture.places import Change, Inside, Place, compiled_test
-from graphc.capture.reachable import Reachable
-from graphc.capture.snapshots import CONTAINERS
+from graphc.capture.state.growing import Growing
+from graphc.capture.state.moving import Moving, Substituted
+from graphc.capture.state.places import Change, Inside, Place, compiled_test
+from graphc.capture.state.reachable import Reachable
+from graphc.capture.state.snapshots import CONTAINERS
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
 

@@ -14,8 +14,8 @@ import numpy as np
 from eager.state import current_interpreter, made_in_inference
 from eager.state import grad_enabled as grad_mode
 from eager.tensor import Deferred, Parameter, Tensor
-from graphc.disabling import switch
-from graphc.entries import Entry
+from graphc.compiling.disabling import switch
+from graphc.compiling.entries import Entry
 from graphc.ops.dtypes import default_float
 
 MISS: Any = object()  # the call is another one than that which the code was made for

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, final
 
 from eager.tensor import Tensor
-from graphc.capture.memory import Memory, Place
 from graphc.capture.sources import Computed, Given, Returned, ViewOf
+from graphc.capture.storage.memory import Memory, Place
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer

@@ -1,0 +1,1 @@
+"""Memory under a trace: present values, views and their wholes, and which tensors share it."""

@@ -1,0 +1,1 @@
+"""`graphc.compile`: which program a call runs, and when a new one is made."""

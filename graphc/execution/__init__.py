@@ -1,0 +1,1 @@
+"""Running captured programs: inputs, XLA, effects, the tape of eager mode."""
