@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
@@ -16,7 +18,7 @@ from eager.devices import CPU, check_device, device
 from eager.state import current_interpreter
 from eager.tensor import Tensor
 from graphc.errors import CaptureError
-from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, complex_of
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT8, complex_of
 
 DEFAULT_SEED = 67280421310721
 WORDS = 624  # of the state of MT19937
@@ -46,6 +48,8 @@ class Generator:
         check_device(device)
         self._next_normal: float | None = None
         self._start(DEFAULT_SEED)
+        if (interpreter := _tracing()) is not None:  # another one at each call
+            interpreter.at_each_call(lambda: self._start(DEFAULT_SEED), self)
 
     @classmethod
     def unpredictable(cls) -> Generator:
@@ -76,13 +80,12 @@ class Generator:
 
         Raises RuntimeError if `seed` is no integer, ValueError if it does not fit.
         """
-        _refuse_capture("manual_seed()")
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         seed = seed.__index__()
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
-        self._start(seed % 2**64)
+        self._do(lambda: self._start(seed % 2**64))
         return self
 
     def seed(self) -> int:
@@ -97,7 +100,11 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as a uint8 tensor of 5056 bytes, in PyTorch's layout."""
-        _refuse_capture("get_state()")
+        if (interpreter := _tracing()) is not None:
+            return interpreter.random(lambda shape: self._state(), (STATE.itemsize,), UINT8, self)
+        return Tensor._wrap(self._state())
+
+    def _state(self) -> np.ndarray:
         words, position = self._stream().state["state"].values()
         state = np.zeros((), STATE)
         state["seed"], state["seeded"] = self._seed, 1
@@ -105,14 +112,18 @@ class Generator:
         state["words"], state["next"], state["left"] = words, 0 if untouched else position, WORDS + 1 - position
         if self._next_normal is not None:
             state["normal_y"], state["has_normal"] = self._next_normal, 1
-        return Tensor._wrap(np.frombuffer(state.tobytes(), np.uint8).copy())
+        return np.frombuffer(state.tobytes(), UINT8).copy()
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from a state that `get_state` returned. Raises TypeError or RuntimeError for anything else."""
-        _refuse_capture("set_state()")
-        if not isinstance(new_state, Tensor) or new_state._dtype() != np.uint8:
+        if not isinstance(new_state, Tensor) or new_state._dtype() != UINT8:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        array = new_state._array()
+        if _tracing() is not None and not isinstance(new_state._d, np.ndarray):
+            raise CaptureError(SEEDING_IS_NOT_CAPTURED.format(what="set_state() with a state of this very call"))
+        self._do(lambda: self._continue(new_state._array()))
+        return self
+
+    def _continue(self, array: np.ndarray) -> None:
         if array.size != STATE.itemsize:
             raise RuntimeError(
                 f"Expected a CPUGeneratorImplState of size {STATE.itemsize} but found the input RNG state size to be "
@@ -126,7 +137,23 @@ class Generator:
         words = {"key": state["words"].astype(np.uint32), "pos": position}
         self._stream().state = {"bit_generator": "MT19937", "state": words}
         self._next_normal = float(state["normal_y"]) if state["has_normal"] else None
-        return self
+
+    @contextmanager
+    def forked(self) -> Iterator[None]:
+        """A context at whose end the generator continues as before."""
+        kept: list[np.ndarray] = []
+        self._do(lambda: kept.append(self._state()))
+        try:
+            yield
+        finally:
+            self._do(lambda: self._continue(kept.pop()))
+
+    def _do(self, action: Callable[[], Any]) -> None:
+        """Change the state: now, or under a trace at each call of the program."""
+        if (interpreter := _tracing()) is None:
+            action()
+        else:
+            interpreter.at_each_call(action, self)
 
     def clone_state(self) -> Generator:
         """A new generator that will draw the same numbers."""
@@ -275,7 +302,12 @@ def _system_seed() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
 
-def _refuse_capture(what: str) -> None:
+def _tracing() -> Any:
+    """The interpreter for which what happens now is to happen at each call of a program, if there is one."""
     interpreter = current_interpreter()
-    if interpreter is not None and not interpreter.immediate:
+    return None if interpreter is None or interpreter.immediate else interpreter
+
+
+def _refuse_capture(what: str) -> None:
+    if _tracing() is not None:
         raise CaptureError(SEEDING_IS_NOT_CAPTURED.format(what=what))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from eager.dtypes import BY_NUMPY
+from eager.state import current_interpreter
 from eager.tensor import Deferred, Sealed, Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, INT64, SHORT_NAMES, complex_of, default_float
 
@@ -80,11 +81,13 @@ def tensor_text(t: Tensor) -> str:
         return data.text()
     if not isinstance(data, (np.ndarray, Deferred, Sealed)):
         array = data.text_values(t)
-        if array is None:
-            kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
-            return f"{prefix}<{kind} traced>)"
+    elif (interpreter := current_interpreter()) is not None:
+        array = interpreter.values_shown(t)
     else:
         array = t._array()
+    if array is None:
+        kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
+        return f"{prefix}<{kind} traced>)"
     # bfloat16 prints as the float32 numbers that it holds
     shown = array.astype(FLOAT32) if array.dtype.kind == "V" else array
     return _with_suffixes(prefix + _array_text(shown, len(prefix)), _suffixes(t, array), len(prefix))

@@ -76,11 +76,8 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, **ignor
     if not enabled:
         yield
         return
-    before = default_generator.get_state()
-    try:
+    with default_generator.forked():
         yield
-    finally:
-        default_generator.set_state(before)
 
 
 def rand(
@@ -289,7 +286,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     dtype = input._dtype()
     if not is_floating(dtype):
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{torch_name(dtype)}'")
-    rates = input._array()
+    rates = input._known()
     if not np.all(rates >= 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     return Tensor._wrap(draws.poisson(source_of(generator), rates))

@@ -75,21 +75,31 @@ class Interpreter(Protocol):
         like: the tensor for which they are drawn.
         """
 
+    def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
+        """Do `action`, which changes the state of `generator`, each time the program runs, in order with the draws."""
+
     def inside(self, module: Any) -> AbstractContextManager[Any]:
         """The context in which `forward` of `module` runs."""
         ...
 
-    def guard(self, getter: Callable[[], Any], value: Any) -> None:
-        """The program is right only while `getter() == value`."""
+    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
+        """The program is right only while `getter() == value`; `what` names that in messages."""
 
     def set_data(self, tensor: Any, value: Any) -> None:
         """`tensor.data = value`."""
 
-    def became_leaf(self, tensor: Any) -> None:
-        """`tensor`, without a history, requires grad from now on."""
+    def leaf_changed(self, tensor: Any) -> None:
+        """`tensor`, without a history, requires grad from now on, or no longer does."""
 
     def values_read(self, tensor: Any) -> Any:
         """Python decides on the values of `tensor`, which has some. Returns others, or None if those are right."""
+
+    def values_shown(self, tensor: Any) -> np.ndarray | None:
+        """The values of `tensor`, which has some, for a text; None if they are not known and only shown."""
+
+    def is_constant(self, tensor: Any) -> bool:
+        """Whether `tensor`, which has values, has them at this point of every run."""
+        ...
 
     def number_written(self, tensor: Any) -> Any:
         """`tensor.item()`, if the program that is being traced has written the tensor; else None."""

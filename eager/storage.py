@@ -196,9 +196,7 @@ def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
     interpreter = state.current_interpreter()
     if interpreter is not None and not interpreter.immediate:
-        if hasattr(self._d, "sized_by"):
-            self._d.sized_by("view(dtype)", self)  # raises, and names the line
-        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="view(dtype)"))
+        return _traced_view(self, dtype.numpy)
     array, wanted = self._array(), dtype.numpy
     have, want = array.itemsize, wanted.itemsize
     if array.dtype == wanted:
@@ -219,6 +217,16 @@ def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     result = Tensor._wrap(array.view(wanted))
     note_view(result, self)
     return result
+
+
+def _traced_view(self: Tensor, dtype: np.dtype) -> Tensor:
+    """`view_dtype` under a trace, where memory is elements: those of another size only of what lies plainly."""
+    have = self._dtype()
+    if have == dtype:
+        return E.reshape(self, shape=tuple(self._d.shape))
+    if have.itemsize != dtype.itemsize and not self.is_contiguous():
+        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="view(dtype) of a tensor that is not contiguous"))
+    return E.bitcast(self, dtype=dtype)
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:

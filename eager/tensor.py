@@ -229,12 +229,10 @@ class Tensor:
                 raise RuntimeError(_message)
             if self._d.__class__ is Sealed and state.made_in_inference() is None:
                 raise RuntimeError(SEALED_LEAF)
-            if self._n is None:
-                self._n = tape.new_leaf(self)
-                if state.closed and (interpreter := current_interpreter()) is not None:
-                    interpreter.became_leaf(self)
-        else:
-            self._n = None
+        if requires_grad is (self._n is None):
+            self._n = tape.new_leaf(self) if requires_grad else None
+            if state.closed and (interpreter := current_interpreter()) is not None:
+                interpreter.leaf_changed(self)
         return self
 
     @property

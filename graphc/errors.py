@@ -132,6 +132,11 @@ SHARED_MEMORY = (
     "dtype, or their memory is not one array.\nRemedy: give the compiled function copies (clone)."
 )
 
+NDARRAY_MEMORY = (
+    "a tensor is written in place (at {used}) that shares memory with an ndarray, which is to show what a graph only "
+    "computes later.\nRemedy: copy the ndarray (torch.tensor), or make the tensor outside the compiled function."
+)
+
 ASSIGN_WHILE_BUILDING = (
     "{op}: a tensor without a value cannot be written to one that has a value (at {used}).\n"
     "Remedy: pass the pair to graphc.function(..., updates=[(variable, new value)])."
@@ -191,14 +196,41 @@ EFFECT_IN_BODY = (
     "Remedy: return the new value, as part of the carry or the result; take gradients with autograd.grad."
 )
 
-RULES_IN_BODY = (
-    "{what}: the function uses an autograd.Function or a hook (at {used}), whose gradient rule is a Python program.\n"
-    "Remedy: write it in tensor operations, or take the gradients inside the function."
+RULE_FAILED = (
+    "the gradient rule of an autograd.Function, or a hook (of the value made at {where}), cannot be part of a graph: "
+    "{kind}: {error}"
+)
+
+RULE_IS_NOT_LINEAR = (
+    "gradients of gradients through a gradient rule that is not linear in the gradient (a hook, or an "
+    "autograd.Function, at {where}) are not supported in a function given to control flow.\n"
+    "Remedy: run this part eagerly."
+)
+
+RULES_IN_RULES = (
+    "gradient rules are made of Functions whose rules are made of Functions, too deep to trace them.\n"
+    "Remedy: write the inner ones in tensor operations."
+)
+
+RULE_READS_LATER = (
+    "a hook (on the value made at {where}) reads what is computed from the very tensor that it is on. In a function "
+    "given to control flow, and for gradients of gradients, it cannot.\nRemedy: compute that from x.detach()."
+)
+
+HOOK_OUTSIDE = (
+    "a function given to control flow registers a hook on a tensor from outside (at {used}), which would have it from "
+    "each step or branch.\nRemedy: register it outside, or on a clone: x = x.clone()."
 )
 
 DRAW_IN_BODY = (
     "{what}: the function draws random numbers (at {used}), how many is only known when the program runs.\n"
     "Remedy: draw them before, and pass them as operands."
+)
+
+DRAW_IN_RULE = (
+    "the gradient rule of an autograd.Function, or a hook, draws random numbers or reads what moves from call to "
+    "call.\n"
+    "Remedy: do so in forward, and save it for backward."
 )
 
 MISSING_EXTRA = "{feature} needs {package}, which is not installed. Remedy: pip install 'graphc[{extra}]'"

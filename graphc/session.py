@@ -142,7 +142,7 @@ class Function:
             tensors = [
                 self._fitting(v, t, name) for v, t, name in zip(values, self._inputs, self._names, strict=True)
             ]  # fmt: skip
-            return self._runner(tensors)(tensors)
+            return self._runner(tensors).run(tensors)
 
     def _fitting(self, value: Any, wanted: Tensor, name: str) -> Tensor:
         """`value` as a tensor that may be fed. TypeError or ValueError if it does not fit."""

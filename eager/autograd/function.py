@@ -251,7 +251,7 @@ class Rule:
     def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         """The rule on arrays, for the loop of backward()."""
         parts = g if isinstance(g, dict) else {0: g}
-        cotangents = {k: Tensor._wrap(d) for k, d in parts.items()}
+        cotangents = {k: Tensor._wrap(np.asarray(d)) for k, d in parts.items()}  # d may be a NumPy scalar
         with no_grad():
             grads = self.run(cotangents, self.unpacked(node))
         for parent, d in zip(node[tape.PARENTS :], grads, strict=True):
@@ -334,6 +334,11 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return result
         several = isinstance(result, (tuple, list))
         results: Sequence[Any] = result if several else (result,)
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            outputs = interpreter.custom(_Twice(), [g for g in grad_outputs if isinstance(g, Tensor)], results,
+                                         [isinstance(r, Tensor) for r in results])  # fmt: skip
+            return tuple(outputs) if several else outputs[0]
         parents = [g._n for g in grad_outputs if isinstance(g, Tensor) and g._n is not None]
         refusing = [
             with_node(r._array(), [-next(sequence), None, _refuse, (), *parents]) if isinstance(r, Tensor) else r
@@ -342,6 +347,17 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(refusing) if several else refusing[0]
 
     return wrapper
+
+
+@final
+class _Twice:
+    """The rule of what a `once_differentiable` backward has given, under an interpreter."""
+
+    def __init__(self):
+        self.ctx = FunctionCtx(())
+
+    def run(self, cotangents: dict[int, Tensor], saved: tuple[Any, ...]) -> list[Tensor | None]:
+        raise RuntimeError(TWICE)
 
 
 def _refuse(*_: Any) -> Any:

@@ -233,24 +233,36 @@ class BatchInterpreter:
         )
         return self.wrap(made) if several else made
 
+    def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
+        if self.outer is None:
+            action()
+        else:
+            self.outer.at_each_call(action, generator)
+
     def retain(self, tensor: Tensor) -> None:
         """Nothing: a batched tensor's `.grad` is what `retain_grad` notes at its node."""
 
     def inside(self, module: Any) -> AbstractContextManager[Any]:
         return nullcontext() if self.outer is None else self.outer.inside(module)
 
-    def guard(self, getter: Callable[[], Any], value: Any) -> None:
+    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         if self.outer is not None:
-            self.outer.guard(getter, value)
+            self.outer.guard(getter, value, what)
 
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
         raise RuntimeError("assigning to .data is not supported inside vmap; use an in-place operation")
 
-    def became_leaf(self, tensor: Tensor) -> None:
+    def leaf_changed(self, tensor: Tensor) -> None:
         """Nothing: its own `_n` says so."""
 
     def values_read(self, tensor: Tensor) -> Any:
         return None if self.outer is None else self.outer.values_read(tensor)
+
+    def values_shown(self, tensor: Tensor) -> np.ndarray | None:
+        return tensor._array() if self.outer is None else self.outer.values_shown(tensor)
+
+    def is_constant(self, tensor: Tensor) -> bool:
+        return self.outer is None or self.outer.is_constant(tensor)
 
     def number_written(self, tensor: Tensor) -> Any:
         return None if self.outer is None else self.outer.number_written(tensor)

@@ -197,7 +197,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if tuple(weights._d.shape) != tuple(shape):
         raise RuntimeError("weights should be 1-d and have the same length as input")
     dtype = weights._dtype() if weights._dtype() == FLOAT32 else FLOAT64
-    sums = Tensor._wrap(np.bincount(array, weights._array(), minlength).astype(dtype))
+    sums = Tensor._wrap(np.bincount(array, weights._known(), minlength).astype(dtype))
     return underivable_all("bincount", (weights,), sums)[0]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
 from eager.functional.indexing import OUT_OF_BOUNDS
-from eager.functional.static import required, spread, valueless
+from eager.functional.static import at_hand, required, spread, valueless
 from eager.language import E
 from eager.naming import enclosed, whole
 from eager.state import current_interpreter, sequence
@@ -38,8 +38,8 @@ def reshaped(x: Tensor, shape: Any) -> Tensor:
 
 def outside(index: Tensor, size: int, low: int = 0) -> int | None:
     """The first of `index` below `low` or not below `size`, if there is one; None also where values are not known."""
-    array = index._d
-    if array.__class__ is not np.ndarray:
+    array = at_hand(index)
+    if array is None:
         return None
     found = array[(array < low) | (array >= size)]
     return int(found[0]) if found.size else None
@@ -47,8 +47,8 @@ def outside(index: Tensor, size: int, low: int = 0) -> int | None:
 
 def inside(index: Tensor, size: int, error: Callable[[int], Exception]) -> Tensor:
     """`index`, whose values lie in [0, size): raises `error` of the first that does not."""
-    array = index._d
-    if array.__class__ is not np.ndarray:
+    array = at_hand(index)
+    if array is None:
         if isinstance(error(size), IndexError):
             return E.in_range(index, size=size)
         within = E.logical_and(E.ge(index, 0), E.lt(index, size))
@@ -217,9 +217,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 def _listed(index: Tensor, size: int) -> Tensor:
     """Which of `size` slices `index` lists."""
-    if index._d.__class__ is np.ndarray:
+    if (places := at_hand(index)) is not None:
         chosen = np.zeros(size, bool)
-        chosen[index._d] = True
+        chosen[places] = True
         return Tensor._wrap(chosen)
     none, true = E.full(shape=(size,), value=False, dtype=BOOL), Tensor._wrap(np.array(True))
     return E.index_put(none, true, lifted(index), spec=(0,), accumulate=False)

@@ -23,6 +23,14 @@ def valueless(tensor: Tensor) -> bool:
     return data.__class__ is not np.ndarray and current_interpreter() is not None and not batched(tensor)
 
 
+def at_hand(tensor: Tensor) -> np.ndarray | None:
+    """The values of `tensor` if they are the same each time the code runs, or it runs only now; None otherwise."""
+    data, interpreter = tensor._d, current_interpreter()
+    if data.__class__ is not np.ndarray or (interpreter is not None and not interpreter.is_constant(tensor)):
+        return None
+    return data
+
+
 def batched(tensor: Tensor) -> bool:
     """Whether `tensor` stands for the slices of a batch of `vmap`."""
     return hasattr(tensor._d, "refuse")

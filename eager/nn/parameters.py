@@ -35,5 +35,5 @@ def guard_training(module: Module) -> bool:
     """`module.training`; a captured program is right only while that does not change."""
     interpreter = state.current_interpreter()
     if interpreter is not None:
-        interpreter.guard(lambda: module.training, module.training)
+        interpreter.guard(lambda: module.training, module.training, f"`training` of {type(module).__name__}")
     return module.training

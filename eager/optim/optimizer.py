@@ -124,7 +124,8 @@ class Optimizer:
         interpreter = state.current_interpreter()
         if interpreter is not None:  # the settings are Python values like any other; the state may be made on the way
             in_use = self.state
-            interpreter.guard(lambda: self.state is in_use, True)  # load_state_dict makes another
+            what = f"whether the state of {type(self).__name__} is the same dict"  # load_state_dict makes another
+            interpreter.guard(lambda: self.state is in_use, True, what)
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
                 self._update(group)

@@ -86,7 +86,7 @@ class AveragedModel(Module):
         """Take the parameters of `model` into the mean."""
         averages = [t.detach() for t in self._tensors(self.module)]
         news = [t.detach() for t in self._tensors(model)]
-        if int(self.n_averaged) == 0:
+        if self.n_averaged == 0:
             for average, new in zip(averages, news, strict=True):
                 average.copy_(new)
         else:

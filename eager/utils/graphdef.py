@@ -1,6 +1,7 @@
 """A traced graph as TensorFlow's GraphDef, which TensorBoard draws.
 
-The graph is only looked at: `nodes` (by id, each with `op.name`, `inputs`, `params`, `aval` and `scope`) and `outputs`.
+The graph is only looked at: `nodes` (by id, each with `op.name`, `inputs`, `params`, `aval` and `scope`) and `outputs`,
+after `opened()` has made the graphs inside it part of it.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ def node_names(graph: Any) -> dict[int, str]:
     """A path for each node: inputs by their own name, "0/weight"; operations by scope, op and id, "0/addmm_4"."""
     names: dict[int, str] = {}
     for id, node in graph.nodes.items():
-        if node.op.name == "input":
+        if node.op.name == "input" and not node.inputs:
             names[id] = node.params["name"].replace(".", "/")
         else:
-            scope = f"{node.scope.replace('.', '/')}/" if node.scope else ""
+            scope = f"{node.scope.replace('.', '/').replace(' ', '_')}/" if node.scope else ""
             names[id] = f"{scope}{node.op.name}_{id}"
     return names
 
 
 def graph_def(graph: Any) -> Any:
-    """The GraphDef of `graph`: a node for each of its nodes, and one "output" for each value that it returns."""
+    """The GraphDef of `graph`: a node for each of its nodes, and one "output" for each value that it returns.
+
+    What a loop or a switch runs is a group.
+    """
+    graph = graph.opened().graph
     names = node_names(graph)
     made = message("GraphDef")(versions=message("VersionDef")(producer=22))
     for id, node in graph.nodes.items():

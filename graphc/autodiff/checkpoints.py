@@ -16,7 +16,7 @@ import numpy as np
 from graphc.autodiff.control import active_carries, pulled_graph, zeros
 from graphc.autodiff.reverse import STRUCTURED, Shares
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
-from graphc.ir.structure import ITEM, WHILE, emit
+from graphc.ir.structure import ITEM, WHILE, emit, inline
 from graphc.ops import Bundle
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT32
@@ -42,17 +42,6 @@ def _inputs(builder: Builder, name: str, avals: Sequence[Aval]) -> list[Symbol]:
 
 def _graph(builder: Builder, name: str, results: Sequence[Any]) -> Graph:
     return builder.graph(name, tuple(Ref(s.id) for s in results))
-
-
-def _inlined(builder: Builder, graph: Graph, operands: Sequence[Symbol]) -> list[Symbol]:
-    """Append the nodes of `graph`, run on `operands`."""
-    new = {id: s.id for id, s in zip(graph.inputs, operands, strict=True)}
-    for node in graph.operations():
-        id = new[node.id] = builder.next_id
-        builder.next_id += 1
-        inputs = tuple(new[i] for i in node.inputs)
-        builder.nodes[id] = Node(id, node.op, inputs, node.params, node.aval, node.where, node.scope)
-    return [builder.symbol(new[id]) for id in graph.outputs]
 
 
 def _while(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted: Collection[int]) -> Shares:
@@ -97,7 +86,7 @@ def _extend(builder: Builder, node: Node) -> tuple[Symbol, Symbol, Symbol, list[
     test = Builder()
     operands = [*_inputs(test, "const", fixed), *_inputs(test, "carry", moving)]
     _inputs(test, "kept", added)
-    going = _graph(test, condition.name, _inlined(test, condition, operands))
+    going = _graph(test, condition.name, inline(test, condition, operands))
 
     b = Builder()
     operands = [*_inputs(b, "const", fixed), *_inputs(b, "carry", moving)]
@@ -118,7 +107,7 @@ def _extend(builder: Builder, node: Node) -> tuple[Symbol, Symbol, Symbol, list[
     row = F.where(due, vacant, _int(b, ROWS))
     marks = F.where(due, F.with_row(marks, at, row), marks)
     kept = [F.with_row(r, x, row) for r, x in zip(rows, operands[consts:], strict=True)]
-    results = _inlined(b, body, operands)
+    results = inline(b, body, operands)
     step = _graph(b, body.name, [*results, at + one, shift, marks, *kept])
 
     start = [_int(builder, 0), _int(builder, 0), builder.language.full(shape=(ROWS,), value=-1, dtype=INT32),
@@ -189,7 +178,7 @@ def _backward_step(body: Graph, consts: int, active: list[int], summed: list[int
     )  # fmt: skip
     carry = replayed[1:]
     gradient = pulled_graph(body, active, [*(consts + k for k in active), *summed])
-    shares = _inlined(b, gradient, [*outer, *carry, *cts])
+    shares = inline(b, gradient, [*outer, *carry, *cts])
     totals = [old + d for old, d in zip(sums, shares[len(active) :], strict=True)]
     return _graph(b, f"{body.name}_gradient", [at - one, *shares[: len(active)], *totals, first, *near])
 
@@ -208,7 +197,7 @@ def _replaying(body: Graph, consts: int) -> Graph:
     b = Builder()
     outer = _inputs(b, "const", [*avals[:consts], _COUNT, _COUNT])
     at, *carry = _inputs(b, "carry", [_COUNT, *avals[consts:]])
-    return _graph(b, body.name, [at + _int(b, 1), *_inlined(b, body, [*outer[:consts], *carry])])
+    return _graph(b, body.name, [at + _int(b, 1), *inline(b, body, [*outer[:consts], *carry])])
 
 
 def _filling(body: Graph, consts: int) -> Graph:
@@ -223,7 +212,7 @@ def _filling(body: Graph, consts: int) -> Graph:
     due = F.eq(at & (F.bitwise_left_shift(one, fine) - one), _int(b, 0))
     row = F.where(due, F.bitwise_right_shift(at, fine), _int(b, ROWS))
     kept = [F.with_row(r, x, row) for r, x in zip(rows, carry, strict=True)]
-    return _graph(b, body.name, [at + one, *_inlined(b, body, [*outer, *carry]), *kept])
+    return _graph(b, body.name, [at + one, *inline(b, body, [*outer, *carry]), *kept])
 
 
 STRUCTURED[WHILE] = _while

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from graphc.autodiff.custom import computed_again
 from graphc.autodiff.reverse import STRUCTURED, Shares, pullback
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol
 from graphc.ir.structure import ITEM, SCAN, SWITCH, ancestors, emit, members, union
@@ -58,6 +59,7 @@ def pulled_graph(body: Graph, outputs: Sequence[int], wrt: Sequence[int]) -> Gra
     builder, _, gradients = pulled(body, outputs, wrt)
     avals = body.input_avals()
     results = [gradients[k] if k in gradients else zeros(builder, avals[k]) for k in wrt]
+    builder.nodes = {id: computed_again(node) for id, node in builder.nodes.items()}
     return builder.graph(f"{body.name}_gradient", tuple(Ref(s.id) for s in results))
 
 
@@ -168,7 +170,7 @@ def _scan(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted
     signature |= {id: Node(id, INPUT, (), {"name": f"kept_{id}"}, nodes[id].aval, nodes[id].where) for id in kept}
     signature |= {body.inputs[k]: nodes[body.inputs[k]] for k in used_xs}
     signature |= {cts[k].id: nodes[cts[k].id] for k in ys}
-    inside = signature | {id: n for id, n in nodes.items() if id in present and id not in signature}
+    inside = signature | {id: computed_again(n) for id, n in nodes.items() if id in present and id not in signature}
     graph = Graph(f"{body.name}_gradient", inside, tuple(signature), tuple(Ref(id) for id in ends))
     outer = node.inputs
     old = [cotangents[k] if k in cotangents else zeros(builder, avals[consts + k]) for k in active]

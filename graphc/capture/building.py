@@ -198,21 +198,31 @@ class Building:
         with self._outside():
             return sample(draw, shape, dtype, generator)
 
+    def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
+        """What a generator is made to do happens at once (`immediate`)."""
+        action()
+
     def inside(self, module: Any) -> AbstractContextManager[Any]:
         return self.tracer.inside(module)
 
-    def guard(self, getter: Callable[[], Any], value: Any) -> None:
+    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         """A graph is what was said when it was built."""
 
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
         tensor._d = value._array()
 
-    def became_leaf(self, tensor: Tensor) -> None:
-        if self.has(tensor):
-            self.tracer.became_leaf(tensor)
+    def leaf_changed(self, tensor: Tensor) -> None:
+        if self.has(tensor) and tensor._n is not None:
+            self.tracer.autograd.leaves[self.tracer.read(tensor).id] = tensor
 
     def values_read(self, tensor: Tensor) -> None:
         """Values of a variable that Python reads are read while the graph is built."""
+
+    def values_shown(self, tensor: Tensor) -> np.ndarray:
+        return tensor._array()
+
+    def is_constant(self, tensor: Tensor) -> bool:
+        return not self.has(tensor)
 
     def number_written(self, tensor: Tensor) -> Any:
         """None: what is written while a graph is built is written at once."""

@@ -15,7 +15,7 @@ from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture.sources import Draw, Source, Step, ViewOf
 from graphc.capture.trace import Program
-from graphc.capture.tree import children, is_leaf, rebuilt
+from graphc.capture.tree import with_sizes
 from graphc.ir.dimensions import concrete, sizes_in
 from graphc.ops.dims import Dim, Sizes, is_dim, substituted
 
@@ -94,14 +94,3 @@ def _steps(steps: Sequence[Step], sizes: Mapping[str, int]) -> tuple[Step, ...]:
     return tuple(
         Step(step.op, {name: substituted(value, sizes) for name, value in step.params.items()}) for step in steps
     )
-
-
-def with_sizes(tree: Any, sizes: Mapping[str, int]) -> Any:
-    """A result with the numbers in place of Dims."""
-    if is_dim(tree):
-        return substituted(tree, sizes)
-    inside = None if is_leaf(tree) else children(tree)
-    if inside is None:
-        return tree
-    parts = [with_sizes(value, sizes) for _, value in inside]
-    return tree if all(a is b for a, (_, b) in zip(parts, inside, strict=True)) else rebuilt(tree, parts)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from eager import engine, hooks, tape
 from eager.grad_mode import set_grad_enabled
-from eager.state import grad_enabled, interpreting
+from eager.state import grad_enabled
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.autodiff import Custom, pullback
@@ -23,7 +23,18 @@ from graphc.ops.rules import torch_name
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
 
-_USER = OPS["user_function"]
+_USER, _CLONE = OPS["user_function"], OPS["clone"]
+
+
+class UserFunction(NamedTuple):
+    """A call of an autograd.Function: its nodes (-1 for an output that is no tensor), and its rule.
+
+    called gives the gradients of the inputs, or None, for cotangents of the outputs that are tensors.
+    """
+
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    called: Callable[[list[Tensor]], list[Tensor | None]]
 
 
 @final
@@ -31,7 +42,7 @@ class Autograd:
     """What the tape is to eager: which nodes gradients flow through, the leaves, and their `.grad`."""
 
     def __init__(self, tracer: Tracer):
-        self._tracer = tracer
+        self.tracer = tracer
         self._builder = tracer.builder
         self.recorded: set[int] = set()  # nodes that gradients flow through
         self.freed: set[int] = set()  # nodes that a backward() has gone through
@@ -42,6 +53,8 @@ class Autograd:
         self._reached: dict[int, Tensor] = {}  # leaves that gradients have arrived at, so that their hooks have run
         self._replaying = False  # after the trace, when the tape runs the hooks of leaves
         self._custom: dict[int, Custom] = {}  # output nodes of user Functions
+        self.functions: list[UserFunction] = []
+        self.outside: set[int] = set()  # inputs that are tensors of the program around a function of control flow
         self._hooks: dict[int, dict[int, Callable[[Tensor], Any]]] = {}  # node -> hooks on the gradient that arrives
         self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
         self._past: list[tuple[Tensor, Symbol, bool]] = []  # gradients that go on to history from before the program
@@ -60,7 +73,7 @@ class Autograd:
 
     def _read_grad(self, tensor: Tensor) -> Tensor | None:
         """The `.grad` that the tensor has before the program starts."""
-        tracer = self._tracer
+        tracer = self.tracer
         owner = tracer.owner_of(tensor)
         if owner is None:
             return getattr(tensor, "_g", None) if tensor._d.__class__ is not Symbol else None
@@ -69,7 +82,8 @@ class Autograd:
         if isinstance(owner, Argument):
             tracer.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
-            tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None)
+            what = f"whether the .grad of {tracer.called(given)} is None"
+            tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None, what)
         if grad is None:
             self._initial[id(tensor)] = None
             return None
@@ -81,14 +95,14 @@ class Autograd:
 
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """See `eager.state.Interpreter`."""
-        self._tracer.owner_of(tensor)
+        self.tracer.owner_of(tensor)
         self._grads[id(tensor)] = (tensor, value)
 
     def effects(self) -> list[Effect]:
         """What the program does to the `.grad` of tensors that outlive it, and to histories from before it."""
         found: list[Effect] = []
         numbers: dict[int, int] = {}
-        tracer = self._tracer
+        tracer = self.tracer
         for key, (tensor, grad) in self._grads.items():
             owner = tracer.owner_of(tensor)
             final = None if grad is None else tracer.read(grad).id
@@ -109,7 +123,7 @@ class Autograd:
         """The tensors, by id, that are the `.grad` of one that outlives the program: of which."""
         found: dict[int, GradOf] = {}
         for tensor, grad in self._grads.values():
-            owner = self._tracer.owner_of(tensor)
+            owner = self.tracer.owner_of(tensor)
             if grad is not None and owner is not None:
                 found[id(grad)] = GradOf(owner)
         return found
@@ -125,6 +139,8 @@ class Autograd:
         keep: bool,
     ) -> None:
         """See `eager.state.Interpreter`."""
+        for output in outputs:  # a leaf itself, perhaps, that nothing has used yet
+            self.tracer.read(output)
         wrt = self.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
         grads = self._pullback(outputs, cotangents, list(wrt), create_graph, keep)
         for id_, g in grads.items():
@@ -137,7 +153,7 @@ class Autograd:
                 found.call_accumulated(tensor)
 
     def _accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
-        old, tracer = self.get_grad(tensor), self._tracer
+        old, tracer = self.get_grad(tensor), self.tracer
         if old is None:
             self.set_grad(tensor, tracer.wrap(g, create_graph))
         elif create_graph:
@@ -149,11 +165,11 @@ class Autograd:
 
     def _goes_on(self, tensor: Tensor, g: Symbol, keep: bool) -> None:
         """`tensor` has a history from before the program: the gradient goes on there, after the program."""
-        owner = self._tracer.owner_of(tensor)
+        owner = self.tracer.owner_of(tensor)
         if owner is None:
             return
         self._past.append((tensor, g, keep))
-        for node in engine.reachable([self._tracer.given(owner)._n]):
+        for node in engine.reachable([self.tracer.given(owner)._n]):
             if tape.is_leaf(node) and (leaf := node[tape.PARENTS]()) is not None:
                 self._behind.add(id(leaf))
 
@@ -166,7 +182,7 @@ class Autograd:
         keep: bool,
     ) -> list[Tensor | None]:
         """See `eager.state.Interpreter`."""
-        tracer = self._tracer
+        tracer = self.tracer
         ids = [self._nodes_of(t) for t in inputs]
         grads = self._pullback(outputs, cotangents, [i for nodes in ids for i in nodes], create_graph, keep)
         shares = [[grads[i] for i in nodes if i in grads] for nodes in ids]
@@ -174,14 +190,14 @@ class Autograd:
 
     def _nodes_of(self, tensor: Tensor) -> list[int]:
         """The nodes at which gradients for a tensor arrive: a leaf that has been written has one for each value."""
-        id_ = self._tracer.read(tensor).id
+        id_ = self.tracer.read(tensor).id
         leaf = self.leaves.get(id_)
         return [id_] if leaf is None else [i for i, t in self.leaves.items() if t is leaf]
 
     def _pullback(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], wrt: list[int], create_graph: bool, keep: bool
     ) -> dict[int, Symbol]:
-        tracer, builder = self._tracer, self._builder
+        tracer, builder = self.tracer, self._builder
         builder.where = user_line()
         walked = self.history_of([tracer.read(t).id for t in outputs])
         if walked & self.freed:
@@ -193,12 +209,24 @@ class Autograd:
             seeds[id_] = seeds[id_] + g if id_ in seeds else g
         before = builder.next_id
         with set_grad_enabled(create_graph):
-            grads = self._walk(builder, seeds, wrt, create_graph)
+            grads = self._apart(self._walk(builder, seeds, wrt, create_graph), before)
         if create_graph:
             self.recorded.update(range(before, builder.next_id))
         if not keep:
             self.freed |= {i for i in walked if _saves(builder.nodes[i].op)}
         return grads
+
+    def _apart(self, grads: dict[int, Symbol], first: int) -> dict[int, Symbol]:
+        """`grads` as nodes, each of one tensor alone: what is written to it is written to no other gradient or seed."""
+        taken: set[int] = set()
+        for id_, g in grads.items():
+            if g.id < first or g.id in taken:
+                grads[id_] = self._copy(g)
+            taken.add(g.id)
+        return grads
+
+    def _copy(self, g: Symbol) -> Symbol:
+        return self._builder.emit(_CLONE, (g,), {})
 
     def _walk(self, builder: Builder, seeds: dict[int, Symbol], wrt: Collection[int], create_graph: bool) -> Any:
         arrived = functools.partial(self._arrived, create_graph=create_graph)
@@ -206,7 +234,7 @@ class Autograd:
 
     def _check_unmodified(self, walked: Collection[int]) -> None:
         """Raise PyTorch's RuntimeError if a value that a gradient rule needs has been written in place since."""
-        late = self._tracer.memories.overwritten
+        late = self.tracer.memories.overwritten
         if not late:
             return
         nodes = self._builder.nodes
@@ -233,11 +261,21 @@ class Autograd:
 
     def hook(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
         """See `eager.state.Interpreter`."""
-        return hooks.RemovableHandle(self._hooks.setdefault(self._tracer.read(tensor).id, {}), hook)
+        return hooks.RemovableHandle(self._hooks.setdefault(self.tracer.read(tensor).id, {}), hook)
+
+    def hooked(self) -> list[tuple[int, Callable[[list[Tensor]], list[Tensor | None]]]]:
+        """The nodes with hooks, and those as rules. Raises CaptureError for one on a tensor of the trace around."""
+        found: list[tuple[int, Callable[[list[Tensor]], list[Tensor | None]]]] = []
+        for id_, registered in self._hooks.items():
+            if registered and id_ in self.outside:
+                raise errors.CaptureError(errors.HOOK_OUTSIDE.format(used=user_line()))
+            if registered:
+                found.append((id_, functools.partial(_through, list(registered.values()))))
+        return found
 
     def check_leaves(self, results: list[Tensor], leaves: list[Tensor]) -> None:
         """Raise CaptureError if one of `results` depends on one of `leaves`, which the program has made."""
-        read = self._tracer.read
+        read = self.tracer.read
         found = self.history_of([read(t).id for t in results]) if leaves else set[int]()
         reached = {i for id_ in found for i in self._builder.nodes[id_].inputs}
         if not reached.isdisjoint([read(t).id for t in leaves]):
@@ -247,12 +285,12 @@ class Autograd:
         """Raise CaptureError for a hook that would stay on a tensor from before the program."""
         for id_, registered in self._hooks.items():
             leaf = self.leaves.get(id_)
-            if registered and leaf is not None and not isinstance(self._tracer.owner_of(leaf), (Argument, type(None))):
+            if registered and leaf is not None and not isinstance(self.tracer.owner_of(leaf), (Argument, type(None))):
                 raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
 
     def retain(self, tensor: Tensor) -> None:
         """See `eager.state.Interpreter`."""
-        self._retained[self._tracer.read(tensor).id] = tensor
+        self._retained[self.tracer.read(tensor).id] = tensor
 
     def _arrived(self, id_: int, g: Symbol, create_graph: bool) -> Symbol:
         """A complete gradient, as the hooks on its tensor leave it."""
@@ -262,29 +300,32 @@ class Autograd:
             self._reached[id(leaf)] = leaf
             found += _hooks_of(leaf)[0]
         for hook in found:
-            result = hook(self._tracer.wrap(g, create_graph))
-            g = g if result is None else self._tracer.read(result)
+            result = hook(self.tracer.wrap(g, create_graph))
+            g = g if result is None else self.tracer.read(result)
         if (tensor := self._retained.get(id_)) is not None:
-            self._accumulate(tensor, g, create_graph)
-        return g
+            self._accumulate(tensor, self._copy(g), create_graph)
+        return self._copy(g) if found else g  # a hook may keep its tensor
 
     def _guard_hooks(self) -> None:
         """The hooks of leaves have run while the program was traced: they are to stay the same."""
         captured: list[Tensor] = []
         for leaf in self._reached.values():
-            match self._tracer.owner_of(leaf):
+            match self.tracer.owner_of(leaf):
                 case Argument(position):
-                    self._tracer.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
+                    self.tracer.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
                 case Captured(tensor):
                     captured.append(tensor)
                 case _:
                     pass
         if captured:
-            self._tracer.guard(functools.partial(_hooks_of_all, captured), _hooks_of_all(captured))
+            called = ", ".join(map(self.tracer.called, captured))
+            self.tracer.guard(
+                functools.partial(_hooks_of_all, captured), _hooks_of_all(captured), f"the hooks of {called}"
+            )
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         """See `eager.state.Interpreter`."""
-        tracer, builder = self._tracer, self._builder
+        tracer, builder = self.tracer, self._builder
         before = builder.next_id
         ids = tuple(tracer.read(t).id for t in inputs)
         results, outs = list[Any](), list[int]()
@@ -304,6 +345,12 @@ class Autograd:
             grads = rule.run(cotangents, saved)
             return [(id_, tracer.read(g)) for id_, g in zip(ids, grads, strict=True) if g is not None]
 
+        def called(cotangents: list[Tensor]) -> list[Tensor | None]:
+            numbers = [k for k, id_ in enumerate(outs) if id_ >= 0]
+            given = {k: ct for k, ct in zip(numbers, cotangents, strict=True) if wanted[k]}
+            return rule.run(given, saved)
+
+        self.functions.append(UserFunction(tuple(outs), ids, called))
         entry = Custom(tuple(outs), ids, shares)
         self._custom.update(dict.fromkeys((id_ for id_ in outs if id_ >= 0), entry))
         self.recorded.update(range(before, builder.next_id))
@@ -316,20 +363,22 @@ class Autograd:
 
     def pullback(
         self, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]], wrt: list[int]
-    ) -> tuple[Builder, dict[int, Symbol]]:
+    ) -> tuple[Builder, dict[int, Symbol], list[Tensor]]:
         """As `graphc.autodiff.pullback`, on a copy of `graph`, the program traced here, with the user's rules.
 
-        They run in this trace, which is open again for them. Returns the builder, too.
+        They run in this trace, which is open again for them. Returns the builder, too, and the tensors that only the
+        rules have reached: the last inputs.
         """
-        builder = self._builder
-        builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
+        tracer, builder = self.tracer, self._builder
         self._replaying = True
         try:
-            with interpreting(self._tracer), set_grad_enabled(False):
-                found = self._walk(builder, seeds(builder), wrt, False)
+            with tracer.reopened(graph), set_grad_enabled(False):
+                count = len(tracer.sources)
+                given = seeds(builder)
+                found = self._walk(builder, given, wrt, False)
+                return builder, found, tracer.reached_since(count)
         finally:
-            builder.closed, self._replaying = True, False
-        return builder, found
+            self._replaying = False
 
     # --- histories
 
@@ -348,17 +397,26 @@ class Autograd:
         """What autograd knows of `tensor`."""
         if tensor._n is None:
             return History.NONE
-        if isinstance(tensor._n, list) and tape.is_leaf(tensor._n) and self._tracer.owner_of(tensor) is None:
+        if isinstance(tensor._n, list) and tape.is_leaf(tensor._n) and self.tracer.owner_of(tensor) is None:
             return History.LEAF
-        return History.FREED if self.history_of([self._tracer.read(tensor).id]) & self.freed else History.LIVE
+        return History.FREED if self.history_of([self.tracer.read(tensor).id]) & self.freed else History.LIVE
 
     def has_leaves(self, tensor: Tensor) -> bool:
         """Whether some leaf, live now, can get a gradient from `tensor`."""
         if tensor._n is None:
             return False
-        id_ = self._tracer.read(tensor).id
+        id_ = self.tracer.read(tensor).id
         sources = {id_, *(i for h in self.history_of([id_]) for i in self._builder.nodes[h].inputs)}
         return not sources.isdisjoint(self.leaves)
+
+
+def _through(registered: list[Callable[[Tensor], Any]], cotangents: list[Tensor]) -> list[Tensor | None]:
+    """The gradient that arrives at a tensor, as its hooks leave it."""
+    (g,) = cotangents
+    for hook in registered:
+        result = hook(g)
+        g = g if result is None else result
+    return [g]
 
 
 def _has_no_grad(tensor: Tensor) -> bool:

@@ -120,10 +120,16 @@ class Effect(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A condition under which the program is right: `getter()` equals `value`."""
+    """A condition under which the program is right: `getter()` equals `value`.
+
+    what    names it in messages
+    layout  of which tensor's place in NumPy's memory this is; memory of another kind gives None
+    """
 
     getter: Callable[[], Any]
     value: Any
+    what: str
+    layout: Tensor | None = None
 
 
 class ArgumentGuard(NamedTuple):

@@ -22,6 +22,7 @@ from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.growing import done_once
 from graphc.capture.state.places import Change
+from graphc.capture.state.varying import Varying
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
 from graphc.ir import Graph
@@ -137,7 +138,9 @@ def capture(
     tracer.sizes, tracer.batches = batches or (None, {})
     numbers = iter(range(len(given)))
 
-    def stand_in(tensor: Tensor, path: str) -> Tensor:
+    def stand_in(tensor: Tensor, path: str) -> Any:
+        if isinstance(tensor, Varying):
+            return tracer.number(tensor, next(numbers), path)
         return tracer.argument(tensor, next(numbers), path)
 
     containers = Containers((args, kwargs), list(_parameter_names(fn, len(args))), stand_in)
@@ -166,7 +169,7 @@ def capture(
         tracer.builder.closed = True
         if environment is not None:
             environment.restore()
-    for change, _ in program.changes:  # which a run makes
+    for change, _ in reversed(program.changes):  # which a run makes
         if change.find is None:  # else it is a change of a copy
             change.write(change.before)
     return program
@@ -174,7 +177,7 @@ def capture(
 
 def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
     """Undo what a traced function has done before it raised: it will be traced again."""
-    for change in environment.written():
+    for change in reversed(environment.written()):
         change.write(change.before)
     for generator, state in tracer.states:
         generator.set_state(state)

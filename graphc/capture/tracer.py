@@ -13,6 +13,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from sys import getrefcount
 from typing import Any, final
 
 import numpy as np
@@ -46,6 +47,7 @@ from graphc.capture.sources import (
     Source,
     Step,
 )
+from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import (
     dense_order,
     is_simple,
@@ -57,12 +59,12 @@ from graphc.capture.storage.inputs import (
 from graphc.capture.storage.memory import Memories, Memory, Place
 from graphc.capture.storage.results import Results
 from graphc.capture.tree import map_tensors, tensors_of
-from graphc.capture.values import Hosted, Seen, Values, seen
-from graphc.ir import Builder, Ref, Symbol
+from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
+from graphc.ir import INPUT, Builder, Graph, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dims import Dim, Sizes, has_dim
-from graphc.ops.dtypes import BOOL, is_inexact
+from graphc.ops.dtypes import BOOL, UINT8, is_inexact
 from graphc.ops.strided import row_major
 
 _STOP, _CLONE, _CAST = OPS["stop_gradient"], OPS["clone"], OPS["cast"]
@@ -90,6 +92,7 @@ class Tracer:
         outer: Tracer | None = None,
     ):
         self.outer = outer
+        self.rule_depth = 0  # of the trace of a gradient rule: of how many rules inside each other
         self.computed: Callable[[Tensor], Symbol | None] | None = None  # what computes a tensor of outside anew
         self.immediate = False
         self._lifted_numbers: dict[int, tuple[Number, Number, Tensor]] = {}
@@ -105,7 +108,8 @@ class Tracer:
         self.states: list[tuple[Any, Any]] = []  # of the generators that those came from, before
         self.reached: dict[int, Reached] = {}  # id of a tensor in a moving place -> the place
         self._moving: dict[Reached, Any] = {}  # what was in moving places before the program
-        self._hosted = Hosted(self.builder, self.sources)
+        self._varying: dict[Source, Varying] = {}  # numbers among the arguments
+        self._hosted = Hosted(self.builder, self.sources, self._varying.keys())
         self.sizes: Sizes | None = None  # those that are symbolic
         self.batches: Mapping[int, Dim] = {}  # arguments whose first dim is symbolic
         self.name_of = name_of
@@ -119,6 +123,7 @@ class Tracer:
         self._owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
         self._memory_of: dict[int, list[Tensor]] = {}  # id of what owns memory -> the inputs that show some of it
         self._values = Values(self.builder, self._array)
+        self._constants = Constants(self.builder)
         self.memories = Memories(self.builder)
         self.autograd = Autograd(self)
         self.get_grad, self.set_grad = self.autograd.get_grad, self.autograd.set_grad
@@ -146,6 +151,13 @@ class Tracer:
             self.autograd.leaves[symbol.id] = stand_in
         self._note_memory(stand_in)
         return stand_in
+
+    def number(self, varying: Varying, position: int, name: str) -> Any:
+        """The traced number of argument number `position`; the number itself, if it is taken by value."""
+        source = Argument(position)
+        number = Number(self, self.input(name, Aval((), varying._dtype()), source))
+        self._varying[source] = varying
+        return number.known() if varying.by_value else number
 
     def start(self, arguments: Sequence[Tensor]) -> None:
         """Tell which tensors the call is given."""
@@ -232,7 +244,7 @@ class Tracer:
             if (array == first).all() and not (first == 0 and np.signbit(array).any()):
                 params = {"shape": array.shape, "value": first, "dtype": array.dtype}
                 return self.builder.emit(_FULL, (), params)
-        return self.builder.constant(array)
+        return self.builder.variable(array)
 
     def wrap(self, symbol: Symbol, requires_grad: bool, kind: type[Tensor] = Tensor) -> Tensor:
         """A tensor that shows `symbol`."""
@@ -296,6 +308,8 @@ class Tracer:
         except Exception as error:
             error.add_note(f"in {call_text(op, operands)} at {builder.where}")
             raise
+        if result.id < before and not op.view:  # an operand, as it is
+            result = builder.emit(_CLONE, (result,), {})
         requires = requires and grad_enabled() and is_inexact(result.aval.dtype)
         if requires:
             self.autograd.recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
@@ -347,9 +361,11 @@ class Tracer:
         if isinstance(owner, Argument):
             self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory")
         elif isinstance(owner, Captured):
-            self.guard(functools.partial(strides_of_tensor, given), strides)
+            self.guards.append(
+                Guard(functools.partial(strides_of_tensor, given), strides, self._layout_of(given), given)
+            )
         elif isinstance(owner, Reached):
-            self.guard(self._later(given, strides_of_tensor), strides)
+            self.guard(self._later(given, strides_of_tensor), strides, self._layout_of(given))
         return strides
 
     def created(self, tensor: Tensor) -> None:
@@ -400,6 +416,8 @@ class Tracer:
         memory = place.memory
         if self.outer is not None and memory.origin is not None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
+        if memory.origin is None and any(id(t) in self._fresh and _is_seen_by_numpy(t) for t in memory.tensors.live()):
+            raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
         strides = place.strides or row_major(tuple(before.shape))
         if any(s == 0 and n > 1 for s, n in zip(strides, before.shape, strict=True)):
             raise RuntimeError(REPEATED)
@@ -531,9 +549,17 @@ class Tracer:
 
     # --- what Python wants to know
 
-    def guard(self, getter: Callable[[], Any], value: Any) -> None:
+    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         """See `eager.state.Interpreter`."""
-        self.guards.append(Guard(getter, value))
+        self.guards.append(Guard(getter, value, what))
+
+    def called(self, tensor: Tensor) -> str:
+        """What messages call a concrete tensor: "`self.weight`"."""
+        name = self.name_of(tensor)
+        return f"`{name}`" if name else "a captured tensor"
+
+    def _layout_of(self, tensor: Tensor) -> str:
+        return f"how {self.called(tensor)} lies in memory"
 
     def guard_argument(self, position: int, getter: Callable[[Tensor], Any], value: Any, what: str) -> None:
         """The program is right only while `getter`, of argument number `position`, gives `value`."""
@@ -547,8 +573,20 @@ class Tracer:
             return self.array_of(tensor, "reading the values after an in-place write")
         if id(tensor) not in self._fresh and id(tensor) not in self._read:
             self._read.add(id(tensor))
-            self.guard(self._later(tensor, _values_of), _values_of(tensor))
+            self.guard(self._later(tensor, _values_of), _values_of(tensor), f"the value of {self.called(tensor)}")
         return None
+
+    def values_shown(self, tensor: Tensor) -> np.ndarray | None:
+        """See `eager.state.Interpreter`."""
+        if is_only_shown():
+            return None if self._is_written(tensor) else tensor._array()
+        return tensor._known()
+
+    def is_constant(self, tensor: Tensor) -> bool:
+        """Whether `tensor`, as it lies in memory or as a Symbol, has the same values in every run."""
+        if tensor._d.__class__ is Symbol:
+            return self.read(tensor).id in self._constants
+        return id(tensor) in self._fresh and not self._is_written(tensor)
 
     def number_written(self, tensor: Tensor) -> Any:
         """See `eager.state.Interpreter`."""
@@ -572,6 +610,8 @@ class Tracer:
     def truth_of(self, tensor: Tensor) -> np.ndarray:
         """The truth value of a traced tensor of one element, on which the path depends from now on."""
         symbol = self.read(tensor)
+        if symbol.id in self._constants:
+            return self._fixed(symbol)
         if symbol.aval.size != 1 or not self._whole:
             if not self._whole:
                 raise self.unknown(tensor, errors.BRANCH_ON_TRACED, "the truth value")
@@ -583,6 +623,8 @@ class Tracer:
     def array_of(self, tensor: Tensor, purpose: str = "reading the values") -> np.ndarray:
         """The values of a traced tensor, on which the path depends from now on."""
         symbol = self.read(tensor)
+        if symbol.id in self._constants:
+            return self._fixed(symbol)
         if not self._whole or symbol.aval.size > READABLE:
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
         return self._decide(symbol)
@@ -598,9 +640,17 @@ class Tracer:
     def number_of(self, tensor: Tensor) -> Any:
         """The value of a traced tensor of one element as a number that is traced, too."""
         symbol = self.read(tensor)
+        if symbol.aval.size == 1 and symbol.id in self._constants:
+            return self._fixed(symbol).item()
         if not self._whole and self.outer is None:
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
         return Number.of(self, symbol)
+
+    def _fixed(self, symbol: Symbol) -> np.ndarray:
+        """The value of a symbol that is a constant: the path does not depend on it."""
+        array = np.array(self._values(symbol.id))
+        array.flags.writeable = False
+        return array
 
     def _decide(self, symbol: Symbol) -> np.ndarray:
         self._check_values(symbol)
@@ -612,13 +662,25 @@ class Tracer:
         assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
         where = user_line()
         if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
-            self.guard(known, seen(array))
+            self._guard_number(symbol, known, seen(array))
             return array
         with interpreting(self):
             self.builder.where = where
             decided = self.builder.emit(_DECIDED, (symbol, self.builder.constant(array)), {})
         self.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist())))
         return array
+
+    def _guard_number(self, symbol: Symbol, getter: HostedValue, value: Seen) -> None:
+        """The program is right only while `getter` gives `value` for the symbol."""
+        what = f"what is decided at {user_line()}"
+        if not getter.positions:
+            self.guard(functools.partial(getter, {}), value, what)
+            return
+        if self.builder.nodes[symbol.id].op is INPUT:
+            varying = self._varying[self.sources[self.builder.inputs.index(symbol.id)]]
+            varying.position.taken = varying.position.taken or not varying.by_value
+        # each number knows the others of its call
+        self.guard_argument(getter.positions[0], functools.partial(_decided_again, getter), value, what)
 
     def value_of(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol in the call that is being traced: the program does not depend on it."""
@@ -676,7 +738,7 @@ class Tracer:
                 raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
             return
         elif owner is not None or id(tensor) not in self._fresh:
-            self.guard(self._later(tensor, is_plain), True)
+            self.guard(self._later(tensor, is_plain), True, self._layout_of(tensor))
         if not is_plain(tensor if owner is None else self.given(owner)):
             raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
 
@@ -698,9 +760,28 @@ class Tracer:
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
 
-    def became_leaf(self, tensor: Tensor) -> None:
-        """See `eager.state.Interpreter`."""
-        self.autograd.leaves[self.read(tensor).id] = tensor
+    def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
+        """See `eager.state.Interpreter`: as a draw of no numbers."""
+
+        def draw(shape: tuple[int, ...]) -> np.ndarray:
+            action()
+            return np.empty(shape, UINT8)
+
+        self.random(draw, (0,), UINT8, generator)
+
+    def leaf_changed(self, tensor: Tensor) -> None:
+        """See `eager.state.Interpreter`. From now on a node of its own stands for it: others used the one before."""
+        before = self.read(tensor)
+        symbol = self.builder.emit(_STOP, (before,), {})
+        place = self.memories.find(before.id)
+        if place is not None:
+            self.memories.put(symbol, place)
+            if not place.steps:
+                place.memory.symbol = symbol
+                place.memory.leaf = None if tensor._n is None else tensor
+        self._set(tensor, symbol)
+        if tensor._n is not None:
+            self.autograd.leaves[symbol.id] = tensor
 
     def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
         """A tensor like `tensor` that gradients can be taken with respect to: with its history, or with `leaf`."""
@@ -750,6 +831,24 @@ class Tracer:
             return History.NONE
         return self.autograd.history(self.wrap(memory.symbol, True))
 
+    @contextlib.contextmanager
+    def reopened(self, graph: Graph) -> Iterator[None]:
+        """The trace goes on, for gradients, in a copy of its `graph`. What it reaches then is forgotten at the end."""
+        builder, held, count = self.builder, dict(self._held), len(self.sources)
+        builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
+        try:
+            with interpreting(self):
+                yield
+        finally:
+            builder.closed, self._held = True, held
+            del self.sources[count:]
+
+    def reached_since(self, count: int) -> list[Tensor]:
+        """The tensors behind the inputs from number `count` on. Raises CaptureError for random numbers."""
+        if any(not isinstance(source, Captured) for source in self.sources[count:]):
+            raise errors.CaptureError(errors.DRAW_IN_RULE)
+        return [self.given(source) for source in self.sources[count:]]
+
     def written_leaves(self) -> Iterator[tuple[int, int]]:
         """The nodes at which gradients for an input stop besides the input itself: (node, number of the input)."""
         numbers = {source: k for k, source in enumerate(self.sources)}
@@ -767,3 +866,13 @@ class Tracer:
 def _values_of(tensor: Tensor) -> Seen:
     array = tensor._array()
     return seen(array)
+
+
+def _is_seen_by_numpy(tensor: Tensor) -> bool:
+    """Whether something else than a concrete tensor refers to its memory, as an ndarray given to `from_numpy` does."""
+    base = getattr(tensor._d, "base", None)
+    return base is not None and getrefcount(base) > 3  # held by the array of the tensor, `base` and getrefcount
+
+
+def _decided_again(getter: HostedValue, varying: Any) -> Seen:
+    return getter(varying.numbers)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
+
+import numpy as np
 
 from eager.tensor import Tensor
 from graphc.capture.number import Number
 from graphc.capture.state.snapshots import refill
+from graphc.ops.dims import has_dim, is_dim, substituted
 
 
 @final
@@ -60,7 +63,7 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
 def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
     """A container like `tree` that holds `values`."""
     kind = type(tree)
-    keys = [key.known() if type(key) is Number else key for key in tree] if isinstance(tree, dict) else []
+    keys = list(map(_plain_key, tree)) if isinstance(tree, dict) else []
     if kind is dict:
         return dict(zip(keys, values, strict=True))
     if kind in (tuple, list, set, frozenset):
@@ -81,18 +84,31 @@ def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
     return new
 
 
+def _plain_key(key: Any) -> Any:
+    """A key of a dict without traced numbers and symbolic sizes: hashing it has fixed them."""
+    if type(key) is Number:
+        return key.known()
+    if isinstance(key, tuple) and any(type(k) is Number or isinstance(k, tuple) for k in key):
+        parts = list(map(_plain_key, key))
+        key = type(key)(*parts) if hasattr(key, "_fields") else type(key)(parts)
+    return substituted(key, None)
+
+
 def map_leaves(tree: Any, fn: Callable[[Any, str], Any], path: str = "", known: dict[int, Any] | None = None) -> Any:
     """`tree` with `fn(leaf, path)` in place of each leaf; containers are rebuilt, other values kept.
 
-    known  by the id of a container in `tree`: what it has become. With it, a container in two places stays one.
+    known  by the id of a container in `tree`: what it has become. With it, a container in two places stays one, and
+           ndarrays are copied as containers are
     """
     if is_leaf(tree):
         return fn(tree, path)
-    inside = children(tree)
-    if inside is None:
-        return tree
     if known is not None and id(tree) in known:
         return known[id(tree)]
+    inside = children(tree)
+    if inside is None:
+        if known is not None and isinstance(tree, np.ndarray):
+            return known.setdefault(id(tree), tree.copy())
+        return tree
     new = rebuilt(tree, [map_leaves(v, fn, f"{path}.{name}" if path else name, known) for name, v in inside])
     if known is not None and not is_immutable(tree):
         known[id(tree)] = new
@@ -126,3 +142,16 @@ def is_plain(tree: Any) -> bool:
     if inside is None:
         return isinstance(tree, (bool, int, float, complex, str, bytes, type(None)))
     return type(tree) in (tuple, list, dict) and all(is_plain(value) for _, value in inside)
+
+
+def with_sizes(tree: Any, sizes: Mapping[str, int] | None) -> Any:
+    """A nest with the numbers for `sizes`, or those of the call that is traced, in place of Dims."""
+    if is_dim(tree):
+        return substituted(tree, sizes)
+    inside = None if is_leaf(tree) else children(tree)
+    if inside is None:
+        return tree
+    parts = [with_sizes(value, sizes) for _, value in inside]
+    if isinstance(tree, dict) and any(map(has_dim, tree)):
+        return rebuilt(tree, parts)
+    return tree if all(a is b for a, (_, b) in zip(parts, inside, strict=True)) else rebuilt(tree, parts)

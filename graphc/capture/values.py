@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from graphc.capture.sources import Reached
+from graphc.capture.sources import Argument, Reached
 from graphc.ir import INPUT, Builder, Node
 from graphc.ir.dimensions import concrete_node, dims_of
 from graphc.ops.dims import recordings
@@ -81,16 +81,63 @@ class Values:
 
 
 @final
-class Hosted:
-    """Values that depend on numbers in moving places alone: those are known before a program runs."""
+class Constants:
+    """The nodes whose values are the same in every run: they depend on no input and no symbolic size."""
 
-    def __init__(self, builder: Builder, sources: Sequence[Any]):
+    def __init__(self, builder: Builder):
+        self._builder = builder
+        self._known: dict[int, bool] = {}
+
+    def __contains__(self, id_: int) -> bool:
+        nodes, known = self._builder.nodes, self._known
+        passed: set[int] = set()
+        stack = [id_]
+        while stack:
+            i = stack.pop()
+            if i in passed or known.get(i):
+                continue
+            node = nodes[i]
+            varies = node.op is INPUT or node.op.impure or node.op.opaque or i in known
+            if varies or (recordings and any(True for _ in dims_of(node))):
+                known[i] = known[id_] = False
+                return False
+            passed.add(i)
+            stack.extend(node.inputs)
+        known.update(dict.fromkeys(passed, True))
+        return True
+
+
+@final
+class HostedValue:
+    """Computes a value anew, given the numbers among the arguments by position. `positions`: those that it needs."""
+
+    def __init__(self, steps: list[tuple[Node, Any]]):
+        self._steps = steps
+        self.positions = [source.position for _, source in steps if isinstance(source, Argument)]
+
+    def __call__(self, numbers: Mapping[int, Any]) -> Seen:
+        known: dict[int, np.ndarray] = {}
+        for node, source in self._steps:
+            if source is None:
+                known[node.id] = run_kernel(node.op, [known[i] for i in node.inputs], node.params)
+            else:
+                number = numbers[source.position] if isinstance(source, Argument) else source.get()
+                known[node.id] = np.asarray(number, node.dtype)
+        return seen(known[self._steps[-1][0].id])
+
+
+@final
+class Hosted:
+    """Values that depend on numbers in moving places, or among the arguments, alone: known before a program runs."""
+
+    def __init__(self, builder: Builder, sources: Sequence[Any], varying: Collection[Any]):
         self._builder = builder
         self._sources = sources
+        self._varying = varying
         self._others: set[int] = set()  # nodes that depend on more
 
-    def getter(self, id_: int) -> Callable[[], Seen] | None:
-        """A function that computes the value of node `id_` anew; None if it depends on more."""
+    def getter(self, id_: int) -> HostedValue | None:
+        """What computes the value of node `id_` anew; None if it depends on more."""
         nodes, builder = self._builder.nodes, self._builder
         needed: dict[int, Any] = {}  # node -> the source that it is, or None
         stack = [id_]
@@ -102,7 +149,7 @@ class Hosted:
             node = nodes[i]
             if node.op is INPUT:
                 needed[i] = source = self._sources[builder.inputs.index(i)]
-                if not isinstance(source, Reached) or source.kind is None:
+                if source not in self._varying and (not isinstance(source, Reached) or source.kind is None):
                     self._others.add(i)
             if recordings and any(True for _ in dims_of(node)):  # sizes are known then, too, but not as sources
                 self._others.add(i)
@@ -112,15 +159,4 @@ class Hosted:
             stack.extend(node.inputs)
         if not any(needed.values()):
             return None
-        steps = [(nodes[i], needed[i]) for i in sorted(needed)]
-
-        def value() -> Seen:
-            known: dict[int, np.ndarray] = {}
-            for node, source in steps:
-                if source is not None:
-                    known[node.id] = np.asarray(source.get(), node.dtype)
-                else:
-                    known[node.id] = run_kernel(node.op, [known[i] for i in node.inputs], node.params)
-            return seen(known[id_])
-
-        return value
+        return HostedValue([(nodes[i], needed[i]) for i in sorted(needed)])

@@ -22,13 +22,14 @@ from graphc.capture.building import building_of, outside
 from graphc.capture.dynamic import Pattern
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.moving import Moving
+from graphc.capture.state.varying import take, varying_of, with_varying
 from graphc.capture.trace import forget
 from graphc.capture.tree import tensors_of
 from graphc.compiling.disabling import switch
 from graphc.compiling.entries import Entry
 from graphc.compiling.families import Families
 from graphc.compiling.hits import MISS, Hit, hit
-from graphc.compiling.signature import Signatures
+from graphc.compiling.signature import Signatures, difference
 from graphc.execution.runner import CheckFailed, OtherPath, Runner, abandon
 
 LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
@@ -93,13 +94,13 @@ class Compiled:
         states = entry.runner.states()
         try:
             if not entry.writes:
-                return entry.runner(tensors, None, (args, kwargs))
+                return entry.runner.run(tensors, None, (args, kwargs))
             waited = not self._writing.acquire(blocking=False)
             if waited:
                 self._writing.acquire()
             try:
                 if not waited or entry.holds(tensors):
-                    return entry.runner(tensors, None, (args, kwargs))
+                    return entry.runner.run(tensors, None, (args, kwargs))
             finally:
                 self._writing.release()
             return self(*args, **kwargs)  # another thread has changed what the program depends on
@@ -178,7 +179,7 @@ class Compiled:
         states = [*program.states, *runner.states([generator for generator, _ in program.states])]
         try:
             with self._writing if entry.writes else contextlib.nullcontext():
-                return runner(tensors, program.drawn, (args, kwargs))
+                return runner.run(tensors, program.drawn, (args, kwargs))
         except CheckFailed:
             again = 0
         except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
@@ -239,26 +240,44 @@ class Compiled:
     def _captured(
         self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any, foretold: tuple[bytes, ...]
     ) -> tuple[Environment, Program, Pattern | None]:
-        """The program for this call; and the pattern that it is of, if sizes are symbolic."""
-        batches, raised = self._families.batches(signature, tensors), None
-        if batches is not None:
-            environment = Environment(self._fn, args, kwargs, self._moving)
-            undo = functools.partial(forget, environment)
+        """The program for this call; and the pattern that it is of, if sizes are symbolic.
+
+        What fails with symbolic sizes or traced numbers is traced without: C code may not take them.
+        """
+        raised: Exception | None = None
+        batches = self._families.batches(signature, tensors)
+        first = Environment(self._fn, args, kwargs, self._moving)
+        numbered = bool(first.moving.numbers or varying_of(tensors))
+        for sizes, numbers in [(s, n) for s in (True, False) for n in (True, False)]:
+            if (sizes and batches is None) or (numbers and not numbered):
+                continue
+            moving = self._moving if numbers else self._moving.without_numbers()
+            environment = first if raised is None else Environment(self._fn, args, kwargs, moving)
+            last = not sizes and not numbers
+            failed = functools.partial(abandon, (args, kwargs), environment)
+            traced = with_varying(tensors, args, kwargs, not numbers)
             try:
                 program = capture(
-                    self._fn, args, kwargs, environment=environment, failed=undo, batches=batches, foretold=foretold
-                )
-                pattern = Pattern(program, *batches)
-                now = pattern.at(batches[0].hints)._replace(drawn=program.drawn, states=program.states)
-                return environment, now, pattern
-            except Exception as error:  # whatever it is: the trace for the sizes of this call decides
-                raised = error
-        environment = Environment(self._fn, args, kwargs, self._moving)
-        failed = functools.partial(abandon, (args, kwargs), environment)
-        program = capture(self._fn, args, kwargs, environment=environment, failed=failed, foretold=foretold)
-        if raised is not None:
-            self._families.refuse(signature, raised)
-        return environment, program, None
+                    self._fn, *traced, environment=environment, foretold=foretold, batches=batches if sizes else None,
+                    failed=failed if last else functools.partial(forget, environment),
+                )  # fmt: skip
+                pattern = None
+                if sizes and batches is not None:
+                    pattern = Pattern(program, *batches)
+                    at = pattern.at(batches[0].hints)
+                    program = at._replace(drawn=program.drawn, states=program.states)
+            except Exception as error:
+                if last:
+                    raise
+                raised, batches = error, self._families.batches(signature, tensors)
+                continue
+            if raised is not None and numbered and not numbers:
+                self._moving.fix(first.moving)
+                take(tensors)
+            if raised is not None and batches is not None and not sizes:
+                self._families.refuse(signature, raised)
+            return environment, program, pattern
+        raise AssertionError("the last trace returns or raises")
 
     def _insert(self, entry: Entry, signature: Any) -> None:
         entries = self._entries
@@ -277,7 +296,7 @@ class Compiled:
             return ""
         known = self._entries.get(signature)
         if not known:
-            return "new shapes, dtypes or values of arguments"
+            return difference(signature, self._entries)
         return "; ".join(known[0].broken(tensors)) or "values of tensors lead along another path"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

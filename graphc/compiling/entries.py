@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, final
+
+import numpy as np
 
 from eager.tensor import Tensor
 from graphc.capture import Argument, Captured, Program, Reached
+from graphc.capture.generated import Names
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import Sharing
 from graphc.execution.runner import Runner
@@ -50,25 +55,37 @@ class Entry:
             self._captured or self._numbers or self._moved or self._guards or self._of_arguments or self._sharing.needed
         )
 
-    def holds(self, tensors: list[Tensor]) -> bool:
-        """Whether the program is right for a call with these tensors (of its signature)."""
-        if not self.unchanged():
-            return False
+    @functools.cached_property
+    def holds(self) -> Callable[[list[Tensor]], bool]:
+        """f(tensors): whether the program is right for a call with these tensors (of its signature)."""
+        names = Names()
+        layouts = {id(guard.layout): guard for guard in self._guards if guard.layout is not None}
+        lines = ["def holds(tensors):", f" if not {names.of(self.unchanged)}(): return False"]
         for t, shape, dtype, constant in self._captured:
-            d = t._d
-            if d.shape is not shape and d.shape != shape:
-                return False
-            if (d.dtype is not None and d.dtype != dtype) or (t._n is None) is not constant:
-                return False
-        if (self._numbers or self._moved) and not self._moved_alike(tensors):
-            return False
-        for getter, value in self._guards:
-            if getter() != value:
-                return False
+            name, shape, dtype = names.of(t), names.of(tuple(shape)), names.of(dtype)
+            changed = f"d.shape != {shape} or d.{{0}} is not {dtype} and d.{{0}} != {dtype}: return False"
+            host, layout = [f"  if {changed.format('dtype')}"], layouts.get(id(t))
+            if layout is not None:
+                host.append(f"  if {names.of(layout.getter)}() != {names.of(layout.value)}: return False")
+            lines += [
+                f" d = {name}._d",
+                f" if {name}._n is {'not ' if constant else ''}None: return False",
+                " if d.__class__ is ndarray:",
+                *host,
+                f" elif {'True or ' if layout is not None and layout.value is not None else ''}"
+                f"{changed.format('numpy_dtype')}",
+            ]
+        captured = {id(t) for t, *_ in self._captured}
+        if self._numbers or self._moved:
+            lines.append(f" if not {names.of(self._moved_alike)}(tensors): return False")
+        for getter, value, _, layout in self._guards:
+            if id(layout) not in captured:
+                lines.append(f" if {names.of(getter)}() != {names.of(value)}: return False")
         for position, getter, value, _ in self._of_arguments:
-            if getter(tensors[position]) != value:
-                return False
-        return self._sharing.holds(tensors)
+            lines.append(f" if {names.of(getter)}(tensors[{position}]) != {names.of(value)}: return False")
+        if self._sharing.needed:
+            lines.append(f" if not {names.of(self._sharing.holds)}(tensors): return False")
+        return names.bind("holds", [*lines, " return True"], {"ndarray": np.ndarray})
 
     def _moved_alike(self, tensors: list[Tensor]) -> bool:
         """Whether moving places hold what they held, but for its value: numbers of a type, tensors of their own."""
@@ -95,7 +112,7 @@ class Entry:
                 found.append(f"`{name}` has another shape or dtype")
             elif (t._n is None) is not constant:
                 found.append(f"`{name}`.requires_grad changed to {constant}")
-        found += [f"a guarded value changed from {v!r} to {g()!r}" for g, v in self._guards if g() != v]
+        found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._guards if g() != v]
         for position, getter, value, what in self._of_arguments:
             if getter(tensors[position]) != value:
                 name = self.program.graph.input_names[self._input_of(position)]

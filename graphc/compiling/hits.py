@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from eager.state import current_interpreter, made_in_inference
 from eager.state import grad_enabled as grad_mode
-from eager.tensor import Deferred, Parameter, Tensor
+from eager.tensor import Parameter, Tensor
 from graphc.compiling.disabling import switch
 from graphc.compiling.entries import Entry
+from graphc.execution.straight import Straight
 from graphc.ops.dtypes import default_float
 
 MISS: Any = object()  # the call is another one than that which the code was made for
@@ -34,15 +33,15 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
         return None
     names = [f"t{k}" for k in range(len(args))]
     scope: dict[str, Any] = {
-        "MISS": MISS, "Deferred": Deferred, "ndarray": np.ndarray, "Tensor": Tensor, "new": object.__new__,
-        "interpreter": current_interpreter, "inference": made_in_inference, "grad_mode": grad_mode, "switch": switch,
-        "default_float": default_float, "default": default, "entry": entry, "signature": entry.signature,
-        "unchanged": entry.unchanged, "holds": entry.holds,
+        "MISS": MISS, "interpreter": current_interpreter, "inference": made_in_inference, "grad_mode": grad_mode,
+        "switch": switch, "default_float": default_float, "default": default, "entry": entry,
+        "signature": entry.signature, "unchanged": entry.unchanged, "holds": entry.holds,
     }  # fmt: skip
     lines = [
         "def hit(compiled, args):",
         " if (interpreter() is not None or switch.off or inference() is not None"
         f" or grad_mode() is not {grad} or default_float() is not default or len(args) != {len(args)}): return MISS",
+        " on_host = False",
     ]
     if args:
         lines.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
@@ -52,13 +51,13 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
     if same:
         lines.append(f" if {' or '.join(same)}: return MISS")
     tensors = f"[{', '.join(names)}]"
+    code = Straight(entry.runner.plan, entry.runner.services, loaded=True)
     lines.append(f" if not {f'holds({tensors})' if entry.conditional else 'unchanged()'}: return MISS")
-    if (result := entry.runner.direct) is not None:
-        lines += _direct(entry, result, len(args), scope)
-    else:
+    if entry.writes or entry.runner.forward.fails:
         lines.append(f" return compiled._run(entry, signature, {tensors}, args, {{}})")
-    exec(compile("\n".join(lines), "<generated hit>", "exec"), scope)
-    return scope["hit"]
+    else:
+        lines += [" entry.calls += 1", " drawn, given = None, (args, {})", *code.lines()]
+    return code.bind("hit", lines, scope)
 
 
 def _plain(a: Any) -> bool:
@@ -66,35 +65,17 @@ def _plain(a: Any) -> bool:
 
 
 def _argument(k: int, name: str, described: list[Any], scope: dict[str, Any]) -> list[str]:
-    """The lines that see whether `name` is as the signature has `described` it, and fetch its array as `x<k>`."""
+    """The lines that see whether `name` is as the signature has `described` it, and fetch its array as `a<k>`."""
     scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described
     return [
         f" if {name}.__class__ is not class{k}: return MISS",
         f" d = {name}._d",
         " if d.__class__ is Deferred:",
-        f"  x{k}, dtype = d.array, d.numpy_dtype",
+        f"  a{k}, dtype = d.array, d.numpy_dtype",
         " elif d.__class__ is ndarray:",
-        f"  x{k}, dtype = d, d.dtype",
+        f"  a{k}, dtype = d, d.dtype",
+        "  on_host = True",
         " else: return MISS",
         f" if d.shape != shape{k} or dtype is not dtype{k}: return MISS",
         f" if {name}._n is {'not ' if constant else ''}None: return MISS",
-    ]
-
-
-def _direct(entry: Entry, result: tuple[Any, Any], count: int, scope: dict[str, Any]) -> list[str]:
-    """The lines that call XLA and wrap its one `result`: what `Runner` does for a program of arguments alone."""
-    scope["call"] = entry.runner.forward.call
-    scope["shape"], scope["dtype"] = result
-    arrays = [f"x{k}" for k in range(count)]
-    lines = [" entry.calls += 1", f" (out,) = call({', '.join(arrays)})"]
-    if arrays:
-        on_host = " or ".join(f"{x}.__class__ is ndarray" for x in arrays)
-        lines.append(f" if {on_host}: out.block_until_ready()")  # it may still be reading memory that the caller owns
-    return [
-        *lines,
-        " d = new(Deferred)",
-        " d.array, d.shape, d.numpy_dtype = out, shape, dtype",
-        " t = new(Tensor)",
-        " t._d, t._n = d, None",
-        " return t",
     ]

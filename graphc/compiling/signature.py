@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import reprlib
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from eager.devices import device
 from eager.state import grad_enabled, made_in_inference
 from eager.tensor import Parameter, Tensor
+from graphc.capture.state.arguments import is_told_by_content
+from graphc.capture.state.moving import NUMBERS
+from graphc.capture.state.varying import Positions, Varying, Where
 from graphc.capture.tree import children, is_immutable
 from graphc.ops.dtypes import default_float
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
+ANY = ...  # in place of a number that varies
+OTHER_ARGUMENTS = "new shapes, dtypes or values of arguments"
+VARIES = "a number among the arguments varies: from now on it is an input"
 _BY_VALUE = (device, range, Fraction, Decimal, PurePath)  # those that never change and can be hashed
 
 
@@ -54,37 +61,45 @@ class Signatures:
 
     def __init__(self):
         self._identities = Identities()
+        self._positions = Positions()
 
     def of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, list[Tensor]]:
-        """(signature, the tensors among the arguments)."""
+        """(signature, the tensors among the arguments, and the numbers that vary)."""
         key: list[Any] = [grad_enabled(), default_float(), made_in_inference() is None]
         tensors: list[Tensor] = []
-        containers: list[int] = []
-        for a in args:
+        described = _Described(key, tensors, [], {})
+        for i, a in enumerate(args):
             c = a.__class__
             if c is Tensor or c is Parameter:
                 d = a._d
                 key += (c, d.shape, d.dtype if d.__class__ is np.ndarray else d.numpy_dtype, a._n is None)
                 tensors.append(a)
             else:
-                self._add(a, key, tensors, containers)
+                self._add(a, described, (i,))
         if kwargs:
             for name in kwargs:
                 key.append(name)
-                self._add(kwargs[name], key, tensors, containers)
+                self._add(kwargs[name], described, (name,))
+        containers = described.containers
         if len(containers) > 1 and len(set(containers)) != len(containers):
             key.append(tuple([containers.index(c) for c in containers]))  # the same container twice
         if len(tensors) > 1 and len(different := {id(t): k for k, t in enumerate(tensors)}) != len(tensors):
             key.append(tuple([different[id(t)] for t in tensors]))  # the same tensor twice
         return tuple(key), tensors
 
-    def _add(self, value: Any, key: list[Any], tensors: list[Tensor], containers: list[int]) -> None:
-        """Append to `key` what tells `value` apart."""
+    def _add(self, value: Any, described: _Described, where: Where | None) -> None:
+        """Append to what is `described` what tells `value` apart; `where` it is, if numbers there may vary."""
+        key, tensors, containers, numbers = described
         if isinstance(value, Tensor):
             key += (type(value), value._d.shape, value._dtype(), value._n is None)
             tensors.append(value)
         elif isinstance(value, _SCALARS):
-            key += (type(value), value, str(value)) if isinstance(value, (float, complex)) else (type(value), value)
+            position = self._positions.varying(value, where) if where and type(value) in NUMBERS else None
+            if position is not None:
+                key += (float, ANY, ANY) if isinstance(value, float) else (int, ANY)  # as many as for a value
+                tensors.append(Varying.of(value, position, numbers, len(tensors)))
+            else:
+                key += (type(value), value, str(value)) if isinstance(value, (float, complex)) else (type(value), value)
         elif (inside := children(value)) is not None:
             key += (type(value), len(inside))
             if isinstance(value, dict):
@@ -93,14 +108,50 @@ class Signatures:
                 key += [name for name, _ in inside]
             if not is_immutable(value):
                 containers.append(id(value))
-            for _, item in inside:
-                self._add(item, key, tensors, containers)
+            ordered = where is not None and not isinstance(value, (set, frozenset))
+            for i, (_, item) in enumerate(inside):
+                self._add(item, described, (*where, i) if where and ordered else None)
         elif isinstance(value, np.generic):
             key += (type(value), value.tobytes())
+        elif is_told_by_content(value):
+            key += (np.ndarray, value.dtype, value.shape, value.tobytes())
+            containers.append(id(value))
         elif isinstance(value, _BY_VALUE):
             key += (type(value), value)
         elif isinstance(value, slice):
             key.append(slice)
-            self._add((value.start, value.stop, value.step), key, tensors, containers)
+            self._add((value.start, value.stop, value.step), described, None)
         else:
             key += (type(value), self._identities(value))
+
+
+def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> str:
+    """How a signature differs from that of the `known` ones which is most like it, in words."""
+    alike = [other for other in known if len(other) == len(signature)]
+    if not alike:
+        return OTHER_ARGUMENTS
+    nearest = min(alike, key=lambda other: sum(map(_differ, signature, other)))
+    now, before = next((a, b) for a, b in zip(signature, nearest, strict=True) if _differ(a, b))
+    if now is ANY or before is ANY:
+        return VARIES
+    if isinstance(now, tuple) and isinstance(before, tuple):
+        return f"an argument has shape {now}, not {before}"
+    if isinstance(now, np.dtype) and isinstance(before, np.dtype):
+        return f"an argument has dtype {now}, not {before}"
+    shown = (*_SCALARS, *_BY_VALUE)
+    if type(now) is type(before) and isinstance(now, shown) and not isinstance(now, (bool, bytes)):
+        return f"an argument changed from {reprlib.repr(before)} to {reprlib.repr(now)}"
+    return OTHER_ARGUMENTS
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return type(a) is not type(b) or a != b
+
+
+class _Described(NamedTuple):
+    """What is known of a call so far. `containers`: their ids; `numbers`: those that vary, by place in `tensors`."""
+
+    key: list[Any]
+    tensors: list[Tensor]
+    containers: list[int]
+    numbers: dict[int, Any]

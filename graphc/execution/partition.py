@@ -9,11 +9,13 @@ computes all of its forward part again keeps as much as it saves.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from eager.tensor import Tensor
 from graphc.autodiff import pullback
 from graphc.capture import Draw, History, Program
+from graphc.errors import CaptureError
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import NEVER, Price, cheapest_cut
 from graphc.ir.memory import without_collector
@@ -34,12 +36,16 @@ class Split(NamedTuple):
 
     saved        numbers of the forward inputs that backward reads, which come after the residuals
     wrt          numbers of the forward inputs that the gradients are for, in the order in which backward returns them
+    late         tensors that only the user's gradient rules reach: the last inputs of backward
+    error        what a gradient rule of the user's has raised, for the caller of backward
     """
 
     forward: Graph
     backward: Graph
     saved: tuple[int, ...]
     wrt: tuple[int, ...]
+    late: tuple[Tensor, ...] = ()
+    error: Exception | None = None
 
 
 def with_effects(program: Program) -> Graph:
@@ -67,12 +73,14 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
 
     targets = [(k, whole.inputs[k]) for k in wrt] + [(k, id) for id, k in program.leaves if k in wrt]
     ends = [id for _, id in targets]
-    if program.rules is None:
-        builder = Builder(whole.nodes)
-        builder.inputs = list(whole.inputs)
-        grads = pullback(builder, seeds(builder), ends, program.recorded)
-    else:
-        builder, grads = program.rules.pullback(whole, seeds, ends)
+    try:
+        builder, grads, late = _pulled(program, whole, seeds, ends)
+    except Exception as error:
+        if program.rules is None and not isinstance(error, CaptureError):
+            raise
+        # it is the user's rules that cannot run: forward is right, backward raises
+        alone = optimize(whole.replace(whole.nodes, (whole.result, ())), strict=strict)
+        return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=error)
     totals: dict[int, Any] = {}
     for k, id in targets:
         if id in grads:
@@ -81,7 +89,19 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for _, id in found)))
     joint = optimize(joint, strict=strict)
     draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]
-    return partition(joint, len(whole.inputs), tuple(k for k, _ in found), draws)
+    parts = partition(joint, len(whole.inputs), tuple(k for k, _ in found), draws)
+    return parts._replace(late=tuple(late))
+
+
+def _pulled(
+    program: Program, whole: Graph, seeds: Callable[[Builder], dict[int, Any]], ends: list[int]
+) -> tuple[Builder, dict[int, Any], list[Tensor]]:
+    """The gradients of the nodes `ends`: who has built them, the gradients, and what only the user's rules reach."""
+    if program.rules is not None:
+        return program.rules.pullback(whole, seeds, ends)
+    builder = Builder(whole.nodes)
+    builder.inputs = list(whole.inputs)
+    return builder, pullback(builder, seeds(builder), ends, program.recorded), []
 
 
 @without_collector

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import eager
+from eager import autograd
 from eager.dispatch import apply
 from eager.language import E
 from eager.tensor import Tensor
+from graphc.errors import CaptureError
 from graphc.ir import Graph, Node
-from graphc.ir.structure import ITEM, SCAN, SWITCH, WHILE
+from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE
 from graphc.ops import Op
+from graphc.ops.dtypes import is_inexact
 
 
 def run_node(node: Node, operands: Sequence[Any]) -> Any:
@@ -57,9 +60,32 @@ def _scan(params: Any, *operands: Tensor) -> tuple[Tensor, ...]:
     return (*carry, *(eager.stack(column) for column in columns))
 
 
+class _Ruled(autograd.Function):
+    """Values with a gradient rule that is a graph: the operands of a `custom_vjp` node, after its parameters."""
+
+    @staticmethod
+    def forward(ctx: Any, params: Any, *operands: Tensor) -> tuple[Tensor, ...]:
+        values = operands[: params["results"]]
+        ctx.mark_non_differentiable(*(t for t in values if not is_inexact(t._dtype())))
+        ctx.save_for_backward(*operands[len(values) :])
+        ctx.params = params
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Any, ...]:
+        params, given = ctx.params, ctx.saved_tensors
+        if params["pullback"] is None:
+            raise CaptureError(params["message"])
+        grads: list[Any] = [None] * (1 + params["results"] + len(given))
+        for k, g in zip(params["wrt"], run_graph(params["pullback"], [*given, *cotangents]), strict=True):
+            grads[1 + k] = g
+        return tuple(grads)
+
+
 _STRUCTURED: dict[Op, Callable[..., Any]] = {
     SWITCH: _switch,
     WHILE: _while,
     SCAN: _scan,
+    CUSTOM: _Ruled.apply,
     ITEM: lambda params, bundle: bundle[params["index"]],
 }

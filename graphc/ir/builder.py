@@ -52,8 +52,10 @@ class Symbol(OperatorMixin):
         return self._reader(errors.BRANCH_ON_TRACED, "the truth value").truth_of(tensor)
 
     def sized_by(self, purpose: str, tensor: Any) -> None:
-        """Raise CaptureError: the shape of the result of `purpose` depends on the values."""
-        raise self._reader(errors.TRACED_TO_NUMPY, purpose).unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
+        """Raise CaptureError unless the values, on which the shape of the result of `purpose` depends, are constant."""
+        reader = self._reader(errors.TRACED_TO_NUMPY, purpose)
+        if not reader.is_constant(tensor):
+            raise reader.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
 
     def number(self, tensor: Any) -> Any:
         return self._reader(errors.TRACED_TO_NUMPY, "item").number_of(tensor)
@@ -146,9 +148,15 @@ class Builder:
         literal = Literal(np.asarray(value, dtype))
         known = self._constants.get(literal)
         if known is None:
-            known = self._append(_CONSTANT, (), {"value": literal}, aval_of(literal.array))
-            self._constants[literal] = known
+            known = self._constants[literal] = self._literal(literal)
         return known
+
+    def variable(self, value: np.ndarray) -> Symbol:
+        """A node of its own for a constant with which a tensor begins: what is written to that is not to its like."""
+        return self._literal(Literal(value))
+
+    def _literal(self, literal: Literal) -> Symbol:
+        return self._append(_CONSTANT, (), {"value": literal}, aval_of(literal.array))
 
     def size(self, value: Dim, dtype: np.dtype) -> Symbol:
         """Append a number that depends on symbolic sizes, as `dtype`."""

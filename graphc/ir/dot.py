@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from graphc.ir.draw import COLORS, detail, family, inlined, tip
 from graphc.ir.graph import INPUT, Graph
+from graphc.ir.opened import opened
 from graphc.ir.scopes import Group, scope_tree
-from graphc.ir.text import names_of
 
 
 def to_dot(graph: Graph) -> str:
-    """The text of `graph` for Graphviz: `dot -Tsvg`. Clusters are modules; tooltips have types and the user's lines.
+    """The text of `graph` for Graphviz: `dot -Tsvg`. Clusters are modules, and what loops and switches run;
+    tooltips have types and the user's lines.
 
     >>> print(to_dot(Graph.parse("def f(x: f32[3]):\\n    v1: f32[3] = tanh(x)\\n    return v1\\n")))
     digraph "f" {
@@ -20,9 +21,10 @@ def to_dot(graph: Graph) -> str:
       n0 -> n1;
     }
     """
+    graph, names = opened(graph)
     hidden = inlined(graph)
     lines = [f"digraph {_quoted(graph.name)} {{", "  node [shape=box, style=filled, fontname=Helvetica, fontsize=10];"]
-    lines += _members(graph, names_of(graph), scope_tree(graph, hidden, most=len(graph) + 1), "  ")
+    lines += _members(graph, names, scope_tree(graph, hidden, most=len(graph) + 1), "  ")
     for id, node in graph.nodes.items():
         lines += [f"  n{operand} -> n{id};" for operand in dict.fromkeys(node.inputs) if operand not in hidden]
     return "\n".join([*lines, "}"]) + "\n"

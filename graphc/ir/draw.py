@@ -3,7 +3,8 @@
 The layout is Sugiyama's: layers by longest path, edges cut at the layers that they cross, order within a layer by the
 barycenter of neighbours in a few sweeps, places as near to the neighbours as the order allows.
 Constants are drawn inside the operations that read them, so that they do not add layers. A module is a box around its
-operations, laid out by itself; of a large graph, the innermost modules are drawn closed, as one box each.
+operations, laid out by itself; of a large graph, the innermost modules are drawn closed, as one box each. What a loop
+or a switch runs is a module, too (graphc.ir.opened).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Collection, Mapping
 import networkx as nx
 
 from graphc.ir.graph import INPUT, Graph, Node
+from graphc.ir.opened import opened
 from graphc.ir.scopes import Group, owners, scope_tree
-from graphc.ir.text import names_of
 from graphc.ops import OPS
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 132, 40, 18, 40, 24
@@ -232,9 +233,15 @@ def depth_shown(root: Group, visible: int = VISIBLE) -> int:
 
 def to_svg(graph: Graph, title: str = "") -> str:
     """The drawing of `graph`, with `title` (by default its name) above it."""
-    root = scope_tree(graph, inlined(graph))
-    edges, depth = edges_within(graph, root), depth_shown(root)
-    return Drawing(graph).document(_layout(root, edges, depth), title)
+    flat, names = opened(graph)
+    root = scope_tree(flat, inlined(flat))
+    edges, depth = edges_within(flat, root), depth_shown(root)
+    return Drawing(flat, names).document(_layout(root, edges, depth), title or heading(graph))
+
+
+def heading(graph: Graph) -> str:
+    """The name and the size of a graph."""
+    return f"{graph.name}: {len(graph)} nodes"
 
 
 def _layout(group: Group, edges: Mapping[Group, Collection[tuple[int, int]]], depth: int) -> Layout:
@@ -243,17 +250,16 @@ def _layout(group: Group, edges: Mapping[Group, Collection[tuple[int, int]]], de
 
 
 class Drawing:
-    """SVG of the parts of one graph."""
+    """SVG of the parts of one graph, whose nodes have these names."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, names: dict[int, str]):
         self.graph = graph
-        self.names = names_of(graph)
+        self.names = names
         self._outputs = set(graph.outputs)
 
-    def document(self, layout: Layout, title: str = "") -> str:
+    def document(self, layout: Layout, title: str) -> str:
         """A standalone SVG document."""
-        graph = self.graph
-        heading = html.escape(title or f"{graph.name}: {len(graph)} nodes")
+        heading = html.escape(title)
         families = self._families(layout)
         total = max(layout.width + 2 * MARGIN, MARGIN * 2 + 8 * len(heading), _legend_width(families))
         height = 64 + layout.height + GAP_Y

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import networkx as nx
 import numpy as np
 
-from graphc.ops import Op, Rule
+from graphc.ops import Literal, Op, Rule
 from graphc.ops.aval import Aval
 from graphc.ops.dims import has_dim, is_dim
 from graphc.ops.interpret import run_kernel
+
+if TYPE_CHECKING:
+    from graphc.ir.opened import Opened
 
 # The op of a graph's inputs. It is not in the registry: no rule, pass or fuzzer has anything to do with it.
 INPUT = Op("input", "", impl=lambda xp, name: None, rule=Rule(lambda op, avals, params: Aval((), np.dtype(bool))),
@@ -63,8 +66,10 @@ class Node:
 
     def key(self, inputs: tuple[int, ...]) -> tuple[Any, ...]:
         """What identifies the computation on `inputs`: equal keys, equal values. 1 is not True here."""
-        params = tuple((name, type(value), _by_bits(value)) for name, value in self.params.items())
-        return (self.op, inputs, params, self.aval.dtype)
+        params = self.params
+        if params:
+            return (self.op, inputs, *[(k, type(v), _by_bits(v)) for k, v in params.items()], self.aval.dtype)
+        return (self.op, inputs, self.aval.dtype)
 
 
 @final
@@ -245,6 +250,12 @@ class Graph:
 
         return load(file)
 
+    def opened(self) -> Opened:
+        """The graph with the graphs inside it laid open, for drawings (see graphc.ir.opened)."""
+        from graphc.ir.opened import opened
+
+        return opened(self)
+
     def to_svg(self, title: str = "") -> str:
         """A drawing of the graph as a standalone SVG document, modules as boxes; closed ones, if it is large."""
         from graphc.ir.draw import to_svg
@@ -304,8 +315,14 @@ def rename(result: Any, new: Mapping[int, int]) -> Any:
     return map_refs(result, lambda ref: Ref(new[ref.id]))
 
 
+_EXACT = frozenset([int, bool, str, type(None), Literal])  # equal if their bits are
+
+
 def _by_bits(value: Any) -> Any:
     """`value` in a form in which 0.0 is not -0.0, nan is nan, and 1 is not True, inside tuples too."""
+    kind = value.__class__
+    if kind in _EXACT or (kind is tuple and {int}.issuperset(map(type, value))):
+        return value
     if isinstance(value, float):
         return value.hex()
     if isinstance(value, complex):

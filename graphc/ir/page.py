@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Iterator, Mapping
 
-from graphc.ir.draw import Drawing, Layout, edges_within, inlined
+from graphc.ir.draw import Drawing, Layout, edges_within, heading, inlined
 from graphc.ir.graph import Graph
+from graphc.ir.opened import opened
 from graphc.ir.scopes import Group, scope_tree
-from graphc.ir.structure import bodies
 from graphc.ir.text import show
 
 TEXT_LINES = 2000  # of the graph's text, at most; `print(graph)` has all of it
@@ -34,7 +34,8 @@ button {{ font: inherit; margin-right: .5em }}
 <h1>{title}</h1>
 <p>{signature}</p>
 <p><button data-all="1">open all</button><button data-all="">close all</button>
-A box with a dashed border is a module: a click on it opens it below. Hovering shows types and lines.</p>
+A box with a dashed border is a module, or what a loop or a switch runs: a click on it opens it below.
+Hovering shows types and lines.</p>
 {body}
 <details><summary>text</summary><pre>{text}</pre></details>
 <script>
@@ -56,42 +57,34 @@ document.addEventListener("click", event => {{
 
 
 def to_html(graph: Graph, title: str = "") -> str:
-    """`graph` as a page: modules as groups that open and close, each with a drawing of what is directly in it.
+    """`graph` as a page: modules, and what loops and switches run, as groups that open and close,
+    each with a drawing of what is directly in it.
 
     Hovering shows the op, shape, dtype and the user's line. The page needs no other file and no network.
     """
     lines = show(graph).splitlines()
     cut = [f"... {len(lines) - TEXT_LINES} more lines"] if len(lines) > TEXT_LINES else []
     inputs = ", ".join(f"{name}: {aval}" for name, aval in zip(graph.input_names, graph.input_avals(), strict=True))
+    flat, names = opened(graph)
+    root = scope_tree(flat, inlined(flat))
     return _PAGE.format(
-        title=html.escape(title or f"{graph.name}: {len(graph)} nodes"),
+        title=html.escape(title or heading(graph)),
         signature=html.escape(f"{graph.name}({inputs})"),
-        body="\n".join(_sections(graph, "")),
+        body="\n".join(_section(Drawing(flat, names), root, edges_within(flat, root), heading(graph))),
         text=html.escape("\n".join([*lines[:TEXT_LINES], *cut])),
     )
 
 
-def _sections(graph: Graph, path: str) -> Iterator[str]:
-    """The drawing of a graph, of its modules, and of the graphs that its nodes run."""
-    root = scope_tree(graph, inlined(graph))
-    drawing = Drawing(graph)
-    yield from _section(drawing, root, edges_within(graph, root))
-    for node in graph.operations():
-        for body in bodies(node):
-            name = f"{path}{drawing.names[node.id]} = {node.op.name}: {body.name}"
-            yield f"<details><summary>{html.escape(name)} <small>{len(body)} nodes</small></summary>"
-            yield from _sections(body, f"{name}, ")
-            yield "</details>"
-
-
-def _section(drawing: Drawing, group: Group, edges: Mapping[Group, Collection[tuple[int, int]]]) -> Iterator[str]:
+def _section(
+    drawing: Drawing, group: Group, edges: Mapping[Group, Collection[tuple[int, int]]], title: str
+) -> Iterator[str]:
     """The drawing of a group with its inner groups closed, and below it a section for each of these."""
-    yield drawing.document(Layout(group, edges[group], {}), group.path)
+    yield drawing.document(Layout(group, edges[group], {}), title)
     for inner in group.groups():
         count = sum(1 for _ in inner.ids())
         yield (
             f'<details data-group="{html.escape(inner.path)}"><summary>{html.escape(inner.path)} '
             f"<small>{count} operations</small></summary>"
         )
-        yield from _section(drawing, inner, edges)
+        yield from _section(drawing, inner, edges, inner.path)
         yield "</details>"

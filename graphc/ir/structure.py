@@ -13,6 +13,7 @@ from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import with_defaults
 
 ITEM, SWITCH, WHILE, SCAN = OPS["item"], OPS["switch"], OPS["while_loop"], OPS["scan"]
+CUSTOM = OPS["custom_vjp"]
 
 
 def bodies(node: Node) -> Iterator[Graph]:
@@ -69,6 +70,17 @@ def emit(builder: Builder, op: Op, operands: Sequence[Symbol], **params: Any) ->
     bundle = builder.emit(op, operands, with_defaults(op, params))
     assert isinstance(bundle.aval, Bundle)
     return [builder.emit(ITEM, (bundle,), {"index": k}) for k in range(len(bundle.aval.avals))]
+
+
+def inline(builder: Builder, graph: Graph, operands: Sequence[Symbol]) -> list[Symbol]:
+    """Append the nodes of `graph`, run on `operands`."""
+    new = {id: s.id for id, s in zip(graph.inputs, operands, strict=True)}
+    for node in graph.operations():
+        id = new[node.id] = builder.next_id
+        builder.next_id += 1
+        inputs = tuple(new[i] for i in node.inputs)
+        builder.nodes[id] = Node(id, node.op, inputs, node.params, node.aval, node.where, node.scope)
+    return [builder.symbol(new[id]) for id in graph.outputs]
 
 
 def ancestors(nodes: Any, roots: Sequence[int]) -> set[int]:
@@ -156,8 +168,13 @@ def _scan_paths(params: Any, operands: list[int]) -> list[int]:
     return _loop_paths(params["body"], operands, params["consts"], params["carries"])
 
 
+def _custom_paths(params: Any, operands: list[int]) -> list[int]:
+    return [union(operands[k] for k in params["wrt"])] * params["results"]
+
+
 _PATHS: dict[Op, Callable[[Any, list[int]], list[int]]] = {
     SWITCH: _switch_paths,
     WHILE: _while_paths,
     SCAN: _scan_paths,
+    CUSTOM: _custom_paths,
 }

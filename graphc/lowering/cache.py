@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-import jax
+from graphc.lowering.loading import jax
 
 _WORTHWHILE = 0.25  # seconds of compilation, from which on a program is kept
 

@@ -67,6 +67,10 @@ def scan(
     return (*end[:carries], *ys, end[-1]) if checked else (*end, *ys)
 
 
+def custom_vjp(*operands: Any, results: int, checked: bool = False, **rule: Any) -> tuple[Any, ...]:
+    return (*operands[:results], FINE) if checked else operands[:results]
+
+
 def row(x: Any, index: Any) -> Any:
     return lax.dynamic_index_in_dim(x, jnp.clip(index, 0, x.shape[0] - 1), keepdims=False)
 
@@ -77,5 +81,6 @@ def with_row(x: Any, row: Any, index: Any) -> Any:
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
     "switch": switch, "while_loop": while_loop, "scan": scan, "row": row, "with_row": with_row,
+    "custom_vjp": custom_vjp,
     "item": lambda bundle, index: bundle[index],
 }  # fmt: skip

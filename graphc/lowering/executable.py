@@ -27,6 +27,8 @@ class Executable:
     source   the JAX program, as text
     graph    what it was lowered from
     donated  positions of the arguments whose buffers the program takes over
+    fails    whether a run-time check may fail
+    dispatch f(*arrays): the outputs, perhaps before they are computed; after them, if it `fails`, what `verify` needs
 
     Call it with one array (ndarray, jax.Array or Tensor) for each input; it returns the graph's result with
     jax.Arrays in place of nodes. Compilation happens at the first call, or in `compile()`.
@@ -40,42 +42,49 @@ class Executable:
         # XLA would copy an output that is returned twice
         unique = graph.outputs if restore else tuple(dict.fromkeys(graph.outputs))
         distinct = len(unique) == len(graph.outputs)
-        self._spread = None if distinct else itemgetter(*map(unique.index, graph.outputs))
+        places = [unique.index(id) for id in graph.outputs]
         program = Source(graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique))), restore=restore)
         self.source = program.text
         self._checked = program.checked
+        self.fails = bool(program.checked)
+        self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
         function = program.function()
         options: Any = STRICT if strict else None
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         self._jitted = jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
         self._device = None if device is None else jax.devices(device)[0]
         self._wide = is_wide(graph)
-        self.fails = bool(self._checked)  # whether a run-time check may fail
-        self._plain = not self._wide and self._device is None and not self._checked and distinct
+        self._plain = not self._wide and self._device is None and distinct
         self.seconds: dict[str, float] = {}  # what each stage of JAX took, at the first call
-        self.call: Callable[..., Any] = self._first_call
+        self.dispatch: Callable[..., Any] = self._first_dispatch
 
-    def _first_call(self, *arrays: Any) -> tuple[Any, ...]:
-        call = self._jitted if self._plain else self._guarded
+    def _first_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
+        dispatch = self._jitted if self._plain else self._dispatch
         with Stopwatch(f"{self.graph.name} ({len(self.graph):,} nodes)") as watch:
-            outputs = call(*arrays)
+            outputs = dispatch(*arrays)
         self.seconds = watch.seconds
-        self.call = call
+        self.dispatch = dispatch
         return outputs
 
-    def _guarded(self, *arrays: Any) -> tuple[Any, ...]:
+    def _dispatch(self, *arrays: Any) -> tuple[Any, ...]:
         with setting(self._wide, self._device):
             outputs = self._jitted(*arrays)
-        if not self._checked:
-            return outputs if self._spread is None else self._spread(outputs)
-        *outputs, failure = outputs
-        if self._spread is not None:
-            outputs = list(self._spread(outputs))
-        if (number := failure.item()) >= 0:
-            raise self._error(number, outputs)
-        return tuple(outputs)
+        return outputs if self._spread is None else self._spread(outputs)
 
-    def _error(self, number: int, outputs: list[Any]) -> Exception:
+    def verify(self, outputs: Sequence[Any]) -> None:
+        """Raise what a run-time check of the program has found, if it `fails`. Waits for the program to end."""
+        if (number := outputs[-1].item()) >= 0:
+            raise self._error(number, outputs[:-1])
+
+    def call(self, *arrays: Any) -> Sequence[Any]:
+        """The outputs of the program. Raises what a check has found: with `outputs`, in which state is as it was."""
+        outputs = self.dispatch(*arrays)
+        if not self.fails:
+            return outputs
+        self.verify(outputs)
+        return outputs[:-1]
+
+    def _error(self, number: int, outputs: Sequence[Any]) -> Exception:
         node = self._checked[number]
         assert node.op.check is not None
         error = node.op.check.failure(node.params, node.where)

@@ -41,7 +41,8 @@ def export(graph: Graph, platforms: Sequence[str] = ("cpu",)) -> bytearray:
 
 
 def to_graphdef(graph: Graph) -> Any:
-    """`graph` as TensorFlow's GraphDef, which TensorBoard draws: scopes as groups, shapes, dtypes, the user's lines.
+    """`graph` as TensorFlow's GraphDef, which TensorBoard draws: groups for scopes and what loops run,
+    shapes, dtypes, the user's lines.
 
     Raises MissingExtraError if the optional dependency tensorboard is not installed.
     """

@@ -13,7 +13,7 @@ import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -75,6 +75,7 @@ class Source:
         self._function = name or graph.name
         self._failing = failing
         self._failures: dict[str, int | None] = {}  # names of checks, with their number, and of failure numbers
+        self._within: dict[int, list[tuple[int, int]]] = {}  # ranges that values are checked to lie in
         self.checked: list[Node] = [] if outer is None else outer.checked
         self.scope: dict[str, Any] = outer.scope if outer is not None else {
             "jnp": jnp, "jax": jax, "lax": lax, "np": np, "special": jax.scipy.special, "ops": SimpleNamespace(),
@@ -100,7 +101,8 @@ class Source:
     def _write(self) -> str:
         graph, names = self.graph, self._names
         operations = list(graph.operations())
-        checking = [k for k, node in enumerate(operations) if node.op.check is not None or self._checked_inside(node)]
+        checking = [k for k, node in enumerate(operations) if self._is_checked(node) or self._checked_inside(node)]
+        asked = {operations[k].id for k in checking}
         early = self._restored_early(operations[checking[-1] + 1 :]) if checking else {}
         for k, node in enumerate(operations):
             where = f"  # {node.where}" if node.where else ""
@@ -109,7 +111,7 @@ class Source:
                 self._failures[f"fail_{result}"] = None
                 result = f"*{result}, fail_{result}"
             self._statements.append(f"{result} = {self._expression(node)}{where}")
-            if node.op.check is not None:
+            if node.op.check is not None and node.id in asked:
                 ok = f"ok{len(self.checked)}"
                 self._statements.append(f"{ok} = {self._check(node.op)}({self._arguments(node)})")
                 self._failures[ok] = len(self.checked)
@@ -130,6 +132,20 @@ class Source:
         head = f"def {self._function}({', '.join(names[id] for id in graph.inputs)}):"
         lines = [line for statement in self._statements for line in statement.split("\n")]
         return "\n    ".join([head, *lines, f"return {self._result}"]) + "\n"
+
+    def _is_checked(self, node: Node) -> bool:
+        """Whether a check is made at `node`: it has one, and none before it (in their order) has asked the same."""
+        check = node.op.check
+        if check is None or check.bounds is None:
+            return check is not None
+        operands = [_Operand(i, self.graph.nodes[i].shape) for i in node.inputs]
+        new = False
+        for operand, low, high in check.bounds(*operands, **node.params):
+            known = self._within.setdefault(operand.id, [])
+            if not any(low <= least and most <= high for least, most in known):
+                known.append((low, high))
+                new = True
+        return new
 
     def _first_failure(self) -> str:
         return f"first_failure([{', '.join(self._failures)}], {list(self._failures.values())})"
@@ -241,6 +257,13 @@ class Source:
         return function
 
 
+class _Operand(NamedTuple):
+    """What the bounds of a check are asked about."""
+
+    id: int
+    shape: tuple[int, ...]
+
+
 class _Name(str):
     """A name that stands in the source as it is."""
 
@@ -250,8 +273,8 @@ def first_failure(found: Sequence[Any], numbers: Sequence[int | None]) -> Any:
 
     found: for each check whether it holds, and its number among `numbers`; or, with None there, a failure number.
     """
-    failed = jnp.stack(
-        [jnp.logical_not(ok) if n is not None else ok >= 0 for ok, n in zip(found, numbers, strict=True)]
-    )
-    each = jnp.stack([ok if n is None else np.int32(n) for ok, n in zip(found, numbers, strict=True)])
-    return jnp.where(failed.any(), each[failed.argmax()], -1).astype(np.int32)
+    first = np.int32(-1)
+    for ok, number in reversed(list(zip(found, numbers, strict=True))):
+        fine = jnp.asarray(ok if number is not None else ok < 0)
+        first = lax.select(fine, first, ok if number is None else np.int32(number))
+    return first

@@ -2,6 +2,7 @@
 
 from graphc.ops import (  # noqa: F401  (declarations)
     bessel,
+    bits,
     compare,
     complexes,
     control,

@@ -135,6 +135,27 @@ def _item_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return bundle.avals[index]
 
 
+# --- custom_vjp
+
+
+def _custom_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    results, pullback, wrt = params["results"], params["pullback"], params["wrt"]
+    _counted("custom_vjp", avals, results)
+    values, given = avals[:results], avals[results:]
+    if pullback is not None:
+        _expect("custom_vjp: the arguments of the pullback", pullback.input_avals(), [*given, *values])
+        if any(not results <= k < len(avals) for k in wrt):
+            raise ValueError(f"custom_vjp: gradients for operands {wrt}, of {len(avals)}, {results} of them results")
+        _expect("custom_vjp: the results of the pullback", pullback.output_avals(), [avals[k] for k in wrt])
+    return Bundle(values)
+
+
+def run_custom(
+    *operands: Any, results: int, pullback: Body | None, wrt: tuple[int, ...], message: str
+) -> tuple[Any, ...]:
+    return operands[:results]
+
+
 # --- rows: where a loop keeps values by number. Indices are clamped, so there is nothing to check
 
 
@@ -200,6 +221,14 @@ scan = op(
     impl=lambda xp, *operands, **params: run_scan(*operands, **params), ref=run_scan, rule=Rule(_scan_rule),
     traits=Trait.STRUCTURED,
     doc="(*carry, *ys[i]) = body(*consts, *carry, *xs[i]) for each i. Operands: constants, first carry, xs.",
+)  # fmt: skip
+# what a user's gradient rule is in a graph, once it has been traced
+custom_vjp = op(
+    "custom_vjp", "*operands", params={"results": 1, "pullback": None, "wrt": (), "message": ""},
+    rule=Rule(_custom_rule), ref=run_custom, traits=Trait.STRUCTURED,
+    impl=lambda xp, *operands, **params: run_custom(*operands, **params),
+    doc="The first `results` operands, as results whose gradients `pullback` computes from the other operands and the "
+        "cotangents: those of the operands number `wrt`. Without a pullback, `message` says why there is none.",
 )  # fmt: skip
 item = op(
     "item", "bundle", params={"index": 0}, rule=Rule(_item_rule), traits=Trait.STRUCTURED,

@@ -12,7 +12,7 @@ from graphc.ops.dtypes import INT32, INT64
 from graphc.ops.rules import broadcast_shapes, normalize_axis, same, torch_name
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.scattering import gathered, index_added, scatter_added, scattered
-from graphc.ops.spec import Check, Op, Rule, op
+from graphc.ops.spec import Op, Rule, bounded, op
 
 # `spec` places the index arrays: one entry an axis of the input, the number of the index array that selects along
 # it, or None for the whole axis. x[i, :, j] is spec (0, None, 1).
@@ -34,11 +34,9 @@ def indexed_shape(shape: tuple[int, ...], spec: Spec, indices: list[tuple[int, .
     return (*rest[:at], *picked, *rest[at:])
 
 
-def _in_range(xp, indices, sizes):
-    ok = True
-    for index, size in zip(indices, sizes, strict=True):
-        ok = ok & xp.all((index >= -size) & (index < size))
-    return ok
+def _bounds(x: Any, indices: tuple[Any, ...], spec: Spec) -> list[tuple[Any, int, int]]:
+    sizes = _sizes(x.shape, spec, len(indices))
+    return [(index, -size, size) for index, size in zip(indices, sizes, strict=True)]
 
 
 def _sizes(shape: tuple[int, ...], spec: Spec, count: int) -> list[int]:
@@ -140,8 +138,7 @@ OUT_OF_RANGE = "index out of range in self"
 index = op(
     "index", "input *indices", params={"spec": None}, numpy=_np_index, rule=Rule(_index), ref=_ref_index,
     impl=lambda xp, x, *indices, spec: x[full_index(spec, indices)],
-    check=Check(lambda xp, x, *indices, spec: _in_range(xp, indices, _sizes(x.shape, spec, len(indices))),
-                IndexError, OUT_OF_RANGE),
+    check=bounded(lambda x, *indices, spec: _bounds(x, indices, spec), IndexError, OUT_OF_RANGE),
     vjp=dict(input=_scatter_back),
     samples=(Sample((5, 3), Ints((4,), 5), spec=(0,)), Sample((3, 5), Ints((2, 2), 5), spec=(None, 0)),
              Sample((4, 3, 5), Ints((2,), 4), Ints((2,), 5), spec=(0, None, 1)),
@@ -150,8 +147,7 @@ index = op(
 index_put = op(
     "index_put", "input values *indices", params={"spec": None, "accumulate": False}, numpy=_np_index_put,
     impl=_jnp_index_put, rule=Rule(_index_put), ref=_ref_index_put,
-    check=Check(lambda xp, x, values, *indices, spec, accumulate:
-                _in_range(xp, indices, _sizes(x.shape, spec, len(indices))), IndexError, OUT_OF_RANGE),
+    check=bounded(lambda x, values, *indices, spec, accumulate: _bounds(x, indices, spec), IndexError, OUT_OF_RANGE),
     vjp=dict(
         input=lambda F, g, input_dtype, indices, spec, accumulate: g if accumulate else F.index_put(
             g, F.full(shape=(), value=0, dtype=input_dtype), *indices, spec=spec, accumulate=False),
@@ -219,10 +215,6 @@ def _ref_scatter(x, index, src, axis):
     return result
 
 
-def _within(xp, x, index, axis):
-    return xp.all((index >= 0) & (index < x.shape[axis]))
-
-
 def _ref_gather(x, index, axis):
     result = np.empty(index.shape, x.dtype)
     for at in np.ndindex(index.shape):
@@ -251,26 +243,27 @@ def _scatter_src_vjp(F, g, index, src_shape, axis):
 
 gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=_ref_gather, numpy=gathered,
             impl=lambda xp, x, index, axis: x[along(xp, index, axis)],
-            check=Check(_within, RuntimeError, "index out of bounds in gather()"),
+            check=bounded(lambda x, index, axis: [(index, 0, x.shape[axis])], RuntimeError,
+                          "index out of bounds in gather()"),
             samples=(Sample((3, 4), Ints((3, 2), 4), axis=1), Sample((3, 4), Ints((2, 4), 3), axis=0),
                      Sample((5,), Ints((7,), 5), axis=0)),
             vjp=dict(input=_gather_vjp))  # fmt: skip
 scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=scatter_added, impl=_jnp_scatter_add,
                  rule=Rule(scatter_rule), ref=_ref_scatter_add,
-                 check=Check(lambda xp, x, index, src, axis: _within(xp, x, index, axis), RuntimeError,
-                             "index out of bounds in scatter()"),
+                 check=bounded(lambda x, index, src, axis: [(index, 0, x.shape[axis])], RuntimeError,
+                               "index out of bounds in scatter()"),
                  samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),
                  vjp=dict(input=lambda F, g: g, src=_scatter_src_vjp))  # fmt: skip
 scatter = op("scatter", "input index src", params={"axis": 0}, numpy=scattered,
              impl=lambda xp, x, index, src, axis: x.at[along(xp, index, axis)].set(src[tuple(map(slice, index.shape))]),
              rule=Rule(scatter_rule), ref=_ref_scatter,
-             check=Check(lambda xp, x, index, src, axis: _within(xp, x, index, axis), RuntimeError,
-                         "index out of bounds in scatter()"),
+             check=bounded(lambda x, index, src, axis: [(index, 0, x.shape[axis])], RuntimeError,
+                           "index out of bounds in scatter()"),
              samples=(Sample((3, 4), Ints((3, 1), 4), (3, 1), axis=1), Sample((3, 4), Ints((1, 3), 3), (2, 4), axis=0)),
              vjp=dict(input=lambda F, g, index, src_shape, src_dtype, axis: F.scatter(
                           g, index, F.full(shape=src_shape, value=0, dtype=src_dtype), axis=axis),
                       src=_scatter_src_vjp))  # fmt: skip
 # `index` itself, which may not be negative: what index_select and its like ask of it beyond `index`
 in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: xp.positive(index), rule=same,
-              check=Check(lambda xp, index, size: xp.all((index >= 0) & (index < size)), IndexError, OUT_OF_RANGE),
+              check=bounded(lambda index, size: [(index, 0, size)], IndexError, OUT_OF_RANGE),
               ref=lambda index, size: index, samples=(Sample(Ints((4,), 5), size=5),))  # fmt: skip

@@ -310,10 +310,10 @@ def _to_dtype(x, dtype):
 cast = op("cast", "input", params={"dtype": None}, impl=_cast, numpy=_to_dtype,
           rule=cast_rule, label="ToCopy", ref=lambda x, dtype: np.array(x, dtype=dtype),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
-# an output of a user's autograd.Function, in a graph; the tracer knows its gradient rule
+# an output of a user's autograd.Function of `operands`, in a graph; the tracer knows its gradient rule
 user_function = op(
-    "user_function", "input", impl=lambda xp, x: xp.positive(x), numpy=lambda x: x.copy(), rule=same,
-    traits=Trait.OPAQUE, ref="numpy.copy",
+    "user_function", "input *operands", impl=lambda xp, x, *operands: xp.positive(x),
+    numpy=lambda x, *operands: x.copy(), rule=same, traits=Trait.OPAQUE, ref=lambda x, *operands: np.copy(x),
 )  # fmt: skip
 stop_gradient = op(
     "stop_gradient",

@@ -19,7 +19,7 @@ from graphc.ops.dtypes import INT64, is_inexact
 from graphc.ops.index import along
 from graphc.ops.rules import accumulation_dtype, refuse_unordered, scan_rule, torch_name
 from graphc.ops.samples import Floats, Ints, Sample
-from graphc.ops.spec import Check, Op, Rule, Trait, op
+from graphc.ops.spec import Op, Rule, Trait, bounded, op
 
 _ROWS = ((3, 4), 1), ((2, 3, 2), 1), ((5,), 0)
 
@@ -274,8 +274,8 @@ def _reduce_src(F, g, r, input, input_dtype, index, src, axis, reduce):
 scatter_reduce = op(
     "scatter_reduce", "input index src", params={"axis": 0, "reduce": "prod"}, numpy=_np_scatter_reduce,
     impl=_jnp_scatter_reduce, rule=Rule(lambda op, avals, params: avals[0]), ref=_ref_scatter_reduce,
-    check=Check(lambda xp, x, index, src, axis, reduce: xp.all((index >= 0) & (index < x.shape[axis])), RuntimeError,
-                "index out of bounds in scatter_reduce()"),
+    check=bounded(lambda x, index, src, axis, reduce: [(index, 0, x.shape[axis])], RuntimeError,
+                  "index out of bounds in scatter_reduce()"),
     vjp=dict(input=_reduce_input, src=_reduce_src), domain=((0.5, 2.0), (0.5, 2.0), (0.5, 2.0)),
     samples=(*(Sample((3, 4), Ints((3, 3), 4), (3, 3), axis=1, reduce=k) for k in UFUNCS),
              Sample((5,), Ints((7,), 5), (7,), axis=0, reduce="prod")),

@@ -7,7 +7,7 @@ ARCHITECTURE.md ("Adding an op"); the fields are documented on `Op`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, final
 
@@ -221,15 +221,30 @@ class Check(NamedTuple):
     """A run-time validity test: unless `ok(xp, *arrays, **params)`, a boolean scalar, `error(message)` is raised.
 
     An empty message stands for the op's parameter `message`.
+
+    bounds  of a test that integers lie in ranges: f(*arrays, **params) gives (array, low, high) for each, high excluded
     """
 
     ok: Callable[..., Any]
     error: type[Exception]
     message: str
+    bounds: Callable[..., Iterable[tuple[Any, int, int]]] | None = None
 
     def failure(self, params: Mapping[str, Any], where: str | None = None) -> Exception:
         """The error, which ends with the user's line if that is known."""
         return self.error((self.message or params["message"]) + (f" (at {where})" if where else ""))
+
+
+def bounded(bounds: Callable[..., Iterable[tuple[Any, int, int]]], error: type[Exception], message: str) -> Check:
+    """The test that integers lie in ranges; see `Check`."""
+
+    def ok(xp, *arrays, **params):  # type: ignore[no-untyped-def]
+        found = True
+        for array, low, high in bounds(*arrays, **params):
+            found = found & xp.all((array >= low) & (array < high))
+        return found
+
+    return Check(ok, error, message, bounds)
 
 
 class Registry(Mapping[str, Op]):

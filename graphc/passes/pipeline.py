@@ -13,6 +13,7 @@ from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
+from graphc.passes.opaque import without_rules
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import shorten_sums
@@ -57,6 +58,7 @@ def rules_for(licence: Licence) -> list[RewriteRule]:
 def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
     """The passes, in order."""
     return (
+        ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),

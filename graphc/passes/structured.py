@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.ir import INPUT, Graph, Node, Ref, rename
-from graphc.ir.structure import ITEM, SCAN, SWITCH, WHILE, ancestors
+from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE, ancestors
 from graphc.ops import Bundle, Op
 from graphc.passes.dce import eliminate_dead_code
 
@@ -173,7 +173,12 @@ def _while(node: Node, used: list[int]) -> _Smaller:
     return _loop(node, used, consts, len(node.inputs) - consts, graphs)
 
 
-_TRIM: dict[Op, Callable[[Node, list[int]], _Smaller]] = {SWITCH: _switch, SCAN: _scan, WHILE: _while}
+def _custom(node: Node, used: list[int]) -> _Smaller:
+    results = list(range(node.params["results"])) if used else []  # the rule has a cotangent for each
+    return _Smaller(node.inputs if used else (), dict(node.params), results, {k: k for k in used})
+
+
+_TRIM: dict[Op, Callable[[Node, list[int]], _Smaller]] = {SWITCH: _switch, SCAN: _scan, WHILE: _while, CUSTOM: _custom}
 
 
 # --- loop invariants

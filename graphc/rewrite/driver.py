@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
@@ -77,9 +78,7 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
     builder = Builder()
     builder.next_id = max(graph.nodes, default=-1) + 1
     nodes = builder.nodes
-    uses = Counter(graph.outputs)
-    for node in graph.nodes.values():
-        uses.update(node.inputs)
+    uses = Counter(chain(graph.outputs, *[node.inputs for node in graph.nodes.values()]))
     new: dict[int, int] = {}  # of nodes that were rewritten
     firings: list[Firing] = []
     for id, node in graph.nodes.items():
@@ -91,11 +90,11 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
         at = id
         forms: set[Any] = set()  # what this place has been, so that x - y -> y - x does not go round
         while candidates := rules.candidates(nodes[at], nodes):
-            forms.add(nodes[at].key(nodes[at].inputs))
             mark, fired = builder.next_id, len(firings)
             replaced = _apply_first(builder, at, candidates, uses, firings)
             if replaced is None:
                 break
+            forms.add(nodes[at].key(nodes[at].inputs))
             if nodes[replaced].key(nodes[replaced].inputs) in forms:
                 builder.rollback(mark)
                 del firings[fired:]

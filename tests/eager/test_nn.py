@@ -319,7 +319,7 @@ def test_dropout_guards_the_mode_under_a_trace():
     guards = []
 
     class Tracing:
-        def guard(self, getter: Callable[[], Any], value: Any) -> None:
+        def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
             guards.append((getter, value))
 
         def created(self, t: Tensor) -> None:

@@ -211,7 +211,7 @@ class Guards:
     def __init__(self):
         self.kept: list[tuple[Callable[[], Any], Any]] = []
 
-    def guard(self, getter: Callable[[], Any], value: Any) -> None:
+    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         self.kept.append((getter, value))
 
     def get_grad(self, t: Tensor) -> Tensor | None:

@@ -187,10 +187,47 @@ def test_page_opens_and_closes_modules_and_needs_nothing_else():
     assert "a &lt;title&gt;" in page and "model.py:12" in page and "f32[4,8]" in page
 
 
-def test_page_has_the_graphs_that_nodes_run():
-    page = graphs.structured().to_html()
-    assert "v3 = scan: body" in page and "v5 = switch: b" in page and page.count("<svg") == 6
-    ElementTree.fromstring(graphs.structured().to_svg())
+def test_what_nodes_run_is_laid_open():
+    graph = graphs.structured()
+    flat, names = graph.opened()
+    scopes = {node.scope for node in flat.nodes.values()}
+    assert {"a.b.scan v3", "switch v5.branch 0", "switch v5.branch 1"} <= scopes
+    inside = [names[id] for id, node in flat.nodes.items() if node.scope == "a.b.scan v3"]
+    assert inside == ["c", "x", "v2", "v3"]  # as in the text
+    assert [id for id in flat.nodes if flat.nodes[id].op.name == "scan"] == [3]
+    seen: set[int] = set()
+    for id, node in flat.nodes.items():  # from the operands of a node to what it runs, and from there to the node
+        assert seen.issuperset(node.inputs)
+        seen.add(id)
+    reached, stack = set[int](), list(flat.outputs)
+    while stack:
+        id = stack.pop()
+        reached.add(id)
+        stack += flat.nodes[id].inputs
+    assert reached == set(flat.nodes)
+
+
+def test_drawings_have_what_nodes_run():
+    graph = graphs.structured()
+    page = graph.to_html()
+    groups = set(re.findall(r'<details data-group="([^"]*)"', page))
+    assert groups == {"a", "a.b", "a.b.scan v3", "switch v5", "switch v5.branch 0", "switch v5.branch 1"}
+    assert page.count("<svg") == 7
+    svg = graph.to_svg()
+    ElementTree.fromstring(svg)
+    assert "tanh" in svg and "required" in svg and ">scan v3</text>" in svg
+    assert 'subgraph "cluster_switch v5.branch 1"' in graph.to_dot()
+
+
+def test_large_bodies_are_drawn_closed():
+    def step(h, x):
+        for _ in range(400):
+            h = torch.tanh(h + x)
+        return h, h
+
+    graph = graphc.trace(lambda h, xs: graphc.scan(step, h, xs), torch.zeros(3), torch.zeros(5, 3))
+    assert len(boxes(graph.to_svg())) <= VISIBLE
+    assert graph.to_dot().count('label="tanh') == 400
 
 
 def test_texts_of_hostile_names_are_escaped():

@@ -68,3 +68,28 @@ def test_a_program_awaits_numpy_memory():
         result = run(x)
         x[:] = 0
         assert np.asarray(result)[0, 0] == 400
+
+
+def test_a_range_is_checked_once():
+    def f(x, i, j):
+        return x.gather(0, i).sum() + (x.gather(0, i) * 2).sum() + x[j].sum()
+
+    graph = graphc.gradients(graphc.trace(f, torch.ones(4), torch.tensor([0, 3]), torch.tensor([1])), values=True)
+    run = graphc.lower(graph)
+    assert run.source.count("checks.") == 2  # not of the scatters of the gradient, nor of the second gather
+    x = np.ones(4, np.float32)
+    run(x, np.array([0, 3]), np.array([-4]))
+    with pytest.raises(RuntimeError, match=r"index out of bounds in gather\(\)"):
+        run(x, np.array([0, 4]), np.array([-4]))
+    with pytest.raises(IndexError, match="index out of range"):
+        run(x, np.array([0, 3]), np.array([-5]))
+
+
+def test_a_narrower_range_is_checked_again():
+    wide, narrow = torch.ones(5), torch.ones(3)
+    graph = graphc.trace(lambda a, b, i: a.gather(0, i) + b.gather(0, i), wide, narrow, torch.tensor([0]))
+    run = graphc.lower(graph)
+    arrays = np.ones(5, np.float32), np.ones(3, np.float32)
+    run(*arrays, np.array([2]))
+    with pytest.raises(RuntimeError, match="index out of bounds"):
+        run(*arrays, np.array([3]))

@@ -53,3 +53,12 @@ def test_graphdef_has_scopes_shapes_and_lines():
     assert [d.size for d in tanh[0].attr["_output_shapes"].list.shape[0].dim] == [4, 8]
     assert tanh[0].attr["where"].s.startswith(b"model.py:")
     assert all(name in nodes for node in made.node for name in node.input)
+
+
+def test_graphdef_has_what_loops_run_as_groups():
+    pytest.importorskip("tensorboard")
+    made = graphc.to_graphdef(graphs.structured())
+    names = {node.name for node in made.node}
+    assert len(names) == len(made.node)
+    assert any(name.startswith("a/b/scan_v3/add_") for name in names)
+    assert all(name in names for node in made.node for name in node.input)

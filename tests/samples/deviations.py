@@ -48,7 +48,6 @@ REFUSED: tuple[tuple[str, str, str], ...] = (
     ("x[m]", "", _SHAPE),
     ("x[:, m]", "", _SHAPE),
     ("x[m, i]", "", _SHAPE),
-    ("x.view(t.int32)", "", "no op reads the bits of one dtype as another"),
 )
 
 _PYTHON = "the values become Python's"

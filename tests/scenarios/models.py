@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import eager as torch
+import graphc
 from tests.scenarios.harness import attempt, program, refused, state
 
 nn, optim, F = torch.nn, torch.optim, torch.nn.functional
@@ -111,11 +112,72 @@ def generators_of_ones_own(compile):
     return found, c(torch.ones(3)), torch.rand(1)
 
 
-@refused("manual_seed")
+@program
 def seeding_inside(compile):
     def f(x):
+        before = torch.rand(2)
         torch.manual_seed(1)
+        return x + before, torch.rand(2), torch.randn(2)
+
+    c = compile(f)
+    return [(c(torch.ones(2)), torch.rand(1)) for _ in range(3)]
+
+
+@program
+def seeding_inside_where_values_decide(compile):
+    def f(x):
+        torch.manual_seed(2)
+        if torch.rand(1).item() * x.sum() > 0.5:
+            return torch.rand(2)
         return x + torch.rand(2)
+
+    c = compile(f)
+    return [(c(torch.ones(2) * s), torch.rand(1)) for s in (1.0, -1.0, 2.0, 1.0, -1.0)]
+
+
+@program
+def generators_made_inside(compile):
+    def f(x):
+        own = torch.Generator().manual_seed(5)
+        return torch.rand(2, generator=own) + x, torch.rand(2, generator=torch.Generator()), torch.rand(1)
+
+    c = compile(f)
+    return [(c(torch.ones(2)), torch.rand(1)) for _ in range(3)]
+
+
+@program
+def states_of_generators(compile):
+    generator = torch.Generator()
+    kept = generator.get_state()
+
+    def f(x):
+        with torch.random.fork_rng():
+            torch.manual_seed(4)
+            forked = torch.rand(2)
+        generator.set_state(kept)
+        return forked, torch.rand(2) + x, torch.rand(2, generator=generator), torch.get_rng_state()
+
+    c = compile(f)
+    return [(c(torch.ones(2)), torch.rand(1)) for _ in range(3)]
+
+
+@program
+def seeding_in_each_step_of_a_loop(compile):
+    def step(c, _):
+        torch.manual_seed(8)
+        return c + torch.rand(2), torch.rand(1)
+
+    c = compile(lambda x: graphc.scan(step, x, length=3))
+    return [(c(torch.ones(2)), torch.rand(1)) for _ in range(2)]
+
+
+@refused("set_state() with a state of this very call")
+def a_state_that_goes_back_within_the_call(compile):
+    def f(x):
+        kept = torch.get_rng_state()
+        a = torch.rand(2)
+        torch.set_rng_state(kept)
+        return a + torch.rand(2) + x
 
     return compile(f)(torch.ones(2))
 

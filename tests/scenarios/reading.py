@@ -104,7 +104,22 @@ def integers(compile):
     return found
 
 
-@refused("view(dtype) looks at the bytes")
+@program
 def bytes_of_a_tensor(compile):
     w = torch.ones(3)
-    return compile(lambda x: w.view(torch.int32) + x)(torch.ones(3))
+
+    def f(x):
+        bits = x.view(torch.int32)
+        bits.bitwise_xor_(1 << 20)
+        x.view(torch.int16)[0, 0] = 7
+        wide = torch.complex(x, x).view(torch.int64), x.view(torch.float64), x[:, ::2].view(torch.int32)
+        return w.view(torch.int32), bits, wide, (x > 0).view(torch.uint8), x.t().view(torch.int32)
+
+    c = compile(f)
+    x = torch.randn(2, 4)
+    return [(c(x), x.clone(), w.add_(0.5)) for _ in range(3)], attempt(compile(lambda x: x.sum().view(torch.int16)), x)
+
+
+@refused("not contiguous looks at the bytes")
+def bytes_of_a_tensor_that_is_not_contiguous(compile):
+    return compile(lambda x: x[:, :2].view(torch.int64))(torch.ones(3, 4))

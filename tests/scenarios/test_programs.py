@@ -11,6 +11,7 @@ from tests.scenarios import (  # noqa: F401  (programs)
     callables,
     compiled_modules,
     grads,
+    inner_rules,
     interplay,
     later_calls,
     models,
@@ -20,8 +21,10 @@ from tests.scenarios import (  # noqa: F401  (programs)
     rules,
     texts_and_choices,
     training,
+    tutorials,
     values_in_and_out,
     values_read,
+    varying,
     writes,
 )
 from tests.scenarios.harness import PROGRAMS, check

@@ -20,7 +20,7 @@ from eager.language import E
 from eager.naming import enclosed
 from eager.random_fills import exponential_
 from eager.sampling import default_generator
-from eager.state import sequence
+from eager.state import grad_enabled, sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
@@ -45,9 +45,12 @@ def _floating(input: Tensor, kernel: str) -> None:
 def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inplace: bool = False) -> Tensor:
     """`compute(input)` as one node of the history; written to `input` if `inplace`."""
     since = next(sequence)
+    given = input
+    if inplace and input._n is not None and grad_enabled():
+        input = E.clone(input)  # gradient rules look at the values from before the write
     halves = input._d.dtype is not FLOAT32 and is_half(input._dtype())
     result = enclosed(rounds_once(compute)(input) if halves else compute(input), name, since)
-    return assign(input, result, "activation") if inplace else result
+    return assign(given, result, "activation") if inplace else result
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -146,7 +149,7 @@ def rrelu(
         mean = (lower + upper) / 2
         return _one_node("RreluWithNoiseBackward0", input, lambda x: leaky_relu(x, mean), inplace)
     _floating(input, "rrelu_with_noise_out_cpu")
-    values = input._array()
+    values = input._known()
     slopes = Tensor._wrap(draws.leaky_slopes(default_generator, values, lower, upper))
     return _one_node("RreluWithNoiseBackward0", input, lambda x: E.mul(x, slopes), inplace)
 

@@ -26,7 +26,7 @@ def _lengths(values: Any, name: str) -> np.ndarray:
     if isinstance(values, Tensor):
         if values._dtype().kind not in "iu":
             raise RuntimeError(f"{name} must be integral")
-        return np.atleast_1d(values._array()).astype(np.int64)
+        return np.atleast_1d(values._known()).astype(np.int64)
     return np.atleast_1d(np.asarray(values, np.int64))
 
 
@@ -57,7 +57,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
                 f"Expected {name} to have value at least 0, but got value {int(given.min())} (while checking arguments "
                 "for ctc_loss_allocate_outputs)"
             )
-    labels = _padded_labels(targets._array(), lengths, n)
+    labels = _padded_labels(targets._known(), lengths, n)
     if inputs.max(initial=0) > steps:
         raise RuntimeError(
             f"Expected input_lengths to have value at most {steps}, but got value {int(inputs.max())} (while checking "

@@ -13,7 +13,7 @@ from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.precision import rounds_once
 from eager.functional.slices import inside as within
-from eager.functional.static import required, valueless
+from eager.functional.static import at_hand, required, valueless
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
@@ -189,7 +189,7 @@ def _padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
 def _shortened(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` that are looked up and longer than `max_norm` to that length, in place."""
     rows = np.unique(indices._known())
-    array = weight._array()
+    array = weight._known()
     lengths = np.linalg.norm(array[rows].astype(np.float64), norm_type, axis=1)
     factors = np.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0)
     changed = array.copy()
@@ -299,8 +299,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             "embedding_bag)".format(*names)
         )
     rows = weight._d.shape[0]
-    data = input._d
-    if isinstance(data, np.ndarray):
+    data = at_hand(input)
+    if data is not None:
         outside = np.flatnonzero((data < 0) | (data >= rows))
         if outside.size:
             raise RuntimeError(

@@ -167,14 +167,15 @@ class ModuleList(_Numbered):
 class ModuleDict(Module):
     """Modules by name whose parameters are found. It is not called."""
 
-    def __init__(self, modules: Mapping[str, Module] | None = None):
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
         if modules is not None:
             self.update(modules)
 
-    def update(self, modules: Mapping[str, Module]) -> None:
-        """Add or replace the modules of a mapping."""
-        for name, module in modules.items():
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add or replace the modules of a mapping, or of pairs."""
+        pairs: Any = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
+        for name, module in pairs:
             self[name] = module
 
     def __getitem__(self, name: str) -> Module:

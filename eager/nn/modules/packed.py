@@ -45,7 +45,7 @@ class PackedSequence(NamedTuple):
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes this one."""
-    return None if permutation is None else Tensor._wrap(np.argsort(permutation._array()))
+    return None if permutation is None else Tensor._wrap(np.argsort(permutation._known()))
 
 
 def pack_padded_sequence(
@@ -55,7 +55,7 @@ def pack_padded_sequence(
 
     Raises RuntimeError for lengths that do not fit or, with `enforce_sorted`, that increase.
     """
-    sizes = lengths._array() if isinstance(lengths, Tensor) else np.asarray(lengths, np.int64)
+    sizes = lengths._known() if isinstance(lengths, Tensor) else np.asarray(lengths, np.int64)
     order = None if enforce_sorted else np.argsort(-sizes, kind="stable")
     x = E.permute(input, dims=(1, 0, *range(2, len(input._d.shape)))) if batch_first else input
     if order is not None:
@@ -89,7 +89,7 @@ def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """(padded (T, B, *), lengths) of packed sequences. As `torch.nn.utils.rnn.pad_packed_sequence`."""
-    batch_sizes = sequence.batch_sizes._array()
+    batch_sizes = sequence.batch_sizes._known()
     steps, batch = len(batch_sizes), int(batch_sizes[0])
     if total_length is not None:
         if total_length < steps:
@@ -106,7 +106,7 @@ def pad_packed_sequence(
     padded = E.index_put(blank, data, Tensor._wrap(time), Tensor._wrap(row), spec=(0, 1), accumulate=False)
     if sequence.unsorted_indices is not None:
         padded = named(E.index(padded, sequence.unsorted_indices, spec=(None, 0)), "IndexSelectBackward0")
-        lengths = lengths[sequence.unsorted_indices._array()]
+        lengths = lengths[sequence.unsorted_indices._known()]
     if batch_first:
         padded = E.permute(padded, dims=(1, 0, *range(2, len(padded._d.shape))))
     return padded, Tensor._wrap(lengths)
@@ -140,7 +140,7 @@ def pad_sequence(
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences that `pad_sequence` was given. As `torch.nn.utils.rnn.unpad_sequence`."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)  # type: ignore[attr-defined]
-    return [row[: int(n)] for row, n in zip(x, lengths._array(), strict=True)]
+    return [row[: int(n)] for row, n in zip(x, lengths._known(), strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -49,7 +49,7 @@ def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
     return (
         mask._d.shape == (size, size)
         and mask._d.dtype.kind == "f"
-        and bool((mask._array() == causal_mask(size)._array()).all())
+        and bool((mask._known() == causal_mask(size)._array()).all())
     )
 
 

@@ -7,18 +7,22 @@ operand of the operation, so it is read there as everything else, and receives g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from eager.grad_mode import set_grad_enabled
 from eager.state import grad_enabled, interpreting
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture.flow.nests import Nest, nest
+from graphc.capture.flow.rules import Called, TracedRule, close
+from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.sources import Captured, Draw
 from graphc.capture.tracer import Tracer
-from graphc.ir import INPUT, Graph, Node, Ref
+from graphc.ir import INPUT, Graph, Node, Ref, Symbol, rename
 from graphc.ir.structure import emit
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
@@ -42,29 +46,37 @@ class Body:
     requires  which of the results require grad
     reached   the tensors that it reaches by itself, each an input of the graph
     draws     inputs that are drawn from a random generator
+
+    own: whether the operands are tensors of the function's own, not those of the program around it. rule: whether the
+    function is a gradient rule.
     """
 
-    def __init__(self, outer: Tracer, name: str, fn: Callable[..., Any], stands: Sequence[Stand], call: Any, what: str):
+    def __init__(
+        self, outer: Tracer, name: str, fn: Callable[..., Any], stands: Sequence[Stand], call: Any, what: str,
+        own: bool = True, rule: bool = False,
+    ):  # fmt: skip
         self.what, self.where = what, user_line()
         tracer = Tracer(outer.name_of, outer=outer)
+        tracer.rule_depth = outer.rule_depth + rule
         builder = tracer.builder
         builder.scope = outer.builder.scope
         inputs = [
             tracer.wrap(builder.input(f"x{k}", stand.aval), stand.requires_grad) for k, stand in enumerate(stands)
         ]
         self.operands = tuple(builder.inputs)
+        ends: list[Symbol] = []
         try:
             with interpreting(tracer):
                 self.results: Nest = nest(call(fn, inputs), f"the result of {what}")
                 ends = [tracer.read(t) for t in self.results.leaves]
-            effects = tracer.effects()
+                effects = tracer.effects()
+                tracer.autograd.outside.update(set(builder.inputs).difference(self.operands if own else ()))
+                moved = close(tracer, partial(_rule, tracer)) if tracer.autograd.has_rules else {}
         finally:
             builder.closed = True
         if effects:
             raise errors.CaptureError(errors.EFFECT_IN_BODY.format(what=what, used=self.where))
         self.requires = [t._n is not None for t in self.results.leaves]
-        if tracer.autograd.has_rules and any(self.requires):
-            raise errors.CaptureError(errors.RULES_IN_BODY.format(what=what, used=self.where))
         outer.guards += tracer.guards
         self.draws: dict[int, Draw] = {}
         self.reached: dict[int, tuple[Tensor, int]] = {}  # id of tensor -> the tensor, and its input
@@ -78,7 +90,7 @@ class Body:
         self._next = builder.next_id
         self._name = name
         self._recorded = tracer.recorded
-        self._ends = [s.id for s in ends]
+        self._ends = [moved.get(s.id, s.id) if live else s.id for s, live in zip(ends, self.requires, strict=True)]
 
     @property
     def draw_avals(self) -> list[Aval]:
@@ -145,6 +157,37 @@ class Body:
                 if made[id_] is not node:  # behind the stops that it reads
                     made[id_] = made.pop(id_)
         return made, [stopped(id_) for id_ in ends]
+
+
+def with_rules(autograd: Autograd, graph: Graph) -> tuple[Graph, frozenset[int], list[Tensor]]:
+    """`graph`, the program of a trace, with the user's gradient rules as part of it, for gradients of any order.
+
+    Returns also the nodes that gradients flow through, and the tensors that only the rules reach: the last inputs.
+    """
+    tracer = autograd.tracer
+    with tracer.reopened(graph):
+        count = len(tracer.sources)
+        moved = close(tracer, partial(_rule, tracer))
+        builder = tracer.builder
+        result = rename(graph.result, {id_: moved.get(id_, id_) for id_ in graph.outputs})
+        closed = Graph(graph.name, builder.nodes, tuple(builder.inputs), result)
+        return closed, tracer.recorded, tracer.reached_since(count)
+
+
+def _rule(tracer: Tracer, called: Called, avals: list[Aval]) -> TracedRule:
+    """Trace a gradient rule of what `tracer` traces."""
+    positions: list[int] = []
+
+    def gradients(_: Any, cotangents: list[Tensor]) -> tuple[Tensor, ...]:
+        found = called(cotangents)
+        positions[:] = [k for k, g in enumerate(found) if g is not None]
+        return tuple(g for g in found if g is not None)
+
+    stands = [Stand(aval, is_inexact(aval.dtype)) for aval in avals]
+    with set_grad_enabled(True):
+        body = Body(tracer, "rule", called, stands, gradients, "a gradient rule", rule=True)
+    body.refuse_draws()
+    return TracedRule(reached([body]), positions, body.graph)
 
 
 def _named(node: Node, name: str) -> Node:

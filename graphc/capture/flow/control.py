@@ -110,8 +110,9 @@ def _branch(
     bodies: list[Body] = []
     for fn, called in zip(branches, names, strict=True):
         body = Body(
-            tracer, "branch", fn, _stands(given.leaves), lambda fn, xs: fn(*given.fill(xs)), f"{name}: {called}"
-        )
+            tracer, "branch", fn, _stands(given.leaves), lambda fn, xs: fn(*given.fill(xs)), f"{name}: {called}",
+            own=False,
+        )  # fmt: skip
         body.refuse_draws()
         bodies.append(body)
     results = [body.results for body in bodies]
@@ -137,7 +138,7 @@ def _expected(found: Nest, wanted: Sequence[Aval]) -> list[Aval]:
 
 
 def _copies(given: Nest) -> Any:
-    """The tree with copies of its tensors: a function that writes to what it is given changes nothing outside."""
+    """The tree with copies of its tensors, for a step of a loop: what it writes to, or hooks, is its own."""
     return given.fill([E.clone(t) for t in given.leaves])
 
 
@@ -161,7 +162,8 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
     if tracer is None:
         value = _copies(carry)
         while _known(cond_fn(value), "while_loop: the condition"):
-            value, carry = _next(body_fn(value), carry, "while_loop: the carry", where)
+            _, carry = _next(body_fn(value), carry, "while_loop: the carry", where)
+            value = _copies(carry)
         return value
     traced = tracer
 
@@ -285,7 +287,8 @@ def _scan(f: Function, carry: Nest, rows: Nest, steps: int, reverse: bool, where
     found: list[Nest] = []
     for i in reversed(range(steps)) if reverse else range(steps):
         result, y = _pair(f(value, rows.fill([E.clone(x[i]) for x in rows.leaves])))
-        value, after = _next(result, carry, "scan: the carry", where)
+        _, after = _next(result, carry, "scan: the carry", where)
+        value = _copies(after)
         if not found and after.avals != carry.avals:  # Python numbers that take a dtype: the ys must have it from here
             first = [_cast(t, a.dtype) for t, a in zip(carry.leaves, after.avals, strict=True)]
             return _scan(f, carry._replace(leaves=first, weak=[False] * len(first)), rows, steps, reverse, where)

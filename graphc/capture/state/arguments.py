@@ -1,4 +1,7 @@
-"""Containers among the arguments: a function is traced with copies; what it does to them is done to the caller's."""
+"""Containers among the arguments: a function is traced with copies; what it does to them is done to the caller's.
+
+A small ndarray is such a container, which a program is for by its content.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,15 @@ from functools import reduce
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
 from graphc.capture.state.places import Change
 from graphc.capture.state.snapshots import refill
 from graphc.capture.tree import Kept, children, is_immutable, is_leaf, map_leaves, rebuilt
 
+LARGEST = (
+    1 << 16
+)  # bytes of an ndarray that is compared by content at each call; larger ones are told apart by identity
 Given = tuple[tuple[Any, ...], dict[str, Any]]  # the arguments of a call: (args, kwargs)
 
 
@@ -24,6 +32,11 @@ class _Copy(NamedTuple):
     held: list[Any]
     find: Callable[[Given], Any]
     path: str
+
+
+def is_told_by_content(value: Any) -> bool:
+    """Whether `value` is an ndarray whose content is part of the signature."""
+    return type(value) is np.ndarray and value.nbytes <= LARGEST and not value.dtype.hasobject
 
 
 @final
@@ -44,18 +57,21 @@ class Containers:
         self.kwargs = {name: self._copied(a, name, (second, itemgetter(name))) for name, a in kwargs.items()}
 
     def _copied(self, tree: Any, path: str, steps: tuple[Any, ...]) -> Any:
-        inside = None if is_leaf(tree) else children(tree)
+        inside = None if is_leaf(tree) else [] if is_told_by_content(tree) else children(tree)
         if inside is None:
             return map_leaves(tree, self._stand_in, path)
         if id(tree) in self._copies:
             map_leaves(tree, self._stand_in, path)  # each tensor of it is another argument
             return self._copies[id(tree)].copy
-        accessors = _accessors(tree, inside)
-        values = [
-            self._copied(value, f"{path}.{name}" if path else name, (*steps, accessor))
-            for (name, value), accessor in zip(inside, accessors, strict=True)
-        ]
-        copy = rebuilt(tree, values)
+        if isinstance(tree, np.ndarray):
+            copy = tree.copy("K")
+        else:
+            accessors = _accessors(tree, inside)
+            values = [
+                self._copied(value, f"{path}.{name}" if path else name, (*steps, accessor))
+                for (name, value), accessor in zip(inside, accessors, strict=True)
+            ]
+            copy = rebuilt(tree, values)
         if not is_immutable(tree):
 
             def find(given: Given) -> Any:
@@ -73,7 +89,7 @@ class Containers:
         found: list[Change] = []
         for c in self._copies.values():
             now = _contents(c.copy)
-            if len(now) != len(c.held) or any(a is not b for a, b in zip(now, c.held, strict=True)):
+            if not _same(c.copy, now, c.held):
                 found.append(Change(c.path, None, now, _put, c.find))
         return found
 
@@ -88,12 +104,21 @@ def _accessors(tree: Any, inside: list[tuple[str, Any]]) -> list[Any]:
 
 
 def _contents(container: Any) -> list[Any]:
-    """What a container holds, flat: keys and values alternate."""
+    """What a container holds, flat: keys and values alternate; the one element of an ndarray is its values."""
+    if isinstance(container, np.ndarray):
+        return [container.copy()]
     if isinstance(container, dict):
         return [x for pair in container.items() for x in pair]
     if isinstance(container, (list, deque, set)):
         return list(container)
     return [x for pair in _attributes(container).items() for x in pair]
+
+
+def _same(container: Any, now: list[Any], held: list[Any]) -> bool:
+    """Whether `container` holds `now` what it has `held`."""
+    if isinstance(container, np.ndarray):
+        return now[0].shape == held[0].shape and now[0].tobytes() == held[0].tobytes()
+    return len(now) == len(held) and all(a is b for a, b in zip(now, held, strict=True))
 
 
 def _attributes(instance: Any) -> dict[str, Any]:
@@ -103,6 +128,9 @@ def _attributes(instance: Any) -> dict[str, Any]:
 
 def _put(container: Any, contents: list[Any]) -> None:
     """Let `container` hold `contents`."""
+    if isinstance(container, np.ndarray):
+        container[...] = contents[0]
+        return
     if isinstance(container, (list, deque, set)):
         refill(container, contents)
         return

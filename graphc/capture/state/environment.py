@@ -20,7 +20,6 @@ from graphc.capture.state.growing import Growing
 from graphc.capture.state.moving import Moving, Substituted
 from graphc.capture.state.places import Change, Inside, Place, compiled_test
 from graphc.capture.state.reachable import Reachable
-from graphc.capture.state.snapshots import CONTAINERS
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
 
@@ -63,7 +62,7 @@ class Environment:
         self._missed: list[int] = []
         self.moving = Substituted(reachable.places, moving or Moving())
         self._places = [place for place in reachable.places if not self.moving.covers(place)]
-        self._guarded = [place for place in self._places if place.guarded]
+        self._guarded = [*(place for place in self._places if place.guarded), *self.moving.guards]
         self._growing = [Growing(p) for p in self._places if isinstance(p, Inside) and not p.guarded]
 
     @functools.cached_property
@@ -89,8 +88,9 @@ class Environment:
 
     def existing(self) -> dict[int, Kept]:
         """By id: what stands for each container, which is there before the call, in results."""
-        owners = [p.owner for p in self._places if isinstance(p, Inside) and isinstance(p.owner, CONTAINERS)]
-        return {id(owner): Kept(functools.partial(_itself, owner)) for owner in owners}
+        owners = [p.owner for p in self._places if isinstance(p, Inside)]
+        found = {id(owner): Kept(functools.partial(_itself, owner)) for owner in owners}
+        return found | {owner: Kept(find) for owner, find in self.moving.existing()}
 
     def broken_places(self) -> list[Place]:
         """The guarded places that have changed."""

@@ -105,6 +105,7 @@ class Escaping(Lookup):
                         inner = path.attribute(name)
                         self._place(ClassEntry, k, name, inner)
                         self._escape_later(self._bound(value, cls, inner, None), inner)
+        self._special_methods(cls, path)
 
     def _overrides(self, cls: type, name: str) -> bool:
         """Whether a library that knows a base of `cls` may call its method `name`."""
@@ -131,6 +132,11 @@ class Escaping(Lookup):
                     self._reach(value, name, path)
         elif is_iterator(value) and id(value) not in self._noted:
             self.impure[f"`{path.shown}` is an iterator: it is advanced once, when the function is traced"] = None
+        self._special_methods(value, path)
+
+    def _special_methods(self, value: Any, path: Path) -> None:
+        """What Python, or a library, may call of an object of a user's class, or of a user's metaclass."""
+        kind = type(value)
         if any(is_user_class(k) for k in kind.__mro__):
             self._place(Attribute, value, "__class__", path.attribute("__class__"))
             for name in dict.fromkeys(n for k in kind.__mro__ if is_user_class(k) for n in vars(k)):
@@ -193,8 +199,10 @@ class Escaping(Lookup):
             self._escape_later(hook.function, path)
 
     def _optimizer(self, optimizer: Optimizer, path: Path) -> None:
-        """Its parameters and settings. `step` guards its state itself."""
+        """Its parameters and settings. `Optimizer.step` guards the state itself; another `step` keeps what it likes."""
         groups = optimizer.param_groups
+        if type(optimizer).step is not Optimizer.step:
+            self._reach(optimizer, "state", path)
         self._place(Inside, groups, "", path.attribute("param_groups"))
         for i, group in enumerate(groups):
             for name in group:

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from graphc.capture.state.places import Change, Inside
 from graphc.capture.state.snapshots import refill
-from graphc.capture.tree import leaves_of
+from graphc.capture.tree import leaves_of, with_sizes
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold
 WRITERS: dict[type, frozenset[str]] = {
@@ -84,7 +84,7 @@ def done_once(changes: list[Change]) -> list[Change]:
     left: list[Change] = []
     for change in changes:
         if isinstance(change.after, Added) and not any(True for _ in leaves_of(change.after)):
-            change.write(change.after)
+            change.write(with_sizes(change.after, None))
         else:
             left.append(change)
     return left

@@ -25,7 +25,11 @@ class Lookup(Agenda):
                 return self._entry(vars(value), name, path, guarded)
             return vars(value).get(name, MISSING) if name in vars(value) else submodule(value, name)
         if isinstance(value, type):
-            return self._class_attribute(value, value.__mro__, name, path, guarded, probe, None)
+            found = self._class_attribute(value, value.__mro__, name, path, guarded, probe, None)
+            meta: type = type(value)
+            if found is MISSING and is_user_class(meta):
+                found = self._class_attribute(meta, meta.__mro__, name, path, guarded, probe, value)
+            return found
         if isinstance(value, MethodType):
             return self._attribute(value.__func__, name, path, guarded, probe)
         kind = type(value)

@@ -1,130 +1,277 @@
 """Places whose values the calls of a function change: they become inputs of its program, read anew at each call.
 
 A guard on such a place would break at each call: a counter, a learning rate that a scheduler sets, a hidden state that
-is put into an attribute. So a place whose guard has broken once, and that had a number, a tuple of numbers (the betas
-of Adam) or a tensor before and after, is no longer guarded: traced Numbers take the place of the numbers while the
-function is traced.
+is put into an attribute. So a place whose guard has broken once, and whose value has kept its *outline* (a tensor of
+one kind, a number of one type, or a nest of containers with those), is guarded by that alone from then on. What moves
+in it is read anew at each call: traced Numbers take the place of the numbers while the function is traced.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, final
 
 from eager.tensor import Tensor
 from graphc.capture.number import Number
 from graphc.capture.sources import Reached
-from graphc.capture.state.places import Change, Place, RequiresGrad
+from graphc.capture.state.outlines import (
+    Branch,
+    NumberKind,
+    Outline,
+    TensorKind,
+    Way,
+    can_change,
+    changing,
+    element,
+    fits,
+    is_branch,
+    keys_of,
+    outline,
+    shown,
+)
+from graphc.capture.state.places import Change, Entry, Inside, Path, Place, Reading, RequiresGrad
+from graphc.capture.state.snapshots import refill
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT64, INT64
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
 
-_NUMBERS = {float: FLOAT64, int: INT64}
-_WIDEST = 1 << 62  # of an integer that can be added to in int64
+NUMBERS = {float: FLOAT64, int: INT64}
 
 
 @final
 class Moving:
-    """The moving places of one compiled function."""
+    """The moving places of one compiled function. `numbers`: whether those with numbers are among them."""
 
-    def __init__(self):
-        self._known: dict[Any, Any] = {}  # key -> owner, which keeps its id from being used again
+    def __init__(self, numbers: bool = True, known: dict[Any, Any] | None = None):
+        self.numbers = numbers
+        self._known: dict[Any, Any] = {} if known is None else known  # key -> owner, which keeps its id from other use
+        self._by_value: set[Any] = set()
 
     def learn(self, places: Iterable[Place]) -> None:
-        """Take up those of `places`, whose guards have broken, that hold a number or tensor as before."""
+        """Take up those of `places`, whose guards have broken, that have kept their outline."""
         for place in places:
-            if _alike(place.before, place.read()):
+            of = outline(place.kept)
+            if not isinstance(place, (Moved, Reading)) and can_change(of) and fits(place.read(), of):
                 self._known[_key(place)] = place.owner
 
-    def __contains__(self, place: Place) -> bool:
-        return _key(place) in self._known and (isinstance(place.before, Tensor) or _numbers_in(place.before) != ())
+    def fix(self, substituted: Substituted) -> None:
+        """Let places with numbers be guarded by value from now on: the function cannot be traced without."""
+        self._by_value.update(map(_key, substituted.numbers))
+
+    def without_numbers(self) -> Moving:
+        """The same places but for those with numbers."""
+        return Moving(False, self._known)
+
+    def chosen(self, places: Iterable[Place]) -> Iterator[tuple[Place, Outline]]:
+        """Those of `places` that move, with their outlines."""
+        for place in places:
+            if (key := _key(place)) in self._known and key not in self._by_value:
+                of = outline(place.kept)
+                if can_change(of) and (self.numbers or not _has_number(of)):
+                    yield place, of
+
+
+def _has_number(of: Outline) -> bool:
+    return any(isinstance(kind, NumberKind) for _, kind in changing(of))
 
 
 def _key(place: Place) -> Any:
     return type(place), id(place.owner), place.key
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) is float or (type(value) is int and abs(value) < _WIDEST)
+@final
+class Moved(Place):
+    """What stands in the test for a moving place: that its value has kept its outline. `owner` is the place."""
+
+    __slots__ = ("_outline",)
+    cost = 2
+
+    def __init__(self, place: Place, of: Outline):
+        self._outline = of
+        super().__init__(place, "", place.path)
+
+    def read(self) -> Any:
+        return self.owner.read()
+
+    def same(self) -> bool:
+        return fits(self.read(), self._outline)
+
+    def write(self, value: Any) -> None:
+        self.owner.write(value)
+
+    def quick(self, name: Callable[[Any], str]) -> str:
+        return f"not {name(self.same)}()"
 
 
-def _numbers_in(value: Any) -> tuple[Any, ...]:
-    """The number that `value` is, or those that it is a tuple of; none for anything else."""
-    found: tuple[Any, ...] = value if type(value) is tuple else (value,)
-    return found if all(map(_is_number, found)) else ()
+@final
+class _Container:
+    """A container that can change, in a moving place: what it holds before the trace, and what it is given for it."""
+
+    def __init__(self, container: Any, place: Place, way: Way):
+        self.container = container
+        self.tracing = False
+        self._place = place
+        self._way = way
+        self._held = _items(container)
+        self._given = self._held
+
+    def start(self, given: list[Any]) -> None:
+        """Let it hold `given` for the trace."""
+        self._given, self.tracing = given, True
+        refill(self.container, given)
+
+    def written(self) -> Change | None:
+        """What the function has put into it."""
+        now = _items(self.container)
+        if len(now) == len(self._given) and all(map(_is_same, now, self._given)):
+            return None
+        kind = dict if isinstance(self.container, dict) else list
+        return Change(f"{self._place.path.shown}{shown(self._way)}", kind(self._held), kind(now), self._write)
+
+    def restore(self) -> None:
+        """Let it hold again what it held, unless the function has written it."""
+        if self.tracing and self.written() is None:
+            refill(self.container, self._held)
+        self.tracing = False
+
+    def now(self, given: Any = None) -> Any:
+        """The container that is in its place."""
+        return self.container if self.tracing else element(self._place.read(), self._way)
+
+    def _write(self, value: Any) -> None:
+        refill(self.now(), value.items() if isinstance(value, dict) else value)
 
 
-def _read_number(place: Place, count: int | None, k: int) -> Any:
-    """The number in a place, or number `k` of `count` in a tuple there; None if there is something else."""
-    value = place.read()
-    if count is None:
-        return value
-    return value[k] if type(value) is tuple and len(value) == count else None
+def _items(container: Any) -> list[Any]:
+    return list(container.items() if isinstance(container, dict) else container)
 
 
-def _kind_of(tensor: Tensor) -> tuple[Any, Any, bool]:
-    return tuple(tensor._d.shape), tensor._dtype(), tensor._n is None
-
-
-def _alike(a: Any, b: Any) -> bool:
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return _kind_of(a) == _kind_of(b)
-    kinds = [tuple(map(type, _numbers_in(x))) for x in (a, b)]
-    return type(a) is type(b) and kinds[0] == kinds[1] != ()
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two elements, or entries of a dict, are the same objects."""
+    return a is b or (type(a) is type(b) is tuple and len(a) == len(b) == 2 and a[0] is b[0] and a[1] is b[1])
 
 
 @final
 class Substituted:
     """The moving places among those of one environment, while the function is traced.
 
-    kinds  of those with tensors: (how to get it, its shape, dtype, and whether it requires no grad)
+    kinds   of the tensors in the places: (how to get it, its shape, dtype, and whether it requires no grad)
+    guards  what has to be as it was
     """
 
     def __init__(self, places: list[Place], moving: Moving):
-        tensors = [p for p in places if isinstance(p.before, Tensor) and p in moving]
-        ids = [id(p.before) for p in places if isinstance(p.before, Tensor) and not isinstance(p, RequiresGrad)]
+        chosen = list(moving.chosen(places))
+        holders = {id(c): p for p, of in chosen for c, _ in _containers(p.before, of)}
+        chosen = [(p, of) for p, of in chosen if holders.get(id(p.owner), p) is p]  # else it is in another
         # a tensor in two places: which of them is meant cannot be told
-        self._tensors = [p for p in tensors if ids.count(id(p.before)) == 1]
-        self.kinds = [(p.read, *_kind_of(p.before)) for p in self._tensors]
-        self._numbers = [p for p in places if p.guarded and _numbers_in(p.before) and p in moving]
+        known = {id(p) for p, _ in chosen}
+        count = Counter(id(t) for p, of in chosen for t in _tensors(p, of))
+        count.update(
+            id(p.before) for p in places
+            if isinstance(p.before, Tensor) and not isinstance(p, RequiresGrad)
+            and id(p) not in known and id(p.owner) not in holders
+        )  # fmt: skip
+        self._chosen = [(p, of) for p, of in chosen if all(count[id(t)] == 1 for t in _tensors(p, of))]
+        self._inside = {id(t) for p, of in self._chosen for t in _tensors(p, of)}
+        self._containers = [_Container(c, p, way) for p, of in self._chosen for c, way in _containers(p.before, of)]
+        self._owners = {id(c.container) for c in self._containers}
+        self._places = {id(p) for p, _ in self._chosen}
         self._proxies: dict[int, Any] = {}
+        self.guards: list[Place] = [
+            Moved(p, of) for p, of in self._chosen if not isinstance(of, (TensorKind, NumberKind))
+        ]
+        self.kinds = [
+            (_getter(p, way), *kind) for p, of in self._chosen for way, kind in changing(of)
+            if isinstance(kind, TensorKind)
+        ]  # fmt: skip
+
+    @property
+    def numbers(self) -> list[Place]:
+        """The places with numbers."""
+        return [p for p, of in self._chosen if _has_number(of)]
 
     def covers(self, place: Place) -> bool:
-        """Whether `place` needs no guard."""
+        """Whether `place` needs no guard of its own."""
         if isinstance(place, RequiresGrad):
-            return any(place.owner is p.before for p in self._tensors)
-        return any(place is p for p in (*self._tensors, *self._numbers))
+            return id(place.owner) in self._inside
+        if isinstance(place, (Inside, Entry)) and id(place.owner) in self._owners:
+            return True
+        return id(place) in self._places
+
+    def existing(self) -> Iterator[tuple[int, Callable[[Any], Any]]]:
+        """The ids of the containers in moving places, and how to find what is there at a later call."""
+        return ((id(c.container), c.now) for c in self._containers)
 
     def start(self, tracer: Tracer) -> None:
         """Let the tracer know the tensors, and put traced numbers in place of the numbers."""
-        for place in self._tensors:
-            tracer.reach(Reached(place.path.shown, place.read, None), place.before)
-        for place in self._numbers:
-            count = len(place.before) if type(place.before) is tuple else None
-            proxies = tuple(self._number(tracer, place, count, k) for k in range(1 if count is None else count))
-            proxy = self._proxies[id(place)] = proxies[0] if count is None else proxies
-            place.write(proxy)
+        for place, of in self._chosen:
+            proxies = {way: self._reach(tracer, place, way, kind) for way, kind in changing(of)}
+            given = self._given(place.before, (), proxies)
+            if given is not place.before:
+                self._proxies[id(place)] = given
+                place.write(given)
 
-    def _number(self, tracer: Tracer, place: Place, count: int | None, k: int) -> Number:
-        value, at = _numbers_in(place.before)[k], "" if count is None else f"[{k}]"
-        kind = type(value)
-        source = Reached(place.path.shown + at, functools.partial(_read_number, place, count, k), kind)
+    def _reach(self, tracer: Tracer, place: Place, way: Way, kind: TensorKind | NumberKind) -> Any:
+        value, at, get = element(place.before, way), place.path.shown + shown(way), _getter(place, way)
+        if isinstance(kind, TensorKind):
+            tracer.reach(Reached(at, get, None), value)
+            return value
+        source = Reached(at, get, kind.type)
         tracer.reach(source, value)
-        name = place.path.name or "number"
-        symbol = tracer.input(name if count is None else f"{name}_{k}", Aval((), _NUMBERS[kind]), source)
-        return Number(tracer, symbol)
+        name = functools.reduce(Path.item, way, Path("", place.path.name)).name or "number"
+        return Number(tracer, tracer.input(name, Aval((), NUMBERS[kind.type]), source))
+
+    def _given(self, value: Any, way: Way, proxies: dict[Way, Any]) -> Any:
+        """`value` with the proxies in it; containers that can change are filled with them."""
+        if way in proxies:
+            return proxies[way]
+        if not is_branch(value) or not any(w[: len(way)] == way for w in proxies):
+            return value
+        keys = keys_of(value)
+        found = [self._given(value[key], (*way, key), proxies) for key in keys]
+        container = next((c for c in self._containers if c.container is value), None)
+        if container is not None:
+            container.start(list(zip(keys, found, strict=True)) if isinstance(value, dict) else found)
+            return value
+        if all(new is value[key] for key, new in zip(keys, found, strict=True)):
+            return value
+        return type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
 
     def written(self) -> list[Change]:
-        """The moving places that the function has written."""
-        found = [p for p in self._tensors if p.read() is not p.before]
-        found += [p for p in self._numbers if p.read() is not self._proxies.get(id(p))]
-        return [Change(p.path.shown, p.before, p.read(), p.write) for p in found]
+        """What the function has written into the moving places; containers before the places that they are in."""
+        changes = [change for c in self._containers if (change := c.written()) is not None]
+        places = [p for p, _ in self._chosen if p.read() is not self._proxies.get(id(p), p.before)]
+        return changes + [Change(p.path.shown, p.before, p.read(), p.write) for p in places]
 
     def restore(self) -> None:
-        """Put the numbers back that the function has not written."""
-        for place in self._numbers:
+        """Put back what the function has not written."""
+        for container in self._containers:
+            container.restore()
+        for place, _ in self._chosen:
             if id(place) in self._proxies and place.read() is self._proxies[id(place)]:
                 place.write(place.before)
+
+
+def _getter(place: Place, way: Way) -> Callable[[], Any]:
+    return functools.partial(_read, place, way) if way else place.read
+
+
+def _read(place: Place, way: Way) -> Any:
+    return element(place.read(), way)
+
+
+def _tensors(place: Place, of: Outline) -> list[Tensor]:
+    return [element(place.before, way) for way, kind in changing(of) if isinstance(kind, TensorKind)]
+
+
+def _containers(value: Any, of: Outline, way: Way = ()) -> Iterator[tuple[Any, Way]]:
+    """The containers in `value`, itself among them, that can change; and the way to each."""
+    if isinstance(of, Branch):
+        for key, child in zip(of.keys, of.children, strict=True):
+            yield from _containers(value[key], child, (*way, key))
+        if not isinstance(value, tuple):
+            yield value, way

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.tensor import Tensor
+from graphc.capture.generated import Names
 from graphc.capture.state.snapshots import MISSING, Contents, Elements, change, keep, refill, same
 
 TOGETHER = 8  # places that one line of the test asks for: shorter code, which Python compiles faster
@@ -25,6 +26,9 @@ class Path(NamedTuple):
         return Path(f"{self.shown}.{name}" if self.shown else name, f"{self.name}.{name}" if self.name else name)
 
     def item(self, key: Any) -> Path:
+        if isinstance(key, Tensor):  # an optimizer's state: the text of a tensor is long, and reads its values
+            shown = f"{type(key).__name__}{list(key.shape)}"
+            return Path(f"{self.shown}[<{shown}>]", f"{self.name}.{shown}" if self.name else shown)
         return Path(f"{self.shown}[{key!r}]", f"{self.name}.{key}" if self.name else str(key))
 
 
@@ -362,19 +366,7 @@ def compiled_test(places: Iterable[Place]) -> Callable[[], bool]:
 
     It is straight-line code: one identity test for each place. Where one of a few fails, `Place.same` decides.
     """
-    names: dict[int, str] = {}
-    scope: dict[str, Any] = {}
-    alive: list[Any] = []  # an id names an object only as long as that lives
-
-    def name(value: Any) -> str:
-        if value is None or value is True or value is False:
-            return repr(value)
-        found = names.get(id(value))
-        if found is None:
-            found = names[id(value)] = f"v{len(names)}"
-            scope[found] = value
-            alive.append(value)
-        return found
+    names = Names()
 
     def rank(place: Place) -> tuple[int, bool]:
         return place.cost, isinstance(place.before, (Tensor, type)) or callable(place.before)
@@ -383,11 +375,10 @@ def compiled_test(places: Iterable[Place]) -> Callable[[], bool]:
     ranked = sorted(places, key=rank)
     for first in range(0, len(ranked), TOGETHER):
         group = ranked[first : first + TOGETHER]
-        decide = name(functools.partial(_all_same, group))
-        lines.append(f"  if ({' or '.join(place.quick(name) for place in group)}) and not {decide}(): return False")
+        decide = names.of(functools.partial(_all_same, group))
+        lines.append(f"  if ({' or '.join(place.quick(names.of) for place in group)}) and not {decide}(): return False")
     lines += [" except (LookupError, AttributeError, ValueError, RuntimeError):", "  return False", " return True"]
-    exec(compile("\n".join(lines), "<generated guards>", "exec"), scope)
-    return scope["holds"]
+    return names.bind("holds", lines)
 
 
 __all__ = [

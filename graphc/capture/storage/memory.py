@@ -172,6 +172,7 @@ INVERSES: dict[str, Callable[..., Any]] = {
     "positive": lambda F, whole, value: value,
     "real": lambda F, whole, value: F.complex(value, F.imag(whole)),
     "imag": lambda F, whole, value: F.complex(F.real(whole), value),
+    "bitcast": lambda F, whole, value, dtype: F.bitcast(value, dtype=whole.dtype),
     "view_as_real": lambda F, whole, value: F.view_as_complex(value),
     "view_as_complex": lambda F, whole, value: F.view_as_real(value),
 }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from sys import getrefcount
 from typing import Any, final
 
 import numpy as np
 
 from eager.state import storage_of
-from eager.tensor import Tensor
+from eager.tensor import Deferred, Tensor
 from graphc.capture.sources import Argument, Captured, GradOf, LeafFlag, MemoryOf, Owner, PastOf, Reached
 from graphc.capture.storage.inputs import relation
 from graphc.capture.trace import Program
@@ -39,16 +40,14 @@ class Sharing:
     def __init__(self, program: Program):
         self._known = {(a, b): how for a, b, how in program.overlaps}
         written = {owner_of(effect.target) for effect in program.effects}
-        inputs = dict.fromkeys(owner_of(s) for s in program.sources if not hasattr(s, "draw"))
-        brought = [s for s in inputs if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
-        if not written:
-            brought = []
-        some_brought = any(s in written for s in brought)
-        captured = [s for s in inputs if isinstance(s, Captured) and (some_brought or s in written)] if brought else []
-        self._brought = brought
+        owners = dict.fromkeys([*(owner_of(s) for s in program.sources if not hasattr(s, "draw")), *written])
+        brought = [s for s in owners if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
+        self._some_brought = any(s in written for s in brought)
+        captured = [s for s in owners if isinstance(s, Captured) and (self._some_brought or s in written)]
         self._captured = [s.tensor for s in captured]
         self._sources: list[Owner] = [*brought, *captured]
-        self._disjoint = len(self._sources) > 1
+        self._brought = brought
+        self._disjoint = bool(written) and bool(brought) and len(self._sources) > 1
         self.needed = self._disjoint or bool(self._known)
 
     def holds(self, tensors: list[Tensor]) -> bool:
@@ -56,21 +55,23 @@ class Sharing:
         for (a, b), how in self._known.items():
             if relation(given(a, tensors), given(b, tensors)) != how:
                 return False
-        return not self._disjoint or self._apart(tensors)
+        if self._disjoint and (self._some_brought or not self._alone()):
+            return self._apart(tensors) or self._all_known(tensors)
+        return True
 
-    def _apart(self, tensors: list[Tensor]) -> bool:
-        keys: dict[int, int] = {}  # id of what owns memory -> the first that shows it
-        for k, source in enumerate(self._brought):
-            d = given(source, tensors)._d
-            key = id(storage_of(d)) if d.__class__ is np.ndarray else id(d)
-            if key in keys:
-                return self._all_known(tensors)
-            keys[key] = k
+    def _alone(self) -> bool:
+        """Whether no one but the captured tensors can see their memory."""
         for t in self._captured:
             d = t._d
-            if (id(d) if d.__class__ is not np.ndarray else id(storage_of(d))) in keys:
-                return self._all_known(tensors)
+            # a program made it, and only the tensor, `d` and getrefcount hold it
+            if d.__class__ is not Deferred or getrefcount(d) > 3:
+                return False
         return True
+
+    def _apart(self, tensors: list[Tensor]) -> bool:
+        """Whether no two tensors show memory of the same owner, besides captured ones."""
+        keys = {_key(given(source, tensors)) for source in self._brought}
+        return len(keys) == len(self._brought) and all(_key(t) not in keys for t in self._captured)
 
     def _all_known(self, tensors: list[Tensor]) -> bool:
         """Whether those that share memory did so when the program was traced."""
@@ -81,6 +82,11 @@ class Sharing:
             if (a, b) not in self._known and (b, a) not in self._known and relation(x, y) is not None:
                 return False
         return True
+
+
+def _key(tensor: Tensor) -> int:
+    d = tensor._d
+    return id(storage_of(d)) if d.__class__ is np.ndarray else id(d)
 
 
 def owner_of(source: Any) -> Any:

@@ -1,0 +1,50 @@
+"""Python that is written for one program: lines of code, and the objects that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+
+@final
+class Names:
+    """Names for objects in generated code, each object under one name. The objects live as long as the code does.
+
+    >>> names = Names()
+    >>> limit = 3 * [0]
+    >>> f = names.bind("f", ["def f(x):", f" return x is {names.of(limit)}"])
+    >>> f(limit), f([0, 0, 0])
+    (True, False)
+    """
+
+    def __init__(self):
+        self._names: dict[int, str] = {}
+        self._scope: dict[str, Any] = {}
+
+    def of(self, value: Any) -> str:
+        """The expression of an object."""
+        if value is None or value is True or value is False:
+            return repr(value)
+        found = self._names.get(id(value))
+        if found is None:
+            found = self._names[id(value)] = f"v{len(self._scope)}"
+            self._scope[found] = value
+        return found
+
+    def bind(
+        self,
+        name: str,
+        lines: Sequence[str],
+        known: Mapping[str, Any] | None = None,
+        shared: dict[str, Any] | None = None,
+    ) -> Callable[..., Any]:
+        """The function `name` that `lines` define.
+
+        known   further objects, by name
+        shared  the globals of the function: may change as long as it lives
+        """
+        cells = {**self._scope, **(known or {})}
+        text = [f"def bind({', '.join(cells)}):", *(f" {line}" for line in lines), f" return {name}"]
+        local: dict[str, Any] = {}
+        exec(compile("\n".join(text), f"<generated {name}>", "exec"), {} if shared is None else shared, local)
+        return local["bind"](**cells)

@@ -1,0 +1,133 @@
+"""Outlines: what stays of a value whose tensors and numbers change: types, lengths, keys, and everything else in it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from eager.tensor import Tensor
+from graphc.capture.state.snapshots import Contents, keep, same
+
+_WIDEST = 1 << 62  # of an integer that can be added to in int64
+_BRANCHES = (tuple, list, deque, dict, OrderedDict, defaultdict)
+Way = tuple[Any, ...]  # the keys that lead to an element of a nest
+
+
+class TensorKind(NamedTuple):
+    """A tensor that may change into another of this kind."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    constant: bool
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> TensorKind:
+        """The kind of `tensor`."""
+        return cls(tuple(tensor._d.shape), tensor._dtype(), tensor._n is None)
+
+
+class NumberKind(NamedTuple):
+    """A number that may change into another of this type."""
+
+    type: type
+
+
+class Fixed(NamedTuple):
+    """A value that does not change; a copy, see `snapshots`."""
+
+    kept: Any
+
+
+class Branch(NamedTuple):
+    """A container of this type, with these keys."""
+
+    type: type
+    keys: tuple[Any, ...]
+    children: tuple[Outline, ...]
+
+
+Outline = TensorKind | NumberKind | Fixed | Branch
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number that a program can have as an input."""
+    return type(value) is float or (type(value) is int and abs(value) < _WIDEST)
+
+
+def is_branch(value: Any) -> bool:
+    """Whether an outline goes into `value`."""
+    kind = type(value)
+    return kind in _BRANCHES or (isinstance(value, tuple) and hasattr(kind, "_fields"))
+
+
+def keys_of(container: Any) -> Any:
+    """What the elements of a container are taken by."""
+    return list(container) if isinstance(container, dict) else range(len(container))
+
+
+def outline(value: Any) -> Outline:
+    """The outline of a value, or of what `snapshots.keep` has kept of one."""
+    return _outline(value, set())
+
+
+def _outline(value: Any, above: set[int]) -> Outline:
+    if isinstance(value, Tensor):
+        return TensorKind.of(value)
+    if is_number(value):
+        return NumberKind(type(value))
+    container = value.container if isinstance(value, Contents) else value
+    if not is_branch(container) or id(container) in above:
+        return Fixed(value if isinstance(value, Contents) else keep(value))
+    if isinstance(value, Contents):
+        items, keys = value.kept, value.keys
+    else:
+        items, keys = (list(value.values()) if isinstance(value, dict) else list(value)), keys_of(value)
+    inside = tuple([_outline(item, above | {id(container)}) for item in items])
+    return Branch(type(container), tuple(range(len(items)) if keys is None else keys), inside)
+
+
+def fits(value: Any, to: Outline) -> bool:
+    """Whether `value` has this outline."""
+    if isinstance(to, TensorKind):
+        return isinstance(value, Tensor) and TensorKind.of(value) == to
+    if isinstance(to, NumberKind):
+        return type(value) is to.type and is_number(value)
+    if isinstance(to, Fixed):
+        return same(value, to.kept)
+    if type(value) is not to.type or len(value) != len(to.keys):
+        return False
+    if isinstance(value, dict):
+        return all(a is b or a == b for a, b in zip(value, to.keys, strict=True)) and all(
+            map(fits, value.values(), to.children)
+        )
+    return all(map(fits, value, to.children))
+
+
+def changing(of: Outline, way: Way = ()) -> Iterator[tuple[Way, TensorKind | NumberKind]]:
+    """The tensors and numbers of an outline, and the way to each."""
+    if isinstance(of, Branch):
+        for key, child in zip(of.keys, of.children, strict=True):
+            yield from changing(child, (*way, key))
+    elif not isinstance(of, Fixed):
+        yield way, of
+
+
+def can_change(of: Outline) -> bool:
+    """Whether there are tensors or numbers in an outline."""
+    return next(changing(of), None) is not None
+
+
+def element(value: Any, way: Way) -> Any:
+    """What `way` leads to in `value`; None if it leads nowhere."""
+    try:
+        for key in way:
+            value = value[key]
+    except (LookupError, TypeError):
+        return None
+    return value
+
+
+def shown(way: Way) -> str:
+    """A way as Python writes it: "[0]['a']"."""
+    return "".join(f"[{key!r}]" for key in way)

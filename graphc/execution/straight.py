@@ -1,0 +1,380 @@
+"""The code of a call: straight-line Python, generated for one program, with every question answered that can be.
+
+What a call does is decided by the program: which tensors it reads and where they are kept, which buffers XLA may take
+over, which outputs become tensors, and where they go. Asked at each call, that takes longer than a small program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from sys import getrefcount
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from eager import autograd
+from eager.grad_mode import set_grad_enabled
+from eager.inplace import assign
+from eager.language import E
+from eager.state import add_maker, note_write, sequence
+from eager.tensor import Deferred, Tensor
+from graphc.capture import (
+    Argument,
+    Captured,
+    Computed,
+    Draw,
+    Effect,
+    Given,
+    GradOf,
+    History,
+    LeafFlag,
+    MemoryOf,
+    PastOf,
+    Program,
+    Reached,
+    ViewOf,
+)
+from graphc.capture.generated import Names
+from graphc.capture.storage.inputs import whole_memory
+from graphc.capture.tree import Kept, Slot, map_leaves
+from graphc.lowering import block
+
+DEEPEST = 20  # nest of containers that is written out as one expression
+
+
+class Plan(NamedTuple):
+    """What a call of a program does.
+
+    program   what was captured
+    effects   its effects that have a value; their values are the outputs after those that results are made of
+    places    which output a result is
+    outputs   shape and dtype of each result, then of the value of each effect
+    donated   numbers of the inputs whose memory the program takes over
+    live      outputs that can be differentiated: `join` gives them a tape node
+    freed     outputs whose history `backward` has freed inside the program
+    arguments number of tensors among the arguments
+    """
+
+    program: Program
+    effects: Sequence[Effect]
+    places: Mapping[Computed, int]
+    outputs: Sequence[tuple[tuple[int, ...], np.dtype]]
+    donated: Sequence[int]
+    live: Sequence[int]
+    freed: Sequence[int]
+    arguments: int
+
+
+class Services(NamedTuple):
+    """What the code calls.
+
+    executable  the XLA program
+    unsealed    the array of a tensor that was made in inference mode
+    join        (results, arrays, outputs, tensors): gives live results their tape node
+    failed      (exception): raises another one if it is a check of the program that has failed
+    freed       a tape node's backward, of a result that has been differentiated
+    """
+
+    executable: Any
+    unsealed: Callable[[Any], np.ndarray]
+    join: Callable[..., None]
+    failed: Callable[[Exception], None]
+    freed: Callable[..., None]
+
+
+@final
+class Straight:
+    """The code of the calls of one program.
+
+    lines()      statements, up to `return`, that use the arguments' tensors as t0, t1, ..., and `drawn`, `given`
+    bind(lines)  the function that such lines, under a `def`, define
+    loaded       the arrays of the arguments are there already, as a0, a1, ..., and `on_host`: whether one is NumPy's
+    """
+
+    def __init__(self, plan: Plan, services: Services, loaded: bool = False):
+        self._plan = plan
+        self._services = services
+        self._loaded = loaded
+        self._names = Names()
+        state = {
+            k for k, e in enumerate(plan.effects, len(plan.places))
+            if isinstance(e.target, Captured) and e.history is History.NONE
+        }  # fmt: skip
+        self._state = state
+        self._wrapped = [k for k in range(len(plan.outputs)) if k not in state]
+
+    def function(self) -> Callable[..., Any]:
+        """f(tensors, drawn, given): the result of a call, and its effects.
+
+        tensors  among the arguments
+        drawn    by input number: random numbers that were drawn already
+        given    the arguments: (args, kwargs)
+        """
+        names = "".join(f"t{k}, " for k in range(self._plan.arguments))
+        head = [f" {names}= tensors"] if names else []
+        return self.bind("call", ["def call(tensors, drawn=None, given=((), {})):", *head, *self.lines()])
+
+    def bind(self, name: str, lines: Sequence[str], known: Mapping[str, Any] | None = None) -> Callable[..., Any]:
+        """The function `name` that `lines` define, which may use what is `known` by name."""
+        return self._names.bind(name, lines, known, _shared)
+
+    def lines(self) -> list[str]:
+        """The statements of a call."""
+        plan = self._plan
+        return [
+            *self._fetched(),
+            *self._taken(),
+            f" out = {self._names.of(self._services.executable)}.dispatch({', '.join(self._arrays())})",
+            " if on_host: block(out)",  # it may still be reading memory that the caller owns
+            *(line for k in self._wrapped for line in self._wrap(k)),
+            *self._written(restored=True),
+            *self._verified(),
+            *self._history(),
+            *self._written(restored=False),
+            *self._carried_out(),
+            *(f" {self._tensor(e.target.of)}._g = None" for e in plan.program.effects if _clears(e)),
+            *self._continued(),
+            *self._result(),
+        ]
+
+    # --- what is read
+
+    def _tensor(self, source: Any) -> str:
+        """The expression of the tensor behind a source."""
+        match source:
+            case Argument(position):
+                return f"t{position}"
+            case Captured(tensor):
+                return self._names.of(tensor)
+            case GradOf(of):
+                return f"{self._tensor(of)}._g"
+            case MemoryOf(of):
+                return f"whole_memory({self._tensor(of)})"
+            case Reached():
+                return f"{self._names.of(source.get)}()"
+        raise AssertionError(source)
+
+    def _arrays(self) -> list[str]:
+        """The names of the arrays that XLA is given."""
+        sources = enumerate(self._plan.program.sources)
+        return [f"a{s.position}" if self._loaded and isinstance(s, Argument) else f"x{k}" for k, s in sources]
+
+    def _fetched(self) -> list[str]:
+        """The arrays of the inputs, in order. Random numbers are drawn here."""
+        lines = [] if self._loaded else [" on_host = False"]
+        for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
+            if isinstance(source, Draw):
+                lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self._names.of(source.draw)}()")
+            elif isinstance(source, Reached) and source.kind is not None:
+                lines.append(f" {x} = asarray({self._names.of(source.get)}(), {self._names.of(source.kind)})")
+            elif x.startswith("x"):
+                lines += [
+                    f" d = {self._tensor(source)}._d",
+                    f" if d.__class__ is Deferred: {x} = d.array",
+                    f" else: {x} = d if d.__class__ is ndarray else {self._names.of(self._services.unsealed)}(d); "
+                    "on_host = True",
+                ]
+        return lines
+
+    def _taken(self) -> list[str]:
+        """Make the donated arrays ones that the program may overwrite."""
+        lines: list[str] = []
+        for k in self._plan.donated:
+            # ours to take: a program made it, and only the tensor, `d` and getrefcount hold the stand-in, only the
+            # stand-in, `x` and getrefcount the array
+            lines += [
+                f" d = {self._tensor(self._plan.program.sources[k])}._d",
+                f" if d.__class__ is not Deferred or refs(d) > 3 or refs(x{k}) > 3: "
+                f"x{k} = {self._names.of(self._services.executable)}.own(x{k})",
+            ]
+        return lines
+
+    def _verified(self) -> list[str]:
+        """Ask whether the program has failed. Most is done by then: it has been running meanwhile."""
+        executable = self._services.executable
+        if not executable.fails:
+            return []
+        name, failed = self._names.of(executable), self._names.of(self._services.failed)
+        return [" try:", f"  {name}.verify(out)", " except Exception as error:", f"  {failed}(error)", "  raise"]
+
+    # --- what is made of the outputs
+
+    def _wrap(self, k: int) -> list[str]:
+        shape, dtype = self._plan.outputs[k]
+        return [
+            " d = make(Deferred)",
+            f" d.array, d.shape, d.numpy_dtype = out[{k}], {self._names.of(shape)}, {self._names.of(dtype)}",
+            f" w{k} = new(Tensor)",
+            f" w{k}._d, w{k}._n = d, None",
+        ]
+
+    def _history(self) -> list[str]:
+        """What autograd has to know of results and arguments."""
+        plan = self._plan
+        lines = [f" {self._tensor(t.of)}.requires_grad_(True)" for t in _flags(plan.program, True)]
+        if plan.live:
+            results = ", ".join(f"w{k}" for k in plan.live)
+            join = self._names.of(self._services.join)
+            tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
+            outputs = "out[:-1]" if self._services.executable.fails else "out"
+            lines.append(f" {join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
+        lines += [f" {self._tensor(t.of)}.requires_grad_(False)" for t in _flags(plan.program, False)]
+        freed = self._names.of(self._services.freed)
+        return lines + [f" w{k}._n = [-next(sequence), None, {freed}, None]" for k in plan.freed]
+
+    def _written(self, restored: bool) -> list[str]:
+        """Give the captured tensors that the program writes their new values; `restored`: the old, if it has failed."""
+        effects = enumerate(self._plan.effects, len(self._plan.places))
+        owned = {self._plan.program.sources[k] for k in self._plan.donated}
+        chosen = [(k, e.target) for k, e in effects if k in self._state and (e.target in owned) is restored]
+        return [line for k, target in chosen for line in self._write(k, target)]
+
+    def _write(self, k: int, target: Any) -> list[str]:
+        tensor, (shape, dtype) = self._names.of(target.tensor), self._plan.outputs[k]
+        new = f"Deferred(out[{k}], {self._names.of(shape)}, {self._names.of(dtype)})"
+        return [  # no name for its data, which `overwrite` would count as someone else's
+            f" if {tensor}._d.__class__ is Deferred: {tensor}._d.array = out[{k}]",
+            f" else: overwrite({tensor}, {new})",
+        ]
+
+    def _carried_out(self) -> list[str]:
+        """The other effects that have a value: on arguments, on `.grad`, and those that have a history."""
+        lines: list[str] = []
+        made: dict[int, str] = {}  # a new `.grad` may be that of several tensors
+        for k, (target, _, history, fresh) in enumerate(self._plan.effects, len(self._plan.places)):
+            if isinstance(target, PastOf) or k not in self._wrapped:
+                continue
+            if isinstance(target, GradOf):
+                grad = f"{self._tensor(target.of)}._g"
+                if fresh is None:
+                    lines.append(f" overwrite({grad}, w{k}._d)")
+                else:
+                    lines.append(f" {grad} = {made.setdefault(fresh, f'w{k}')}")
+            else:
+                write = f"overwrite({{}}, w{k}._d)" if history is History.NONE else f"write_recorded({{}}, w{k})"
+                lines.append(" " + write.format(self._tensor(target)))
+        return lines
+
+    def _continued(self) -> list[str]:
+        """Gradients that go on into history from before the call."""
+        past = [(k, e.target) for k, e in enumerate(self._plan.effects, len(self._plan.places))]
+        lines: list[str] = []
+        for keep in (True, False):
+            chosen = [(self._tensor(t.of), f"w{k}") for k, t in past if isinstance(t, PastOf) and t.keep is keep]
+            if chosen:
+                tensors, grads = (", ".join(column) for column in zip(*chosen, strict=True))
+                lines.append(f" backward([{tensors}], [{grads}], retain_graph={keep})")
+        return lines
+
+    # --- the result
+
+    def _result(self) -> list[str]:
+        """The function's result, made of the program's, and what it puts into Python state."""
+        program = self._plan.program
+        lines: list[str] = []
+        known: set[int] = set()
+        for k, returned in enumerate(program.returned):
+            if isinstance(returned, ViewOf):
+                name = f"view{returned.tensor}"
+                if returned.tensor not in known:
+                    known.add(returned.tensor)
+                    lines.append(f" {name} = view({self._base(returned.base)}, {self._names.of(returned)})")
+                    if program.histories[k] is History.LEAF:
+                        lines.append(f" {name}.requires_grad_()")
+                lines.append(f" r{k} = {name}")
+                continue
+            lines.append(f" r{k} = {self._base(returned)}")
+            if program.histories[k] is History.LEAF:
+                lines.append(f" r{k}.requires_grad_()")
+            if k in program.numbers:
+                lines[-1] += ".item()"
+        if not program.changes and (written := _expression(program.structure)) is not None:
+            return [*lines, f" return {written}"]
+        leaves = ", ".join(f"r{k}" for k in range(len(program.returned)))
+        return [*lines, f" return assembled({self._names.of(program)}, [{leaves}], given)"]
+
+    def _base(self, of: Computed | Given) -> str:
+        return f"w{self._plan.places[of]}" if isinstance(of, Computed) else self._tensor(of.source)
+
+
+def _clears(effect: Effect) -> bool:
+    return effect.id is None and isinstance(effect.target, GradOf)
+
+
+def _flags(program: Program, flag: bool) -> list[LeafFlag]:
+    return [e.target for e in program.effects if isinstance(e.target, LeafFlag) and e.target.flag is flag]
+
+
+def _expression(structure: Any) -> str | None:
+    """The expression of a nest of plain tuples, lists and dicts, each in one place; None for any other."""
+    seen: set[int] = set()
+
+    def written(tree: Any, depth: int) -> str:
+        kind: Any = type(tree)
+        if kind is Slot:
+            return f"r{tree.index}"
+        if tree is None or kind in (bool, int, str):
+            return repr(tree)
+        if kind not in (tuple, list, dict) or id(tree) in seen or depth > DEEPEST:
+            raise LookupError
+        if kind is not tuple:
+            seen.add(id(tree))  # the same list in two places of the result is one list
+        if kind is dict:
+            if not all(type(key) is str for key in tree):
+                raise LookupError
+            return f"{{{', '.join(f'{key!r}: {written(value, depth + 1)}' for key, value in tree.items())}}}"
+        inside = "".join(f"{written(value, depth + 1)}, " for value in tree)
+        return f"({inside})" if kind is tuple else f"[{inside}]"
+
+    try:
+        return written(structure, 0)
+    except LookupError:
+        return None
+
+
+def _assembled(program: Program, leaves: list[Any], given: Any) -> Any:
+    """The result of a call with `leaves`. Also puts into Python state what the function put there."""
+
+    def leaf(slot: Any, path: str) -> Any:
+        return slot.find(given) if type(slot) is Kept else leaves[slot.index]
+
+    containers: dict[int, Any] = {}
+    result = map_leaves(program.structure, leaf, "", containers)
+    # all values first: one may be what another place has held so far
+    for change, value in [(c, map_leaves(s, leaf, "", containers)) for c, s in program.changes]:
+        change.carry_out(value, given)
+    return result
+
+
+def _view(tensor: Tensor, returned: ViewOf) -> Tensor:
+    """The view of `tensor` that a result is."""
+    with set_grad_enabled(returned.recorded):
+        for op, params in returned.steps:
+            # eager's broadcast_to makes a copy
+            tensor = getattr(E, "expand" if op.name == "broadcast_to" else op.name)(tensor, **params)
+    return tensor
+
+
+def overwrite(tensor: Tensor, value: Deferred) -> None:
+    """Give `tensor` the program's value: in its own memory if others can see that, else by taking the new memory."""
+    data = tensor._d
+    # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
+    if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
+        np.copyto(data, np.asarray(value.array))
+        note_write(data)
+    else:
+        tensor._d = value
+
+
+def _write_recorded(tensor: Tensor, value: Tensor) -> None:
+    with set_grad_enabled(True):
+        assign(tensor, value, "copy")
+
+
+_shared: dict[str, Any] = {
+    "Deferred": Deferred, "Tensor": Tensor, "asarray": np.asarray, "assembled": _assembled,
+    "backward": autograd.backward, "block": block, "make": object.__new__, "ndarray": np.ndarray,
+    "new": object.__new__, "overwrite": overwrite, "refs": getrefcount, "sequence": sequence, "view": _view,
+    "whole_memory": whole_memory, "write_recorded": _write_recorded,
+}  # fmt: skip
+add_maker(lambda new: _shared.__setitem__("new", new))  # tensors made in inference mode are noted

@@ -1,0 +1,121 @@
+"""What changes from call to call is traced twice, and not more often."""
+
+from __future__ import annotations
+
+import collections
+import types
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+
+X = torch.tensor([1.0, 2.0, 3.0])
+
+
+def programs(fn):
+    """How many programs a compiled function has, and why."""
+    text = fn.explain()
+    return text.count("because:"), text
+
+
+def test_a_number_argument_becomes_an_input():
+    step = graphc.compile(lambda x, lr=0.1: x * lr)
+    for lr in (0.1, 0.05, 0.02, 0.01):
+        assert torch.allclose(step(X, lr), X * lr)
+    count, text = programs(step)
+    assert count == 2
+    assert "a number among the arguments varies" in text
+
+
+def test_a_comparison_with_a_number_argument_has_one_program_a_side():
+    f = graphc.compile(lambda x, cfg: x if cfg["lr"] > 0.5 else -x)
+    for lr in (0.1, 0.2, 0.7, 0.3, 0.9, 0.4, 0.8):
+        assert f(X, {"lr": lr}).tolist() == (X if lr > 0.5 else -X).tolist()
+    count, text = programs(f)
+    assert count == 3
+    assert "of argument 'cfg.lr', what is decided at" in text
+
+
+def test_a_number_that_python_takes_is_part_of_the_signature_again():
+    f = graphc.compile(lambda x, n: [x * i for i in range(n)])
+    for n in (1, 2, 3, 4, 2, 3, 4, 1):
+        assert len(f(X, n)) == n
+    assert programs(f)[0] == 5  # that of the second value is made twice
+
+
+def test_an_exception_for_some_value_does_not_change_that():
+    def fn(x, k):
+        if k == 3:
+            raise ValueError("3")
+        return x * k
+
+    f = graphc.compile(fn)
+    for k in (1, 2, 4, 5):
+        f(X, k)
+    with pytest.raises(ValueError, match="3"):
+        f(X, 3)
+    before = programs(f)[0]
+    for k in (6, 7, 8):
+        assert f(X, k).tolist() == (X * k).tolist()
+    assert programs(f)[0] == before
+
+
+@pytest.mark.parametrize(
+    "make",
+    [tuple, list, lambda hs: dict(enumerate(hs)), lambda hs: [tuple(hs), {"n": 0}]],
+    ids="tuple list dict nest".split(),
+)
+def test_states_in_containers_are_inputs(make):
+    state = types.SimpleNamespace(h=make([torch.zeros(3), torch.ones(3)]))
+
+    @graphc.compile
+    def f(x):
+        h = state.h
+        a, b = h[0] if isinstance(h[0], tuple) else (h[0], h[1])
+        state.h = make([a + x, b * 2])
+        return a + b
+
+    results = [f(X).tolist() for _ in range(5)]
+    assert results[4] == [4.0 + 16, 8.0 + 16, 12.0 + 16]
+    assert programs(f)[0] <= 3
+
+
+def test_a_full_window_is_an_input():
+    window = collections.deque(maxlen=2)
+
+    @graphc.compile
+    def f(x):
+        window.append(x)
+        return sum(window)
+
+    for i in range(8):
+        f(X + i)
+    assert programs(f)[0] == 4  # two while it fills, and those of the first full one and of all others
+
+
+def test_ndarrays_are_told_by_content():
+    f = graphc.compile(lambda x, a: x * float(a.sum()))
+    a = np.ones(3)
+    assert f(X, a).tolist() == f(X, a.copy()).tolist() == [3.0, 6.0, 9.0]
+    assert programs(f)[0] == 1
+    a[0] = 2
+    assert f(X, a).tolist() == [4.0, 8.0, 12.0]
+
+
+def test_guards_of_the_library_have_names():
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+
+    @graphc.compile
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+
+    step(X)
+    step(X)
+    text = step.explain()
+    assert "`w` is None changed" in text or "momentum_buffer changed" in text
+    assert "a guarded value" not in text
