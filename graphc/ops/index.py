@@ -263,6 +263,38 @@ scatter = op("scatter", "input index src", params={"axis": 0}, numpy=scattered,
              vjp=dict(input=lambda F, g, index, src_shape, src_dtype, axis: F.scatter(
                           g, index, F.full(shape=src_shape, value=0, dtype=src_dtype), axis=axis),
                       src=_scatter_src_vjp))  # fmt: skip
+
+
+# --- one element along an axis, among zeros: what the gradient of picking one is
+
+
+def _place_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    index, src = avals
+    axis = normalize_axis(params["axis"], len(src.shape))
+    if index.dtype not in (INT64, INT32):
+        raise RuntimeError("place(): Expected dtype int32/int64 for index")
+    if index.shape != src.shape or src.shape[axis] != 1:
+        raise RuntimeError(f"place(): index {list(index.shape)} and src {list(src.shape)} must hold one element along "
+                           f"dimension {axis}")  # fmt: skip
+    return Aval((*src.shape[:axis], params["size"], *src.shape[axis + 1 :]), src.dtype)
+
+
+def _place(xp, index, src, axis, size):
+    at = [size if k == axis % index.ndim else 1 for k in range(index.ndim)]
+    zero = xp.zeros((), src.dtype)
+    return xp.where(xp.arange(size, dtype=index.dtype).reshape(at) == index, src + zero, zero)  # -0.0 + 0.0 is 0.0
+
+
+def _ref_place(index, src, axis, size):
+    shape = [size if k == axis % src.ndim else n for k, n in enumerate(src.shape)]
+    return _ref_scatter_add(np.zeros(shape, src.dtype), index, src, axis % src.ndim)
+
+
+place = op("place", "index src", params={"axis": 0, "size": 0}, impl=_place, rule=Rule(_place_rule), ref=_ref_place,
+           check=bounded(lambda index, src, axis, size: [(index, 0, size)], RuntimeError,
+                         "index out of bounds in scatter()"),
+           samples=(Sample(Ints((3, 1), 4), (3, 1), axis=1, size=4), Sample(Ints((1, 2), 3), (1, 2), axis=0, size=3)),
+           vjp=dict(src=lambda F, g, index, axis: F.gather(g, index, axis=axis)))  # fmt: skip
 # `index` itself, which may not be negative: what index_select and its like ask of it beyond `index`
 in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: xp.positive(index), rule=same,
               check=bounded(lambda index, size: [(index, 0, size)], IndexError, OUT_OF_RANGE),
