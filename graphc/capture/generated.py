@@ -38,13 +38,19 @@ class Names:
         known: Mapping[str, Any] | None = None,
         shared: dict[str, Any] | None = None,
     ) -> Callable[..., Any]:
-        """The function `name` that `lines` define.
+        """The function `name` that `lines`, the first of them its `def`, define.
 
         known   further objects, by name
         shared  the globals of the function: may change as long as it lives
+
+        The objects are defaults of parameters: locals, which lie side by side in memory.
         """
-        cells = {**self._scope, **(known or {})}
-        text = [f"def bind({', '.join(cells)}):", *(f" {line}" for line in lines), f" return {name}"]
+        objects = {**self._scope, **(known or {})}
+        head, *body = lines
+        parameters = head[head.index("(") + 1 : head.rindex(")")]
+        defaults = ", ".join([*([parameters] if parameters else []), *(f"{n}={n}" for n in objects)])
+        text = [f"def bind({', '.join(objects)}):", f" def {name}({defaults}):", *(f" {line}" for line in body)]
         local: dict[str, Any] = {}
-        exec(compile("\n".join(text), f"<generated {name}>", "exec"), {} if shared is None else shared, local)
-        return local["bind"](**cells)
+        code = compile("\n".join([*text, f" return {name}"]), f"<generated {name}>", "exec")
+        exec(code, {} if shared is None else shared, local)
+        return local["bind"](**objects)
