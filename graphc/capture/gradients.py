@@ -82,7 +82,7 @@ class Autograd:
         if isinstance(owner, Argument):
             tracer.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
-            what = f"whether the .grad of {tracer.called(given)} is None"
+            what = f"whether the .grad of {tracer.asking.called(given)} is None"
             tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None, what)
         if grad is None:
             self._initial[id(tensor)] = None
@@ -318,7 +318,7 @@ class Autograd:
                 case _:
                     pass
         if captured:
-            called = ", ".join(map(self.tracer.called, captured))
+            called = ", ".join(map(self.tracer.asking.called, captured))
             self.tracer.guard(
                 functools.partial(_hooks_of_all, captured), _hooks_of_all(captured), f"the hooks of {called}"
             )

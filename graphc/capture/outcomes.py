@@ -33,7 +33,7 @@ class Outcomes:
             if isinstance(owner, (Argument, Captured, Reached)):
                 found = self._tracer.given(owner)
             else:
-                found = Tensor._wrap(self._tracer.value_of_node(self._tracer.read(leaf).id))
+                found = Tensor._wrap(self._tracer.asking.value_of_node(self._tracer.read(leaf).id))
             self._known[id(leaf)] = leaf, found
         return self._known[id(leaf)][1]
 

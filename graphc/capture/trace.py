@@ -134,7 +134,7 @@ def capture(
     tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
-    tracer.foretold = foretold
+    tracer.asking.foretold = foretold
     tracer.sizes, tracer.batches = batches or (None, {})
     numbers = iter(range(len(given)))
 
@@ -179,7 +179,7 @@ def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
     """Undo what a traced function has done before it raised: it will be traced again."""
     for change in reversed(environment.written()):
         change.write(change.before)
-    for generator, state in tracer.states:
+    for generator, state in tracer.asking.states:
         generator.set_state(state)
 
 
@@ -217,10 +217,10 @@ def finished(
         graph=graph,
         sources=tuple(tracer.sources),
         effects=tuple(effects),
-        guards=tuple(tracer.guards),
-        argument_guards=tuple(tracer.argument_guards),
-        overlaps=tuple((a, b, how) for (a, b), how in tracer.overlaps.items()),
-        decisions=tuple(tracer.decisions),
+        guards=tuple(tracer.asking.guards),
+        argument_guards=tuple(tracer.asking.argument_guards),
+        overlaps=tuple((a, b, how) for (a, b), how in tracer.writing.overlaps.items()),
+        decisions=tuple(tracer.asking.decisions),
         structure=structure,
         returned=tuple(returned),
         numbers=numbers,
@@ -229,8 +229,8 @@ def finished(
         recorded=tracer.recorded,
         leaves=tuple(tracer.written_leaves()),
         rules=autograd if autograd.has_rules else None,
-        drawn=tracer.drawn,
-        states=tracer.states,
+        drawn=tracer.asking.drawn,
+        states=tracer.asking.states,
     )
 
 

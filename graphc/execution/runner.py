@@ -268,11 +268,11 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
     given  the arguments of the call: (args, kwargs)
     """
     with interpreting(None):
-        tracer.draw_all()
-        tracer.hold_inputs()  # values are computed from what is about to be written
+        tracer.asking.draw_all()
+        tracer.asking.hold_inputs()  # values are computed from what is about to be written
         made: dict[int, Tensor] = {}
         for target, id_, _, fresh in tracer.effects():
-            array = None if id_ is None else np.array(tracer.value_of_node(id_))
+            array = None if id_ is None else np.array(tracer.asking.value_of_node(id_))
             if isinstance(target, LeafFlag):
                 tracer.given(target.of).requires_grad_(target.flag)
             elif isinstance(target, PastOf):

@@ -120,7 +120,6 @@ class Straight:
 
     def lines(self) -> list[str]:
         """The statements of a call."""
-        plan = self._plan
         return [
             *self._fetched(),
             *self._taken(),
@@ -132,7 +131,7 @@ class Straight:
             *self._history(),
             *self._written(restored=False),
             *self._carried_out(),
-            *(f" {self._tensor(e.target.of)}._g = None" for e in plan.program.effects if _clears(e)),
+            *(f" {self._tensor(target)} = None" for target in _cleared(self._plan.program)),
             *self._continued(),
             *self._result(),
         ]
@@ -297,8 +296,9 @@ class Straight:
         return f"w{self._plan.places[of]}" if isinstance(of, Computed) else self._tensor(of.source)
 
 
-def _clears(effect: Effect) -> bool:
-    return effect.id is None and isinstance(effect.target, GradOf)
+def _cleared(program: Program) -> list[GradOf]:
+    """What becomes None."""
+    return [e.target for e in program.effects if e.id is None and isinstance(e.target, GradOf)]
 
 
 def _flags(program: Program, flag: bool) -> list[LeafFlag]:

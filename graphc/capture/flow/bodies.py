@@ -77,7 +77,7 @@ class Body:
         if effects:
             raise errors.CaptureError(errors.EFFECT_IN_BODY.format(what=what, used=self.where))
         self.requires = [t._n is not None for t in self.results.leaves]
-        outer.guards += tracer.guards
+        outer.asking.guards += tracer.asking.guards
         self.draws: dict[int, Draw] = {}
         self.reached: dict[int, tuple[Tensor, int]] = {}  # id of tensor -> the tensor, and its input
         for id_, source in zip(builder.inputs[len(stands) :], tracer.sources, strict=True):

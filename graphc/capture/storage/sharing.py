@@ -10,12 +10,12 @@ import numpy as np
 
 from eager.state import storage_of
 from eager.tensor import Deferred, Tensor
-from graphc.capture.sources import Argument, Captured, GradOf, LeafFlag, MemoryOf, Owner, PastOf, Reached
+from graphc.capture.sources import Argument, Captured, GradOf, LeafFlag, MemoryOf, Owner, PastOf, Reached, Source
 from graphc.capture.storage.inputs import relation
 from graphc.capture.trace import Program
 
 
-def given(source: Owner, tensors: list[Tensor]) -> Tensor:
+def given(source: Source, tensors: list[Tensor]) -> Tensor:
     """The tensor behind a source, in a call with `tensors`."""
     match source:
         case Argument(position):

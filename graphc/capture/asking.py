@@ -1,0 +1,291 @@
+"""What Python asks of a trace: values, and how tensors lie in memory. The program then depends on the answers.
+
+A value that is the same in every run is given as it is. On any other, the program is right on one path only: what
+depends on Python's own numbers is a guard, asked before a run; what depends on tensors is a *decision*, which the
+program checks when it runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from eager.state import interpreting
+from eager.storage import is_plain
+from eager.tensor import Deferred, Tensor
+from graphc import errors
+from graphc.capture.location import user_line
+from graphc.capture.number import Number
+from graphc.capture.showing import is_only_shown
+from graphc.capture.sources import Argument, ArgumentGuard, Captured, Decision, Draw, Guard, Owner, Reached, Source
+from graphc.capture.state.varying import Varying
+from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
+from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
+from graphc.ir import INPUT, Symbol
+from graphc.ops import OPS
+from graphc.ops.dims import has_dim
+from graphc.ops.dtypes import BOOL
+
+if TYPE_CHECKING:
+    from graphc.capture.tracer import Tracer
+
+_DECIDED = OPS["decided"]
+READABLE = 64  # elements of a tensor on whose values Python may decide
+
+
+@final
+class Asking:
+    """The questions that one trace has been asked, and what they have been answered from.
+
+    guards, argument_guards, decisions   what the program depends on
+    foretold  what XLA has computed for the first decisions: it rounds in its own way
+    drawn     random numbers that were needed during the trace, by input
+    states    of the generators that those came from, before
+    varying   numbers among the arguments
+    """
+
+    def __init__(self, tracer: Tracer):
+        self._tracer, self._builder, self._memories = tracer, tracer.builder, tracer.memories
+        self.guards: list[Guard] = []
+        self.argument_guards: list[ArgumentGuard] = []
+        self.decisions: list[Decision] = []
+        self.foretold: tuple[bytes, ...] = ()
+        self.drawn: dict[int, np.ndarray] = {}
+        self.states: list[tuple[Any, Any]] = []
+        self.varying: dict[Source, Varying] = {}
+        self._read: set[int] = set()  # concrete tensors whose values are guarded
+        self._hosted = Hosted(tracer.builder, tracer.sources, self.varying.keys())
+        self._values = Values(tracer.builder, self._array)
+        self._constants = Constants(tracer.builder)
+
+    def layout(self, tensor: Tensor, owner: Owner) -> Any:
+        """The strides of an input, which the program is made for from now on."""
+        given = self._tracer.given(owner)
+        strides = strides_of_tensor(given)
+        if strides is not None and has_dim(tensor._d.shape) and (order := dense_order(given)) is not None:
+            assert isinstance(owner, Argument)
+            self.guard_argument(owner.position, dense_order, order, "how it lies in memory")
+            return strides_in_order(tuple(tensor._d.shape), order)
+        if isinstance(owner, Argument):
+            self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory")
+        elif isinstance(owner, Captured):
+            self.guards.append(
+                Guard(functools.partial(strides_of_tensor, given), strides, self._layout_named(given), given)
+            )
+        elif isinstance(owner, Reached):
+            self.guard(self._later(given, strides_of_tensor), strides, self._layout_named(given))
+        return strides
+
+    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
+        """See `eager.state.Interpreter`."""
+        self.guards.append(Guard(getter, value, what))
+
+    def called(self, tensor: Tensor) -> str:
+        """What messages call a concrete tensor: "`self._tracer.weight`"."""
+        name = self._tracer.name_of(tensor)
+        return f"`{name}`" if name else "a captured tensor"
+
+    def _layout_named(self, tensor: Tensor) -> str:
+        return f"how {self.called(tensor)} lies in memory"
+
+    def guard_argument(self, position: int, getter: Callable[[Tensor], Any], value: Any, what: str) -> None:
+        """The program is right only while `getter`, of argument number `position`, gives `value`."""
+        self.argument_guards.append(ArgumentGuard(position, getter, value, what))
+
+    def values_read(self, tensor: Tensor) -> np.ndarray | None:
+        """See `eager.state.Interpreter`."""
+        if tensor._d.__class__ is Symbol:
+            return None  # `array_of` has seen to it
+        if self._is_written(tensor):
+            return self.array_of(tensor, "reading the values after an in-place write")
+        if id(tensor) not in self._tracer.fresh and id(tensor) not in self._read:
+            self._read.add(id(tensor))
+            self.guard(self._later(tensor, _values_of), _values_of(tensor), f"the value of {self.called(tensor)}")
+        return None
+
+    def values_shown(self, tensor: Tensor) -> np.ndarray | None:
+        """See `eager.state.Interpreter`."""
+        if is_only_shown():
+            return None if self._is_written(tensor) else tensor._array()
+        return tensor._known()
+
+    def is_constant(self, tensor: Tensor) -> bool:
+        """Whether `tensor`, as it lies in memory or as a Symbol, has the same values in every run."""
+        if tensor._d.__class__ is Symbol:
+            return self._tracer.read(tensor).id in self._constants
+        return id(tensor) in self._tracer.fresh and not self._is_written(tensor)
+
+    def number_written(self, tensor: Tensor) -> Any:
+        """See `eager.state.Interpreter`."""
+        if tensor._d.__class__ is Symbol or not self._is_written(tensor) or self._tracer.read(tensor).aval.size != 1:
+            return None
+        return self.number_of(tensor)
+
+    def _is_written(self, tensor: Tensor) -> bool:
+        """Whether the program has written the memory that a concrete tensor shows."""
+        held = self._tracer.held.get(id(tensor))
+        place = None if held is None else self._memories.find(held[1].id)
+        return place is not None and place.memory.version > 0
+
+    def _later(self, tensor: Tensor, of: Callable[[Tensor], Any]) -> Callable[[], Any]:
+        """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that moves."""
+        source = self._tracer.reached.get(id(tensor))
+        if source is None:
+            return functools.partial(of, tensor)
+        return lambda: of(found) if isinstance(found := source.get(), Tensor) else None
+
+    def truth_of(self, tensor: Tensor) -> np.ndarray:
+        """The truth value of a traced tensor of one element, on which the path depends from now on."""
+        symbol = self._tracer.read(tensor)
+        if symbol.id in self._constants:
+            return self._fixed(symbol)
+        if symbol.aval.size != 1 or not self._tracer.whole:
+            if not self._tracer.whole:
+                raise self.unknown(tensor, errors.BRANCH_ON_TRACED, "the truth value")
+            return np.empty(symbol.shape, symbol.dtype)  # PyTorch's error is about its size
+        if symbol.dtype != BOOL:
+            symbol = self._builder.apply(OPS["ne"], (symbol, 0), {})
+        return self._decide(symbol)
+
+    def array_of(self, tensor: Tensor, purpose: str = "reading the values") -> np.ndarray:
+        """The values of a traced tensor, on which the path depends from now on."""
+        symbol = self._tracer.read(tensor)
+        if symbol.id in self._constants:
+            return self._fixed(symbol)
+        if not self._tracer.whole or symbol.aval.size > READABLE:
+            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
+        return self._decide(symbol)
+
+    def text_values(self, tensor: Tensor) -> np.ndarray | None:
+        """The values of a traced tensor for a text; the path depends on them from now on. None if it is only shown."""
+        if not self._tracer.whole or self._tracer.outer is not None or is_only_shown():
+            return None
+        if tensor._n is not None:  # the text names its grad_fn
+            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "the text of a tensor that requires grad")
+        return self.array_of(tensor, "the text of a tensor")
+
+    def number_of(self, tensor: Tensor) -> Any:
+        """The value of a traced tensor of one element as a number that is traced, too."""
+        symbol = self._tracer.read(tensor)
+        if symbol.aval.size == 1 and symbol.id in self._constants:
+            return self._fixed(symbol).item()
+        if not self._tracer.whole and self._tracer.outer is None:
+            raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
+        return Number.of(self._tracer, symbol)
+
+    def _fixed(self, symbol: Symbol) -> np.ndarray:
+        """The value of a symbol that is a constant: the path does not depend on it."""
+        array = np.array(self._values(symbol.id))
+        array.flags.writeable = False
+        return array
+
+    def _decide(self, symbol: Symbol) -> np.ndarray:
+        self._check_values(symbol)
+        known = self._hosted.getter(symbol.id)
+        if known is None and len(self.decisions) < len(self.foretold):
+            self._values.tell(symbol.id, np.frombuffer(self.foretold[len(self.decisions)], symbol.dtype))
+        array = np.array(self._values(symbol.id))
+        array.flags.writeable = False
+        assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
+        where = user_line()
+        if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
+            self._guard_number(symbol, known, seen(array))
+            return array
+        with interpreting(self._tracer):
+            self._builder.where = where
+            decided = self._builder.emit(_DECIDED, (symbol, self._builder.constant(array)), {})
+        self.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist())))
+        return array
+
+    def _guard_number(self, symbol: Symbol, getter: HostedValue, value: Seen) -> None:
+        """The program is right only while `getter` gives `value` for the symbol."""
+        what = f"what is decided at {user_line()}"
+        if not getter.positions:
+            self.guard(functools.partial(getter, {}), value, what)
+            return
+        if self._builder.nodes[symbol.id].op is INPUT:
+            varying = self.varying[self._tracer.sources[self._builder.inputs.index(symbol.id)]]
+            varying.position.taken = varying.position.taken or not varying.by_value
+        # each number knows the others of its call
+        self.guard_argument(getter.positions[0], functools.partial(_decided_again, getter), value, what)
+
+    def value_of(self, symbol: Symbol) -> np.ndarray:
+        """The value of a symbol in the call that is being traced: the program does not depend on it."""
+        self._check_values(symbol)
+        return self._values(symbol.id)
+
+    def _check_values(self, symbol: Symbol) -> None:
+        """Raise CaptureError if there are none: inside a function given to control flow."""
+        if self._tracer.outer is not None:
+            raise self.unknown(self._tracer.wrap(symbol, False), errors.TRACED_TO_NUMPY, "the value of a number")
+
+    def value_of_node(self, id_: int) -> np.ndarray:
+        """The value of a node in the call that is being traced, in memory of its own."""
+        return np.array(self._values(id_))
+
+    def hold_inputs(self) -> None:
+        """Compute values from the inputs as they are now, from now on."""
+        self._values.hold()
+
+    def draw_all(self) -> None:
+        """Draw all random numbers that the program needs."""
+        for k, source in enumerate(self._tracer.sources):
+            if isinstance(source, Draw):
+                self._array(k)
+
+    def known_number(self, symbol: Symbol) -> Any:
+        """The value of a 0-d symbol as a Python number, on which the path depends from now on."""
+        return self._decide(symbol).item()
+
+    def _array(self, k: int) -> np.ndarray:
+        """The array of input number `k`, in the call that is being traced."""
+        source = self._tracer.sources[k]
+        if isinstance(source, Draw):
+            for i, earlier in enumerate(self._tracer.sources[: k + 1]):  # in program order
+                if isinstance(earlier, Draw) and i not in self.drawn:
+                    if not any(earlier.generator is generator for generator, _ in self.states):
+                        with interpreting(None):
+                            self.states.append((earlier.generator, earlier.generator.get_state()))
+                    with contextlib.nullcontext() if self._tracer.sizes is None else self._tracer.sizes.asking():
+                        self.drawn[i] = np.asarray(earlier.draw())
+            return self.drawn[k]
+        if isinstance(source, Reached) and source.kind is not None:
+            return np.asarray(self._tracer.moving[source], self._builder.nodes[self._builder.inputs[k]].dtype)
+        data = self._tracer.given(source)._d
+        return np.asarray(data.array if data.__class__ is Deferred else data)
+
+    def lies_plainly(self, tensor: Tensor) -> None:
+        """See `eager.state.Interpreter`."""
+        owner = self._tracer.owners.get(id(tensor))
+        if isinstance(owner, Argument):
+            self.guard_argument(owner.position, is_plain, True, "how it lies in memory")
+        elif tensor._d.__class__ is Symbol:
+            place = self._memories.find(tensor._d.id)
+            if place is not None and place.steps:
+                raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+            return
+        elif owner is not None or id(tensor) not in self._tracer.fresh:
+            self.guard(self._later(tensor, is_plain), True, self._layout_named(tensor))
+        if not is_plain(tensor if owner is None else self._tracer.given(owner)):
+            raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+
+    def unknown(self, tensor: Tensor, message: str, what: str) -> errors.CaptureError:
+        """The error of a function that needs to know more of a traced tensor than a graph under capture does."""
+        symbol = self._tracer.read(tensor)
+        node = self._builder.nodes[symbol.id]
+        made = node.where or f"the call, as '{node.params.get('name', '')}'"
+        return errors.CaptureError(message.format(what=what, aval=symbol.aval, made=made, used=user_line()))
+
+
+def _values_of(tensor: Tensor) -> Seen:
+    array = tensor._array()
+    return seen(array)
+
+
+def _decided_again(getter: HostedValue, varying: Any) -> Seen:
+    return getter(varying.numbers)

@@ -1,0 +1,194 @@
+"""In-place writes under a trace, and the inputs that share memory: a program writes such memory as a whole."""
+
+from __future__ import annotations
+
+import itertools
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from eager.grad_mode import set_grad_enabled
+from eager.state import grad_enabled, storage_of
+from eager.tensor import LEAF_IN_PLACE, REPEATED, Tensor
+from eager.views import LEAF_VIEW, geometry
+from graphc import errors
+from graphc.capture.location import user_line
+from graphc.capture.sources import Argument, Captured, MemoryOf, Owner, Step
+from graphc.capture.storage.inputs import is_simple, relation, whole_memory
+from graphc.capture.storage.memory import Memory, Place
+from graphc.ir import Symbol
+from graphc.ops import OPS
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import BOOL
+from graphc.ops.strided import row_major
+
+if TYPE_CHECKING:
+    from graphc.capture.tracer import Tracer
+
+_STOP, _CLONE, _CAST = OPS["stop_gradient"], OPS["clone"], OPS["cast"]
+_FULL, _WHERE = OPS["full"], OPS["where"]
+_OVERWRITTEN, _STRIDED = OPS["overwritten"], OPS["as_strided"]
+_COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
+
+
+@final
+class Writing:
+    """The writes of one trace. `overlaps`: which inputs share memory, and how."""
+
+    def __init__(self, tracer: Tracer):
+        self._tracer, self._builder, self._memories = tracer, tracer.builder, tracer.memories
+        self._memory_of: dict[int, list[Tensor]] = {}  # id of what owns memory -> the inputs that show some of it
+        self.overlaps: dict[tuple[Owner, Owner], Any] = {}
+
+    def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
+        """See `eager.state.Interpreter`."""
+        self._builder.where = user_line()
+        symbol, before = self._tracer.read(value), self._tracer.read(target)
+        recorded = grad_enabled() and (value._n is not None or target._n is not None)
+        start = self._builder.next_id
+        if symbol.aval.dtype != before.aval.dtype:
+            symbol = self._builder.emit(_CAST, (symbol,), {"dtype": before.aval.dtype})
+        if name in _COPIES or self._memories.find(symbol.id) is not None:
+            symbol = self._builder.emit(_CLONE, (symbol,), {})  # a value of its own: `value` stays a tensor of its own
+        place = self._tracer.place_of(target, before)
+        if isinstance(place.memory.origin, (Argument, Captured)) and (shared := self._overlapping(place.memory.origin)):
+            self._merge(shared)
+            place = self._tracer.place_of(target, self._tracer.read(target))
+        memory = place.memory
+        if self._tracer.outer is not None and memory.origin is not None:
+            raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
+        if memory.origin is None and any(
+            id(t) in self._tracer.fresh and _is_seen_by_numpy(t) for t in memory.tensors.live()
+        ):
+            raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
+        strides = place.strides or row_major(tuple(before.shape))
+        if any(s == 0 and n > 1 for s, n in zip(strides, before.shape, strict=True)):
+            raise RuntimeError(REPEATED)
+        if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
+            raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
+        if recorded and value._n is None and not place.steps:
+            # what has a past keeps it, though no gradient reaches that any more
+            everywhere = self._builder.emit(_FULL, (), {"shape": before.aval.shape, "value": True, "dtype": BOOL})
+            symbol = self._builder.emit(_WHERE, (everywhere, symbol, before), {})
+        whole = self._memories.whole_after(place, symbol)
+        if recorded:
+            self._tracer.autograd.recorded.update(range(start, self._builder.next_id))
+        self._write(memory, whole, recorded)
+        if not place.steps:
+            self._tracer.rebind(target, memory.symbol)
+        return target
+
+    def set_data(self, tensor: Tensor, value: Tensor) -> None:
+        """See `eager.state.Interpreter`: a write of the whole, after which both look at the same memory."""
+        before, symbol = self._tracer.read(tensor), self._tracer.read(value)
+        place, source = self._tracer.place_of(tensor, before), self._memories.find(symbol.id)
+        if source is not None and source.memory is place.memory:
+            rest = source.steps[len(place.steps) :]
+            if source.steps[: len(place.steps)] == place.steps and not any(step.op.differentiable for step in rest):
+                return  # tensor.data -= x, which has been written already
+        why = ""
+        if before.aval != symbol.aval:
+            why = "the shape or dtype changes"
+        elif self._tracer.owner_of(value) is not None or (source is not None and source.steps):
+            why = "the value is a tensor, or a view of one, that others hold, too"
+        elif place.steps or len(place.memory.tensors.live()) > 1:
+            why = "the tensor is a view, or has views, which keep the old memory"
+        if why:
+            raise errors.CaptureError(errors.DATA_ASSIGNED.format(used=user_line(), why=why))
+        with set_grad_enabled(False):
+            self._tracer.assign(tensor, value, "copy")
+        if value._n is None and source is None:
+            self._tracer.rebind(value, place.memory.symbol)
+            place.memory.tensors.add(value)
+
+    def written(self, target: Tensor, value: Tensor, recorded: bool) -> None:
+        """`target` has been written in place, and is `value` now, with that history."""
+        symbol = self._tracer.read(value)
+        place = self._tracer.place_of(target, self._tracer.read(target))
+        self._write(place.memory, self._memories.whole_after(place, symbol), recorded)
+        self._tracer.read(target)
+
+    def _write(self, memory: Memory, whole: Symbol, recorded: bool) -> None:
+        """Give a memory the value `whole`, with history if `recorded`."""
+        builder, old = self._builder, memory.symbol
+        live = memory.tensors.live()
+        if memory.leaf is not None:  # a leaf again: gradients stop at this node
+            whole = builder.emit(_STOP, (whole,), {})
+            self._tracer.autograd.leaves[whole.id] = memory.leaf
+        elif not recorded and any(t._n is not None for t in live):
+            whole = builder.emit(_OVERWRITTEN, (old, whole), {})
+            self._tracer.autograd.recorded.add(whole.id)
+        self._memories.write(memory, whole)
+        self._memories.put(whole, Place(memory, (), memory.version, memory.strides))
+        if recorded:
+            for t in live:
+                if t._n is None:
+                    t._n = whole
+
+    # --- inputs that share memory
+
+    def note(self, tensor: Tensor) -> None:
+        """Remember whose memory an input shows; one that has been written already shows to this input, too."""
+        owner = self._tracer.owners[id(tensor)]
+        array = self._tracer.given(owner)._d
+        if array.__class__ is not np.ndarray:
+            return  # the result of a program, whose memory nobody else sees
+        self._memory_of.setdefault(id(storage_of(array)), []).append(tensor)
+        group = self._overlapping(owner)
+        if any(p is not None and p.memory.version for t in group if (p := self._known_place(t))):
+            self._merge(group)
+
+    def _known_place(self, tensor: Tensor) -> Place | None:
+        symbol = tensor._d if tensor._d.__class__ is Symbol else self._tracer.held[id(tensor)][1]
+        return self._memories.find(symbol.id)
+
+    def _overlapping(self, owner: Owner) -> list[Tensor]:
+        """The inputs that show the memory that `owner` shows some of, itself among them; none if no two overlap."""
+        array = self._tracer.given(owner)._d
+        if array.__class__ is not np.ndarray:
+            return []
+        known = self._memory_of.get(id(storage_of(array)), [])
+        if len(known) < 2:
+            return []
+        arrays = [self._tracer.given(self._tracer.owners[id(t)])._array() for t in known]
+        if any(np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)):
+            return known  # all of them: a program writes this memory as a whole
+        return []
+
+    def _merge(self, tensors: list[Tensor]) -> None:
+        """Let `tensors`, the inputs that show some memory, be views of it."""
+        owners = [self._tracer.owners[id(t)] for t in tensors]
+        arrays = [self._tracer.given(owner)._array() for owner in owners]
+        if any(a.dtype != arrays[0].dtype for a in arrays) or not is_simple(storage_of(arrays[0])):
+            raise errors.CaptureError(errors.SHARED_MEMORY.format(used=user_line()))
+        places = [self._tracer.place_of(t, self._tracer.read(t)) for t in tensors]
+        merged = next((p.memory for p in places if isinstance(p.memory.origin, MemoryOf)), None)
+        whole = whole_memory(self._tracer.given(owners[0]))
+        if merged is None:
+            source = MemoryOf(owners[0])
+            name = f"memory_{len(self._tracer.sources)}"
+            symbol = self._tracer.input(name, Aval(tuple(whole._d.shape), whole._dtype()), source)
+            merged = self._memories.place(symbol, source, None, None).memory
+        written: list[tuple[Step, Symbol]] = []  # before they were known to be shared
+        for place, array in zip(places, arrays, strict=True):
+            if place.memory is not merged:
+                step = Step(_STRIDED, {**geometry(whole._d, array), "layout": None})
+                if place.memory.version:
+                    written.append((step, place.memory.symbol))
+                self._memories.merge(place.memory, merged, step)
+        for step, symbol in written:  # now that all look at the whole, they are out of date
+            self._write(merged, self._memories.whole_after(Place(merged, (step,), 0, None), symbol), False)
+        for a, b in itertools.combinations(owners, 2):
+            self._guard_overlap(a, b)
+
+    def _guard_overlap(self, a: Owner, b: Owner) -> None:
+        """The program holds for an argument that overlaps another input as it does now."""
+        if isinstance(a, Argument) or isinstance(b, Argument):
+            self.overlaps[a, b] = relation(self._tracer.given(a), self._tracer.given(b))
+
+
+def _is_seen_by_numpy(tensor: Tensor) -> bool:
+    """Whether something else than a concrete tensor refers to its memory, as an ndarray given to `from_numpy` does."""
+    base = getattr(tensor._d, "base", None)
+    return base is not None and getrefcount(base) > 3  # held by the array of the tensor, `base` and getrefcount
