@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +17,17 @@ from graphc import errors
 from graphc.capture.gradients import Autograd
 from graphc.capture.number import Number
 from graphc.capture.outcomes import Outcomes
+from graphc.capture.records import opener
 from graphc.capture.sources import ArgumentGuard, Decision, Effect, Guard, History, Owner, Returned, Source
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.growing import done_once
+from graphc.capture.state.objects import namespace
 from graphc.capture.state.places import Change
 from graphc.capture.state.varying import Varying
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
-from graphc.ir import Graph
+from graphc.ir import Graph, Symbol
 from graphc.ir.memory import without_collector
 from graphc.ops.dims import Dim, Sizes
 
@@ -158,13 +160,13 @@ def capture(
                     Outcomes(tracer).reveal(error)
                 raise
             changes = containers.changes()
-            existing = {}
+            existing, there = {}, frozenset[int]()
             if environment is not None:
                 changes += done_once(environment.written())
-                existing = containers.existing() | environment.existing()
+                existing, there = containers.existing() | environment.existing(), environment.owners()
             elif changes:
                 raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))
-            program = finished(tracer, fn, result, changes, existing)
+            program = finished(tracer, fn, result, changes, existing, there)
     finally:
         tracer.builder.closed = True
         if environment is not None:
@@ -184,11 +186,12 @@ def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
 
 
 def finished(
-    tracer: Tracer, fn: Any, result: Any, changes: list[Change], existing: Mapping[int, Kept] | None = None
+    tracer: Tracer, fn: Any, result: Any, changes: list[Change], existing: Mapping[int, Kept], there: Collection[int]
 ) -> Program:
     """The program that `tracer` has recorded, which returns `result` and makes `changes`.
 
     existing  by id: what stands for containers that were there before the call
+    there     ids of other objects, or of their namespaces, that were
     """
     leaves: list[Any] = []
 
@@ -198,10 +201,15 @@ def finished(
         leaves.append(leaf)
         return Slot(len(leaves) - 1)
 
-    known: dict[int, Any] = dict(existing or {})
-    structure = map_leaves(result, numbered, "", known)
+    known: dict[int, Any] = dict(existing)
+    apart = opener(_is_traced)
+
+    def opened(value: Any) -> Any:
+        return None if id(namespace(value)) in there or id(value) in there else apart(value)
+
+    structure = map_leaves(result, numbered, "", known, opened)
     alone = len(leaves)
-    put = [map_leaves(change.after, numbered, "", known) for change in changes]
+    put = [map_leaves(change.after, numbered, "", known, opened) for change in changes]
     numbers = frozenset(k for k, leaf in enumerate(leaves) if type(leaf) is Number)
     tensors = [tracer.wrap(leaf.symbol, False) if k in numbers else leaf for k, leaf in enumerate(leaves)]
     histories = [tracer.autograd.history(t) for t in tensors]
@@ -232,6 +240,10 @@ def finished(
         drawn=tracer.asking.drawn,
         states=tracer.asking.states,
     )
+
+
+def _is_traced(leaf: Any) -> bool:
+    return type(leaf) is Number or (isinstance(leaf, Tensor) and leaf._d.__class__ is Symbol)
 
 
 def identifier(name: str) -> str:

@@ -94,11 +94,21 @@ def _plain_key(key: Any) -> Any:
     return substituted(key, None)
 
 
-def map_leaves(tree: Any, fn: Callable[[Any, str], Any], path: str = "", known: dict[int, Any] | None = None) -> Any:
+Opened = tuple[Any, list[tuple[str, Any]]]  # an object without attributes, and those that it is to get
+
+
+def map_leaves(
+    tree: Any,
+    fn: Callable[[Any, str], Any],
+    path: str = "",
+    known: dict[int, Any] | None = None,
+    opened: Callable[[Any], Opened | None] = lambda value: None,
+) -> Any:
     """`tree` with `fn(leaf, path)` in place of each leaf; containers are rebuilt, other values kept.
 
-    known  by the id of a container in `tree`: what it has become. With it, a container in two places stays one, and
-           ndarrays are copied as containers are
+    known   by the id of a container in `tree`: what it has become. With it, a container in two places stays one, and
+            ndarrays are copied as containers are
+    opened  which other objects are taken apart, and how; with `known`
     """
     if is_leaf(tree):
         return fn(tree, path)
@@ -108,8 +118,15 @@ def map_leaves(tree: Any, fn: Callable[[Any, str], Any], path: str = "", known: 
     if inside is None:
         if known is not None and isinstance(tree, np.ndarray):
             return known.setdefault(id(tree), tree.copy())
-        return tree
-    new = rebuilt(tree, [map_leaves(v, fn, f"{path}.{name}" if path else name, known) for name, v in inside])
+        found = None if known is None else opened(tree)
+        if known is None or found is None:
+            return tree
+        known[id(tree)] = new = found[0]  # before its attributes, which may lead back to it
+        for name, value in found[1]:
+            object.__setattr__(new, name, map_leaves(value, fn, f"{path}.{name}" if path else name, known, opened))
+        return new
+    values = [map_leaves(value, fn, f"{path}.{name}" if path else name, known, opened) for name, value in inside]
+    new = rebuilt(tree, values)
     if known is not None and not is_immutable(tree):
         known[id(tree)] = new
     return new

@@ -242,12 +242,17 @@ class Compiled:
     ) -> tuple[Environment, Program, Pattern | None]:
         """The program for this call; and the pattern that it is of, if sizes are symbolic.
 
-        What fails with symbolic sizes or traced numbers is traced without: C code may not take them.
+        What fails with symbolic sizes or traced numbers is traced without: C code may not take them. So is what asks
+        for the `type` of numbers.
         """
         raised: Exception | None = None
         batches = self._families.batches(signature, tensors)
         first = Environment(self._fn, args, kwargs, self._moving)
         numbered = bool(first.moving.numbers or varying_of(tensors))
+        if numbered and first.asks_types:
+            self._moving.fix(first.moving)
+            take(tensors)
+            first, numbered = Environment(self._fn, args, kwargs, self._moving), False
         for sizes, numbers in [(s, n) for s in (True, False) for n in (True, False)]:
             if (sizes and batches is None) or (numbers and not numbered):
                 continue

@@ -35,6 +35,7 @@ from graphc.capture import (
     ViewOf,
 )
 from graphc.capture.generated import Names
+from graphc.capture.records import opener
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.lowering import block
@@ -339,11 +340,14 @@ def _assembled(program: Program, leaves: list[Any], given: Any) -> Any:
         return slot.find(given) if type(slot) is Kept else leaves[slot.index]
 
     containers: dict[int, Any] = {}
-    result = map_leaves(program.structure, leaf, "", containers)
+    result = map_leaves(program.structure, leaf, "", containers, _opened)
     # all values first: one may be what another place has held so far
-    for change, value in [(c, map_leaves(s, leaf, "", containers)) for c, s in program.changes]:
+    for change, value in [(c, map_leaves(s, leaf, "", containers, _opened)) for c, s in program.changes]:
         change.carry_out(value, given)
     return result
+
+
+_opened = opener(lambda leaf: type(leaf) in (Slot, Kept))
 
 
 def _view(tensor: Tensor, returned: ViewOf) -> Tensor:

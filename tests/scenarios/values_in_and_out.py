@@ -6,6 +6,7 @@ import enum
 from collections import defaultdict, deque, namedtuple
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -324,3 +325,41 @@ def results_share_their_containers(compile):
     pair, a, b = c(X)
     a.append(1)
     return len(pair.a), pair.a is a, pair.b is b, pair.b["x"] is a[0]
+
+
+class Output:
+    def __init__(self, loss, parts):
+        self.loss, self.parts, self.itself = loss, parts, self
+
+
+class Slotted:
+    __slots__ = ("count", "value")
+
+    def __init__(self, value):
+        self.value, self.count = value, 3
+
+
+@program
+def objects_of_the_users_own(compile):
+    kept = SimpleNamespace(weight=torch.ones(2), last=None)
+
+    def f(x):
+        out = Output(x + 1, {"twice": [x * 2]})
+        kept.last = Output(x * 5, ())
+        return out, SimpleNamespace(out=out, total=x.sum().item()), Slotted(x - 1), kept, Output(kept.weight, None)
+
+    c, found = compile(f), []
+    for k in range(3):
+        out, space, slotted, same, old = c(torch.full((2,), float(k)))
+        found += [out.loss, out.parts, out.itself is out, space.out is out, space.total, slotted.value, slotted.count]
+        found += [same is kept, kept.last.loss, old.loss is kept.weight]
+    return found
+
+
+@program
+def kinds_of_numbers_that_vary(compile):
+    def f(x, k):
+        return x * 2 if type(k) is int else x * k
+
+    c = compile(f)
+    return [c(X, k) for k in (1, 2, 3.0, 4.0, 5, 6.5)]

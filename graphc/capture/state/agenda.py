@@ -34,6 +34,7 @@ class Agenda:
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.impure: dict[str, None] = {}
+        self.asks_types = False  # whether some code calls `type`, which sees a traced number for what it is
         self._places: dict[tuple[int, Any, type], Place] = {}
         self._todo: deque[Callable[[], None]] = deque()
         self._escaped: dict[int, tuple[Any, Path]] = {}

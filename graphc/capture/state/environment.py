@@ -33,6 +33,7 @@ class Environment:
 
     names   id of a tensor that `fn` reaches by itself -> the name by which it knows it
     impure  messages: calls that a trace fixes and no guard can hold
+    asks_types  whether `fn` may tell a traced number from a plain one, by its `type`
     moving  the places whose values are read anew at each call
     holds() whether everything guarded is as it was
 
@@ -58,6 +59,7 @@ class Environment:
         reachable.run()
         self.names = reachable.names
         self.impure = list(reachable.impure)
+        self.asks_types = reachable.asks_types
         self._caches = reachable.caches
         self._missed: list[int] = []
         self.moving = Substituted(reachable.places, moving or Moving())
@@ -91,6 +93,10 @@ class Environment:
         owners = [p.owner for p in self._places if isinstance(p, Inside)]
         found = {id(owner): Kept(functools.partial(_itself, owner)) for owner in owners}
         return found | {owner: Kept(find) for owner, find in self.moving.existing()}
+
+    def owners(self) -> frozenset[int]:
+        """The ids of what holds the places: objects (by themselves or by their namespaces) that are there already."""
+        return frozenset(id(place.owner) for place in self._places)
 
     def broken_places(self) -> list[Place]:
         """The guarded places that have changed."""

@@ -179,6 +179,7 @@ class Reachable(Escaping):
             value = self._entry(context.names, name, path, guarded)
             if value is MISSING:
                 value = getattr(builtins, name, MISSING)
+                self.asks_types = self.asks_types or value is type
         elif chain.root == reads.MODULE:
             package = context.names.get("__package__")
             value = sys.modules.get(name) or sys.modules.get(f"{package}.{name}", MISSING)

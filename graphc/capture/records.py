@@ -1,0 +1,54 @@
+"""Objects of the user's classes in results, as `Output(loss, logits)`: a call returns its own, with its own tensors.
+
+Only those are taken apart that the function has made, and that hold what is traced; any other is returned as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import MemberDescriptorType, SimpleNamespace
+from typing import Any
+
+from eager.nn.module import Module
+from graphc.capture.state.objects import namespace
+from graphc.capture.state.owners import is_user_class
+from graphc.capture.tree import Opened, children, is_leaf
+
+
+def attributes(value: Any) -> list[tuple[str, Any]] | None:
+    """(name, value) of what an object keeps in itself; None for what is no plain object of a class of the user's."""
+    kind: Any = type(value)
+    if kind is not SimpleNamespace and (not is_user_class(kind) or isinstance(value, (Module, type, BaseException))):
+        return None
+    if kind is not SimpleNamespace and kind.__new__ is not object.__new__:
+        return None  # only its own __new__ can make one
+    own = [vars(k) for k in kind.__mro__ if is_user_class(k)]
+    slots = [n for space in own for n, v in space.items() if isinstance(v, MemberDescriptorType)]
+    return [*namespace(value).items(), *((n, getattr(value, n)) for n in slots if hasattr(value, n))]
+
+
+def holds(value: Any, wanted: Callable[[Any], bool]) -> bool:
+    """Whether a leaf that is `wanted` is in `value`, or in what that holds."""
+    seen: set[int] = set()
+
+    def leaves(tree: Any) -> Iterator[Any]:
+        if is_leaf(tree):
+            yield tree
+        elif id(tree) not in seen:
+            seen.add(id(tree))
+            for _, part in children(tree) or attributes(tree) or ():
+                yield from leaves(part)
+
+    return any(map(wanted, leaves(value)))
+
+
+def opener(wanted: Callable[[Any], bool]) -> Callable[[Any], Opened | None]:
+    """For `map_leaves`: takes objects apart that hold leaves that are `wanted`."""
+
+    def opened(value: Any) -> Opened | None:
+        found = attributes(value)
+        if not found or not holds(value, wanted):
+            return None
+        return SimpleNamespace() if type(value) is SimpleNamespace else object.__new__(type(value)), found
+
+    return opened
