@@ -29,6 +29,7 @@ from graphc.compiling.disabling import switch
 from graphc.compiling.entries import Entry
 from graphc.compiling.families import Families
 from graphc.compiling.hits import MISS, Hit, hit
+from graphc.compiling.module import CompiledModule
 from graphc.compiling.signature import Signatures, difference
 from graphc.execution.runner import CheckFailed, OtherPath, Runner, abandon
 
@@ -346,54 +347,6 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
-
-
-@final
-class CompiledModule(Module):
-    """A module under `graphc.compile`: the module itself, but for its call. As PyTorch's `OptimizedModule`.
-
-    `_orig_mod` is the module that was compiled; attributes are its attributes.
-    """
-
-    def __init__(self, module: Module, compiled: Compiled):
-        super().__init__()
-        object.__setattr__(self, "_compiled", compiled)
-        self._modules["_orig_mod"] = module
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._compiled(*args, **kwargs)
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's result, by the compiled program."""
-        return self._compiled(*args, **kwargs)
-
-    def explain(self) -> str:
-        """See `Compiled.explain`."""
-        return self._compiled.explain()
-
-    @property
-    def graph(self) -> Any:
-        """See `Compiled.graph`."""
-        return self._compiled.graph
-
-    @property
-    def source(self) -> str:
-        """See `Compiled.source`."""
-        return self._compiled.source
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            if "_orig_mod" not in self.__dict__.get("_modules", ()):  # a copy in the making
-                raise
-            return getattr(self._modules["_orig_mod"], name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if "_modules" in self.__dict__ and "_orig_mod" in self._modules and name != "training":
-            setattr(self._modules["_orig_mod"], name, value)
-        else:
-            super().__setattr__(name, value)
 
 
 def _parting(path: Any, others: Any) -> str:
