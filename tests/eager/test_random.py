@@ -11,7 +11,6 @@ import pytest
 from eager import dtypes, random, random_fills, state
 from eager.generator import Generator
 from eager.tensor import Tensor
-from graphc.errors import CaptureError
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import torch_or_skip
 
@@ -190,6 +189,10 @@ class Recorder:
         self.draws.append(functools.partial(draw, shape))
         return tensor(np.zeros(shape, dtype))
 
+    def at_each_call(self, action: Any, generator: Any) -> None:
+        assert generator is random.default_generator
+        self.draws.append(action)
+
 
 def test_a_trace_is_handed_the_draw_itself():
     random.manual_seed(7)
@@ -206,6 +209,17 @@ def test_a_trace_is_handed_the_draw_itself():
         np.testing.assert_array_equal(a, b)
 
 
-def test_seeding_under_a_trace_is_refused():
-    with state.interpreting(Recorder()), pytest.raises(CaptureError, match="manual_seed"):
-        random.manual_seed(0)
+def test_seeding_under_a_trace_is_done_at_each_call():
+    recorder = Recorder()
+    random.manual_seed(3)
+    with state.interpreting(recorder):
+        random.manual_seed(7)
+        random.rand(2)
+    before = random.rand(2)  # the trace itself has not seeded
+    random.manual_seed(3)
+    np.testing.assert_array_equal(before.numpy(), random.rand(2).numpy())
+    drawn = [[draw() for draw in recorder.draws][-1] for _ in range(2)]
+    random.manual_seed(7)
+    for array in drawn:
+        np.testing.assert_array_equal(array, random.rand(2).numpy())
+        random.manual_seed(7)
