@@ -10,6 +10,7 @@ from eager.tensor import Tensor
 from graphc.capture.state.snapshots import Contents, keep, same
 
 _WIDEST = 1 << 62  # of an integer that can be added to in int64
+MOST = 256  # elements, at all depths, of a value that has an outline: each may become an input of a program
 _BRANCHES = (tuple, list, deque, dict, OrderedDict, defaultdict)
 Way = tuple[Any, ...]  # the keys that lead to an element of a nest
 
@@ -64,6 +65,19 @@ def is_branch(value: Any) -> bool:
 def keys_of(container: Any) -> Any:
     """What the elements of a container are taken by."""
     return list(container) if isinstance(container, dict) else range(len(container))
+
+
+def is_wide(value: Any) -> bool:
+    """Whether a value holds more elements than an outline is made of."""
+    left, stack = MOST, [value]
+    while stack:
+        v = stack.pop()
+        items = v.kept if isinstance(v, Contents) else v if is_branch(v) else ()
+        left -= len(items)
+        if left < 0:
+            return True
+        stack.extend(items.values() if isinstance(items, dict) else items)
+    return False
 
 
 def outline(value: Any) -> Outline:
