@@ -62,19 +62,19 @@ class Entry:
         layouts = {id(guard.layout): guard for guard in self._guards if guard.layout is not None}
         lines = ["def holds(tensors):", f" if not {names.of(self.unchanged)}(): return False"]
         for t, shape, dtype, constant in self._captured:
-            name, shape, dtype = names.of(t), names.of(tuple(shape)), names.of(dtype)
-            changed = f"d.shape != {shape} or d.{{0}} is not {dtype} and d.{{0}} != {dtype}: return False"
-            host, layout = [f"  if {changed.format('dtype')}"], layouts.get(id(t))
-            if layout is not None:
-                host.append(f"  if {names.of(layout.getter)}() != {names.of(layout.value)}: return False")
+            name, wanted, layout = names.of(t), names.of(dtype), layouts.get(id(t))
             lines += [
                 f" d = {name}._d",
                 f" if {name}._n is {'not ' if constant else ''}None: return False",
-                " if d.__class__ is ndarray:",
-                *host,
-                f" elif {'True or ' if layout is not None and layout.value is not None else ''}"
-                f"{changed.format('numpy_dtype')}",
+                f" if d.shape != {names.of(tuple(shape))}: return False",
+                " on_host = d.__class__ is ndarray",
+                " found = d.dtype if on_host else d.numpy_dtype",
+                f" if found is not {wanted} and found != {wanted}: return False",
             ]
+            if layout is not None and layout.value is None:
+                lines.append(f" if on_host and {names.of(layout.getter)}() is not None: return False")
+            elif layout is not None:
+                lines.append(f" if {names.of(layout.getter)}() != {names.of(layout.value)}: return False")
         captured = {id(t) for t, *_ in self._captured}
         if self._numbers or self._moved:
             lines.append(f" if not {names.of(self._moved_alike)}(tensors): return False")

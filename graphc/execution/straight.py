@@ -97,12 +97,11 @@ class Straight:
         self._services = services
         self._loaded = loaded
         self._names = Names()
-        state = {
+        self._state = {  # outputs that are new values of captured tensors
             k for k, e in enumerate(plan.effects, len(plan.places))
             if isinstance(e.target, Captured) and e.history is History.NONE
         }  # fmt: skip
-        self._state = state
-        self._wrapped = [k for k in range(len(plan.outputs)) if k not in state]
+        self._wrapped = [k for k in range(len(plan.outputs)) if k not in self._state]
 
     def function(self) -> Callable[..., Any]:
         """f(tensors, drawn, given): the result of a call, and its effects.
@@ -156,8 +155,10 @@ class Straight:
 
     def _arrays(self) -> list[str]:
         """The names of the arrays that XLA is given."""
-        sources = enumerate(self._plan.program.sources)
-        return [f"a{s.position}" if self._loaded and isinstance(s, Argument) else f"x{k}" for k, s in sources]
+        return [
+            f"a{source.position}" if isinstance(source, Argument) and self._loaded else f"x{k}"
+            for k, source in enumerate(self._plan.program.sources)
+        ]
 
     def _fetched(self) -> list[str]:
         """The arrays of the inputs, in order. Random numbers are drawn here."""
@@ -167,7 +168,7 @@ class Straight:
                 lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self._names.of(source.draw)}()")
             elif isinstance(source, Reached) and source.kind is not None:
                 lines.append(f" {x} = asarray({self._names.of(source.get)}(), {self._names.of(source.kind)})")
-            elif x.startswith("x"):
+            elif not (isinstance(source, Argument) and self._loaded):
                 lines += [
                     f" d = {self._tensor(source)}._d",
                     f" if d.__class__ is Deferred: {x} = d.array",
@@ -242,7 +243,7 @@ class Straight:
         lines: list[str] = []
         made: dict[int, str] = {}  # a new `.grad` may be that of several tensors
         for k, (target, _, history, fresh) in enumerate(self._plan.effects, len(self._plan.places)):
-            if isinstance(target, PastOf) or k not in self._wrapped:
+            if isinstance(target, PastOf) or k in self._state:
                 continue
             if isinstance(target, GradOf):
                 grad = f"{self._tensor(target.of)}._g"

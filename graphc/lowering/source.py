@@ -101,7 +101,7 @@ class Source:
     def _write(self) -> str:
         graph, names = self.graph, self._names
         operations = list(graph.operations())
-        checking = [k for k, node in enumerate(operations) if self._is_checked(node) or self._checked_inside(node)]
+        checking = [k for k, node in enumerate(operations) if self._asks_anew(node) or self._checked_inside(node)]
         asked = {operations[k].id for k in checking}
         early = self._restored_early(operations[checking[-1] + 1 :]) if checking else {}
         for k, node in enumerate(operations):
@@ -133,8 +133,8 @@ class Source:
         lines = [line for statement in self._statements for line in statement.split("\n")]
         return "\n    ".join([head, *lines, f"return {self._result}"]) + "\n"
 
-    def _is_checked(self, node: Node) -> bool:
-        """Whether a check is made at `node`: it has one, and none before it (in their order) has asked the same."""
+    def _asks_anew(self, node: Node) -> bool:
+        """Whether `node` has a check that none of the nodes seen so far has made. Notes the ranges that it asks for."""
         check = node.op.check
         if check is None or check.bounds is None:
             return check is not None

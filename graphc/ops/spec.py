@@ -238,8 +238,8 @@ class Check(NamedTuple):
 def bounded(bounds: Callable[..., Iterable[tuple[Any, int, int]]], error: type[Exception], message: str) -> Check:
     """The test that integers lie in ranges; see `Check`."""
 
-    def ok(xp, *arrays, **params):  # type: ignore[no-untyped-def]
-        found = True
+    def ok(xp: Any, *arrays: Any, **params: Any) -> Any:
+        found: Any = True
         for array, low, high in bounds(*arrays, **params):
             found = found & xp.all((array >= low) & (array < high))
         return found

@@ -27,7 +27,6 @@ from graphc.capture.state.outlines import (
     element,
     fits,
     is_branch,
-    is_wide,
     keys_of,
     outline,
     shown,
@@ -70,7 +69,7 @@ class Moving:
     def chosen(self, places: Iterable[Place]) -> Iterator[tuple[Place, Outline]]:
         """Those of `places` that move, with their outlines."""
         for place in places:
-            if (key := _key(place)) in self._known and key not in self._by_value and not is_wide(place.kept):
+            if (key := _key(place)) in self._known and key not in self._by_value:
                 of = outline(place.kept)
                 if can_change(of) and (self.numbers or not _has_number(of)):
                     yield place, of

@@ -10,7 +10,7 @@ from eager.tensor import Tensor
 from graphc.capture.state.snapshots import Contents, keep, same
 
 _WIDEST = 1 << 62  # of an integer that can be added to in int64
-MOST = 256  # elements, at all depths, of a value that has an outline: each may become an input of a program
+MOST = 256  # elements, at all depths, of a value that an outline goes into: each may become an input of a program
 _BRANCHES = (tuple, list, deque, dict, OrderedDict, defaultdict)
 Way = tuple[Any, ...]  # the keys that lead to an element of a nest
 
@@ -67,8 +67,8 @@ def keys_of(container: Any) -> Any:
     return list(container) if isinstance(container, dict) else range(len(container))
 
 
-def is_wide(value: Any) -> bool:
-    """Whether a value holds more elements than an outline is made of."""
+def _is_wide(value: Any) -> bool:
+    """Whether a value holds more elements than an outline goes into."""
     left, stack = MOST, [value]
     while stack:
         v = stack.pop()
@@ -81,8 +81,8 @@ def is_wide(value: Any) -> bool:
 
 
 def outline(value: Any) -> Outline:
-    """The outline of a value, or of what `snapshots.keep` has kept of one."""
-    return _outline(value, set())
+    """The outline of a value, or of what `snapshots.keep` has kept of one. A wide one is fixed as a whole."""
+    return Fixed(value if isinstance(value, Contents) else keep(value)) if _is_wide(value) else _outline(value, set())
 
 
 def _outline(value: Any, above: set[int]) -> Outline:
