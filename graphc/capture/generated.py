@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 
+def indented(lines: Sequence[str]) -> list[str]:
+    """The lines one step further in."""
+    return [f" {line}" for line in lines]
+
+
 @final
 class Names:
     """Names for objects in generated code, each object under one name. The objects live as long as the code does.
@@ -49,7 +54,7 @@ class Names:
         head, *body = lines
         parameters = head[head.index("(") + 1 : head.rindex(")")]
         defaults = ", ".join([*([parameters] if parameters else []), *(f"{n}={n}" for n in objects)])
-        text = [f"def bind({', '.join(objects)}):", f" def {name}({defaults}):", *(f" {line}" for line in body)]
+        text = [f"def bind({', '.join(objects)}):", f" def {name}({defaults}):", *indented(body)]
         local: dict[str, Any] = {}
         code = compile("\n".join([*text, f" return {name}"]), f"<generated {name}>", "exec")
         exec(code, {} if shared is None else shared, local)

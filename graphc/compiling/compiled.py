@@ -107,11 +107,17 @@ class Compiled:
             return self(*args, **kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
+        return self._otherwise(stopped, entry, states, tensors, args, kwargs)
+
+    def _otherwise(
+        self, stopped: OtherPath | CheckFailed, entry: Entry, states: Any, tensors: list[Tensor], args: Any, kwargs: Any
+    ) -> Any:
+        """The call by other means, after the program of `entry` has `stopped`; `states` of generators are before it."""
         if isinstance(stopped, CheckFailed):
             return self._eagerly(states, args, kwargs)
         for generator, state in states:
             generator.set_state(state)
-        values = stopped.values
+        signature, values = entry.signature, stopped.values
         siblings = self._entries.get(signature, ())
         for sibling in siblings:
             if sibling.agrees(values) and sibling.holds(tensors):
@@ -303,7 +309,7 @@ class Compiled:
         known = self._entries.get(signature)
         if not known:
             return difference(signature, self._entries)
-        return "; ".join(known[0].broken(tensors)) or "values of tensors lead along another path"
+        return "; ".join(known[0].conditions.broken(tensors)) or "values of tensors lead along another path"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

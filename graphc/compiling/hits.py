@@ -12,8 +12,12 @@ from typing import Any
 from eager.state import current_interpreter, made_in_inference
 from eager.state import grad_enabled as grad_mode
 from eager.tensor import Parameter, Tensor
+from graphc.capture import Captured
+from graphc.capture.generated import indented
+from graphc.compiling.conditions import KNOWN
 from graphc.compiling.disabling import switch
 from graphc.compiling.entries import Entry
+from graphc.execution.runner import CheckFailed, OtherPath
 from graphc.execution.straight import Straight
 from graphc.ops.dtypes import default_float
 
@@ -32,32 +36,40 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
     if not outside_inference or not all(map(_plain, args)) or len(args) > MOST or len(described) != 4 * len(args):
         return None
     names = [f"t{k}" for k in range(len(args))]
+    tensors = f"[{', '.join(names)}]"
+    runner, program = entry.runner, entry.program
+    code = Straight(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "inference": made_in_inference, "grad_mode": grad_mode,
         "switch": switch, "default_float": default_float, "default": default, "entry": entry,
-        "signature": entry.signature, "unchanged": entry.unchanged, "holds": entry.holds,
+        "refused": (OtherPath, CheckFailed), "states": runner.states, **KNOWN,
     }  # fmt: skip
-    lines = [
-        "def hit(compiled, args):",
+    head = [
         " if (interpreter() is not None or switch.off or inference() is not None"
         f" or grad_mode() is not {grad} or default_float() is not default or len(args) != {len(args)}): return MISS",
         " on_host = False",
     ]
     if args:
-        lines.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
+        head.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
     for k, name in enumerate(names):
-        lines += _argument(k, name, described[4 * k : 4 * k + 4], scope)
+        head += _argument(k, name, described[4 * k : 4 * k + 4], scope)
     same = [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
     if same:
-        lines.append(f" if {' or '.join(same)}: return MISS")
-    tensors = f"[{', '.join(names)}]"
-    code = Straight(entry.runner.plan, entry.runner.services, loaded=True)
-    lines.append(f" if not {f'holds({tensors})' if entry.conditional else 'unchanged()'}: return MISS")
-    if entry.writes or entry.runner.forward.fails:
-        lines.append(f" return compiled._run(entry, signature, {tensors}, args, {{}})")
-    else:
-        lines += [" entry.calls += 1", " drawn, given = None, (args, {})", *code.lines()]
-    return code.bind("hit", lines, scope)
+        head.append(f" if {' or '.join(same)}: return MISS")
+    arrays = {id(s.tensor): code.array(k, s) for k, s in enumerate(program.sources) if isinstance(s, Captured)}
+    body = entry.conditions.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed)
+    body += [" entry.calls += 1", " drawn = None", *code.lines("(args, {})")]
+    if runner.forward.fails:
+        body = [
+            " saved = states()", " try:", *indented(body),
+            " except refused as error: stopped = error",
+        ]  # fmt: skip
+    if entry.writes:
+        head.append(" if not compiled._writing.acquire(blocking=False): return MISS")
+        body = [" try:", *indented(body), " finally: compiled._writing.release()"]
+    if runner.forward.fails:
+        body.append(f" return compiled._otherwise(stopped, entry, saved, {tensors}, args, {{}})")
+    return code.bind("hit", ["def hit(compiled, args):", *head, *body], scope)
 
 
 def _plain(a: Any) -> bool:

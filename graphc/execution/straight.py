@@ -32,6 +32,7 @@ from graphc.capture import (
     PastOf,
     Program,
     Reached,
+    Source,
     ViewOf,
 )
 from graphc.capture.generated import Names
@@ -41,6 +42,7 @@ from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.lowering import block
 
 DEEPEST = 20  # nest of containers that is written out as one expression
+FEW = 4  # arrays: to wait for each takes less time than JAX's function for any nest of them
 
 
 class Plan(NamedTuple):
@@ -87,16 +89,20 @@ class Services(NamedTuple):
 class Straight:
     """The code of the calls of one program.
 
-    lines()      statements, up to `return`, that use the arguments' tensors as t0, t1, ..., and `drawn`, `given`
+    lines(given) statements, up to `return`, that use the arguments' tensors as t0, t1, ..., and `drawn`; `given` is
+                 the expression of (args, kwargs)
     bind(lines)  the function that such lines, under a `def`, define
-    loaded       the arrays of the arguments are there already, as a0, a1, ..., and `on_host`: whether one is NumPy's
+    names        of the objects in them
+    loaded       the arrays of arguments and captured tensors are there already, under the names that `array` gives
+                 them; and `on_host`: whether one is NumPy's; and `alone`: whether programs have made the data of all
+                 tensors that are written, and no one else holds them
     """
 
     def __init__(self, plan: Plan, services: Services, loaded: bool = False):
         self._plan = plan
         self._services = services
         self._loaded = loaded
-        self._names = Names()
+        self.names = Names()
         self._state = {  # outputs that are new values of captured tensors
             k for k, e in enumerate(plan.effects, len(plan.places))
             if isinstance(e.target, Captured) and e.history is History.NONE
@@ -116,15 +122,15 @@ class Straight:
 
     def bind(self, name: str, lines: Sequence[str], known: Mapping[str, Any] | None = None) -> Callable[..., Any]:
         """The function `name` that `lines` define, which may use what is `known` by name."""
-        return self._names.bind(name, lines, known, _shared)
+        return self.names.bind(name, lines, known, _shared)
 
-    def lines(self) -> list[str]:
+    def lines(self, given: str = "given") -> list[str]:
         """The statements of a call."""
         return [
             *self._fetched(),
             *self._taken(),
-            f" out = {self._names.of(self._services.executable)}.dispatch({', '.join(self._arrays())})",
-            " if on_host: block(out)",  # it may still be reading memory that the caller owns
+            f" out = {self.names.of(self._services.executable)}.dispatch({', '.join(self._arrays())})",
+            f" if on_host: {self._awaited()}",  # it may still be reading memory that the caller owns
             *(line for k in self._wrapped for line in self._wrap(k)),
             *self._written(restored=True),
             *self._verified(),
@@ -133,7 +139,7 @@ class Straight:
             *self._carried_out(),
             *(f" {self._tensor(target)} = None" for target in _cleared(self._plan.program)),
             *self._continued(),
-            *self._result(),
+            *self._result(given),
         ]
 
     # --- what is read
@@ -144,35 +150,37 @@ class Straight:
             case Argument(position):
                 return f"t{position}"
             case Captured(tensor):
-                return self._names.of(tensor)
+                return self.names.of(tensor)
             case GradOf(of):
                 return f"{self._tensor(of)}._g"
             case MemoryOf(of):
                 return f"whole_memory({self._tensor(of)})"
             case Reached():
-                return f"{self._names.of(source.get)}()"
+                return f"{self.names.of(source.get)}()"
         raise AssertionError(source)
+
+    @staticmethod
+    def array(k: int, source: Source) -> str:
+        """The name of the array of input number `k`."""
+        return f"a{source.position}" if isinstance(source, Argument) else f"x{k}"
 
     def _arrays(self) -> list[str]:
         """The names of the arrays that XLA is given."""
-        return [
-            f"a{source.position}" if isinstance(source, Argument) and self._loaded else f"x{k}"
-            for k, source in enumerate(self._plan.program.sources)
-        ]
+        return [self.array(k, source) for k, source in enumerate(self._plan.program.sources)]
 
     def _fetched(self) -> list[str]:
         """The arrays of the inputs, in order. Random numbers are drawn here."""
         lines = [] if self._loaded else [" on_host = False"]
         for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
             if isinstance(source, Draw):
-                lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self._names.of(source.draw)}()")
+                lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self.names.of(source.draw)}()")
             elif isinstance(source, Reached) and source.kind is not None:
-                lines.append(f" {x} = asarray({self._names.of(source.get)}(), {self._names.of(source.kind)})")
-            elif not (isinstance(source, Argument) and self._loaded):
+                lines.append(f" {x} = asarray({self.names.of(source.get)}(), {self.names.of(source.kind)})")
+            elif not (self._loaded and isinstance(source, (Argument, Captured))):
                 lines += [
                     f" d = {self._tensor(source)}._d",
                     f" if d.__class__ is Deferred: {x} = d.array",
-                    f" else: {x} = d if d.__class__ is ndarray else {self._names.of(self._services.unsealed)}(d); "
+                    f" else: {x} = d if d.__class__ is ndarray else {self.names.of(self._services.unsealed)}(d); "
                     "on_host = True",
                 ]
         return lines
@@ -181,21 +189,29 @@ class Straight:
         """Make the donated arrays ones that the program may overwrite."""
         lines: list[str] = []
         for k in self._plan.donated:
-            # ours to take: a program made it, and only the tensor, `d` and getrefcount hold the stand-in, only the
+            # ours to take: a program made it, and only the tensor and getrefcount hold the stand-in, only the
             # stand-in, `x` and getrefcount the array
-            lines += [
-                f" d = {self._tensor(self._plan.program.sources[k])}._d",
-                f" if d.__class__ is not Deferred or refs(d) > 3 or refs(x{k}) > 3: "
-                f"x{k} = {self._names.of(self._services.executable)}.own(x{k})",
-            ]
+            data = f"{self._tensor(self._plan.program.sources[k])}._d"
+            held = f"({data}.__class__ is not Deferred or refs({data}) > 2)"
+            if self._loaded:
+                held = f"not alone and {held}"
+            own = self.names.of(self._services.executable)
+            lines.append(f" if refs(x{k}) > 3 or {held}: x{k} = {own}.own(x{k})")
         return lines
+
+    def _awaited(self) -> str:
+        """The statement that waits for the outputs."""
+        executable = self._services.executable
+        if len(executable.graph.outputs) + executable.fails <= FEW:
+            return "[o.block_until_ready() for o in out]"
+        return "block(out)"
 
     def _verified(self) -> list[str]:
         """Ask whether the program has failed. Most is done by then: it has been running meanwhile."""
         executable = self._services.executable
         if not executable.fails:
             return []
-        name, failed = self._names.of(executable), self._names.of(self._services.failed)
+        name, failed = self.names.of(executable), self.names.of(self._services.failed)
         return [" try:", f"  {name}.verify(out)", " except Exception as error:", f"  {failed}(error)", "  raise"]
 
     # --- what is made of the outputs
@@ -204,7 +220,7 @@ class Straight:
         shape, dtype = self._plan.outputs[k]
         return [
             " d = make(Deferred)",
-            f" d.array, d.shape, d.numpy_dtype = out[{k}], {self._names.of(shape)}, {self._names.of(dtype)}",
+            f" d.array, d.shape, d.numpy_dtype = out[{k}], {self.names.of(shape)}, {self.names.of(dtype)}",
             f" w{k} = new(Tensor)",
             f" w{k}._d, w{k}._n = d, None",
         ]
@@ -215,12 +231,12 @@ class Straight:
         lines = [f" {self._tensor(t.of)}.requires_grad_(True)" for t in _flags(plan.program, True)]
         if plan.live:
             results = ", ".join(f"w{k}" for k in plan.live)
-            join = self._names.of(self._services.join)
+            join = self.names.of(self._services.join)
             tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
             outputs = "out[:-1]" if self._services.executable.fails else "out"
             lines.append(f" {join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
         lines += [f" {self._tensor(t.of)}.requires_grad_(False)" for t in _flags(plan.program, False)]
-        freed = self._names.of(self._services.freed)
+        freed = self.names.of(self._services.freed)
         return lines + [f" w{k}._n = [-next(sequence), None, {freed}, None]" for k in plan.freed]
 
     def _written(self, restored: bool) -> list[str]:
@@ -231,8 +247,8 @@ class Straight:
         return [line for k, target in chosen for line in self._write(k, target)]
 
     def _write(self, k: int, target: Any) -> list[str]:
-        tensor, (shape, dtype) = self._names.of(target.tensor), self._plan.outputs[k]
-        new = f"Deferred(out[{k}], {self._names.of(shape)}, {self._names.of(dtype)})"
+        tensor, (shape, dtype) = self.names.of(target.tensor), self._plan.outputs[k]
+        new = f"Deferred(out[{k}], {self.names.of(shape)}, {self.names.of(dtype)})"
         return [  # no name for its data, which `overwrite` would count as someone else's
             f" if {tensor}._d.__class__ is Deferred: {tensor}._d.array = out[{k}]",
             f" else: overwrite({tensor}, {new})",
@@ -269,7 +285,7 @@ class Straight:
 
     # --- the result
 
-    def _result(self) -> list[str]:
+    def _result(self, given: str) -> list[str]:
         """The function's result, made of the program's, and what it puts into Python state."""
         program = self._plan.program
         lines: list[str] = []
@@ -279,7 +295,7 @@ class Straight:
                 name = f"view{returned.tensor}"
                 if returned.tensor not in known:
                     known.add(returned.tensor)
-                    lines.append(f" {name} = view({self._base(returned.base)}, {self._names.of(returned)})")
+                    lines.append(f" {name} = view({self._base(returned.base)}, {self.names.of(returned)})")
                     if program.histories[k] is History.LEAF:
                         lines.append(f" {name}.requires_grad_()")
                 lines.append(f" r{k} = {name}")
@@ -292,7 +308,7 @@ class Straight:
         if not program.changes and (written := _expression(program.structure)) is not None:
             return [*lines, f" return {written}"]
         leaves = ", ".join(f"r{k}" for k in range(len(program.returned)))
-        return [*lines, f" return assembled({self._names.of(program)}, [{leaves}], given)"]
+        return [*lines, f" return assembled({self.names.of(program)}, [{leaves}], {given})"]
 
     def _base(self, of: Computed | Given) -> str:
         return f"w{self._plan.places[of]}" if isinstance(of, Computed) else self._tensor(of.source)

@@ -34,7 +34,10 @@ class Sharing:
     """Which inputs of a program share memory.
 
     Two captured tensors stay as they were. What is written must share no memory with anything else that a call
-    brings: an argument, or a tensor in a moving place. `needed`: there is something to ask.
+    brings: an argument, or a tensor in a moving place.
+
+    needed      there is something to ask
+    only_alone  all is well if no one but the tensors `written` can see their memory
     """
 
     def __init__(self, program: Program):
@@ -44,11 +47,12 @@ class Sharing:
         brought = [s for s in owners if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
         self._some_brought = any(s in written for s in brought)
         captured = [s for s in owners if isinstance(s, Captured) and (self._some_brought or s in written)]
-        self._captured = [s.tensor for s in captured]
+        self.written = self._captured = [s.tensor for s in captured]
         self._sources: list[Owner] = [*brought, *captured]
         self._brought = brought
         self._disjoint = bool(written) and bool(brought) and len(self._sources) > 1
         self.needed = self._disjoint or bool(self._known)
+        self.only_alone = not self._known and not self._some_brought
 
     def holds(self, tensors: list[Tensor]) -> bool:
         """Whether the tensors share memory as they did."""
