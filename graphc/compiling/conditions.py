@@ -1,4 +1,4 @@
-"""What must be so at a call, besides its signature and Python state, for a program to be right: as generated code."""
+"""What must be so at a call, besides its signature, for a program to be right: as generated code."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Conditions:
         """
         captured = {id(t) for t, *_ in self._captured}
         watched = set(map(id, self._sharing.written))
-        lines = [f" if not {names.of(self._environment.holds)}(): {miss}", f" alone = {watched <= captured}"]
+        lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
         for t, shape, dtype, constant in self._captured:
             code = _Captured(names, t, shape, dtype, miss)
             if id(t) in watched:

@@ -130,7 +130,8 @@ class Straight:
             *self._fetched(),
             *self._taken(),
             f" out = {self.names.of(self._services.executable)}.dispatch({', '.join(self._arrays())})",
-            f" if on_host: {self._awaited()}",  # it may still be reading memory that the caller owns
+            " if on_host:",  # it may still be reading memory that the caller owns
+            f"  {self._awaited()}",
             *(line for k in self._wrapped for line in self._wrap(k)),
             *self._written(restored=True),
             *self._verified(),
@@ -203,7 +204,7 @@ class Straight:
         """The statement that waits for the outputs."""
         executable = self._services.executable
         if len(executable.graph.outputs) + executable.fails <= FEW:
-            return "[o.block_until_ready() for o in out]"
+            return "for o in out: o.block_until_ready()"
         return "block(out)"
 
     def _verified(self) -> list[str]:

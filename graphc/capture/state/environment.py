@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, final
 from graphc.capture.number import Number
 from graphc.capture.state.growing import Growing
 from graphc.capture.state.moving import Moving, Substituted
-from graphc.capture.state.places import Change, Inside, Place, compiled_test
+from graphc.capture.generated import Names
+from graphc.capture.state.places import Change, Inside, Place, test_lines
 from graphc.capture.state.reachable import Reachable
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
@@ -70,7 +71,12 @@ class Environment:
     @functools.cached_property
     def holds(self) -> Callable[[], bool]:
         """Whether every guarded place has the value that it had: a generated function."""
-        return compiled_test(self._guarded)
+        names = Names()
+        return names.bind("holds", ["def holds():", *self.lines(names, "return False"), " return True"])
+
+    def lines(self, names: Names, miss: str) -> list[str]:
+        """Statements that do `miss` unless `holds()`."""
+        return test_lines(self._guarded, names, miss)
 
     def start(self, tracer: Tracer) -> None:
         """The function is traced from now on."""

@@ -361,27 +361,25 @@ def _all_same(places: list[Place]) -> bool:
     return all(place.same() for place in places)
 
 
-def compiled_test(places: Iterable[Place]) -> Callable[[], bool]:
-    """A function of no arguments: whether all places have the values that they had.
+def test_lines(places: Iterable[Place], names: Names, miss: str) -> list[str]:
+    """Statements that do `miss` unless all places have the values that they had.
 
-    It is straight-line code: one identity test for each place. Where one of a few fails, `Place.same` decides.
+    One identity test for each place. Where one of a few fails, `Place.same` decides.
     """
-    names = Names()
 
     def rank(place: Place) -> tuple[int, bool]:
         return place.cost, isinstance(place.before, (Tensor, type)) or callable(place.before)
 
-    lines = ["def holds():", " try:", "  pass"]
+    lines: list[str] = []
     ranked = sorted(places, key=rank)
     for first in range(0, len(ranked), TOGETHER):
         group = ranked[first : first + TOGETHER]
         decide = names.of(functools.partial(_all_same, group))
-        lines.append(f"  if ({' or '.join(place.quick(names.of) for place in group)}) and not {decide}(): return False")
-    lines += [" except (LookupError, AttributeError, ValueError, RuntimeError):", "  return False", " return True"]
-    return names.bind("holds", lines)
+        lines.append(f"  if ({' or '.join(place.quick(names.of) for place in group)}) and not {decide}(): {miss}")
+    return [" try:", *lines, f" except (LookupError, AttributeError, ValueError, RuntimeError): {miss}"] if lines else []
 
 
 __all__ = [
     "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Missing", "Path", "Place", "Reading",
-    "RequiresGrad", "Size", "Table", "compiled_test",
+    "RequiresGrad", "Size", "Table", "test_lines",
 ]  # fmt: skip
