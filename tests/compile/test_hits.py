@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -122,3 +123,101 @@ def test_calls_are_counted_and_memory_of_the_caller_is_read_before_the_call_retu
         assert result.max().item() == 1.0
         x.fill_(0.0)
     assert fast._latest.calls == 14
+
+
+# --- programs that write, or may stop
+
+
+def counter():
+    """A function that writes a captured tensor, and that tensor."""
+    state = torch.zeros(3)
+
+    def f(x):
+        state.add_(x)
+        return state * 2
+
+    return f, state
+
+
+@pytest.mark.parametrize(
+    "disturb",
+    [
+        lambda state: None,
+        lambda state: state.numpy(),  # NumPy's memory from now on, and seen by others
+        lambda state: state.tolist(),
+        lambda state: state.fill_(5.0),
+        lambda state: setattr(state, "data", torch.ones(3)),
+        lambda state: state.data.resize_(3),
+        lambda state: state.requires_grad_(False),
+        lambda state: state[1:].mul_(2.0),
+    ],
+)
+def test_state_is_right_whoever_has_looked_at_it_or_written_it(disturb):
+    (f, state), (g, expected) = counter(), counter()
+    x = torch.ones(3)
+    fast = warm(graphc.compile(f), x)
+    for _ in range(4):
+        g(x)
+    kept = [state.detach(), expected.detach()]  # another tensor of the same memory
+    for _ in range(3):
+        disturb(state), disturb(expected)
+        assert fast(x).tolist() == g(x).tolist()
+        assert state.tolist() == expected.tolist()
+    assert kept[0].tolist() == kept[1].tolist()
+
+
+def test_state_of_another_shape_is_another_program():
+    f, state = counter()
+    fast = warm(graphc.compile(f), torch.ones(3))
+    state.data = torch.ones(2, 3)
+    assert fast(torch.ones(3)).tolist() == [[4.0] * 3] * 2 and traced_times(fast) == 2
+
+
+def test_an_argument_that_is_the_state_is_noticed():
+    (f, state), (g, expected) = counter(), counter()
+    fast = warm(graphc.compile(f), torch.ones(3))
+    for _ in range(4):
+        g(torch.ones(3))
+    assert fast(state).tolist() == g(expected).tolist()
+    assert fast(state[:]).tolist() == g(expected[:]).tolist()
+    assert state.tolist() == expected.tolist()
+
+
+def test_a_failed_check_raises_and_leaves_what_eager_leaves():
+    table, seen = torch.arange(4.0), torch.zeros(1)
+
+    def f(i):
+        seen.add_(1)
+        return table[i]
+
+    fast = warm(graphc.compile(f), torch.tensor([1, 2]))
+    with pytest.raises(IndexError):
+        fast(torch.tensor([1, 9]))
+    assert seen.tolist() == [5.0]
+    assert fast(torch.tensor([0, 3])).tolist() == [0.0, 3.0] and seen.tolist() == [6.0]
+
+
+def test_another_path_is_taken_and_draws_the_same_numbers():
+    def f(x):
+        noise = torch.rand(2)
+        return noise if x.sum() > 0 else -noise
+
+    fast = warm(graphc.compile(f), torch.ones(2))
+    for x in (torch.ones(2), -torch.ones(2), torch.ones(2), -torch.ones(2)):
+        torch.manual_seed(0)
+        found = fast(x).tolist()
+        torch.manual_seed(0)
+        assert found == f(x).tolist()
+
+
+def test_while_another_thread_writes_it_waits():
+    f, state = counter()
+    fast = warm(graphc.compile(f), torch.ones(3))
+    done = []
+    with fast._writing:
+        thread = threading.Thread(target=lambda: done.append(fast(torch.ones(3))))
+        thread.start()
+        thread.join(0.2)
+        assert not done
+    thread.join()
+    assert done[0].tolist() == [10.0] * 3 and state.tolist() == [5.0] * 3

@@ -15,10 +15,10 @@ import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
+from graphc.capture.generated import Names
 from graphc.capture.number import Number
 from graphc.capture.state.growing import Growing
 from graphc.capture.state.moving import Moving, Substituted
-from graphc.capture.generated import Names
 from graphc.capture.state.places import Change, Inside, Place, test_lines
 from graphc.capture.state.reachable import Reachable
 from graphc.capture.tree import Kept, leaves_of

@@ -376,7 +376,9 @@ def test_lines(places: Iterable[Place], names: Names, miss: str) -> list[str]:
         group = ranked[first : first + TOGETHER]
         decide = names.of(functools.partial(_all_same, group))
         lines.append(f"  if ({' or '.join(place.quick(names.of) for place in group)}) and not {decide}(): {miss}")
-    return [" try:", *lines, f" except (LookupError, AttributeError, ValueError, RuntimeError): {miss}"] if lines else []
+    return (
+        [" try:", *lines, f" except (LookupError, AttributeError, ValueError, RuntimeError): {miss}"] if lines else []
+    )
 
 
 __all__ = [
