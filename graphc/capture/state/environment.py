@@ -19,7 +19,7 @@ from graphc.capture.generated import Names
 from graphc.capture.number import Number
 from graphc.capture.state.growing import Growing
 from graphc.capture.state.moving import Moving, Substituted
-from graphc.capture.state.places import Change, Inside, Place, test_lines
+from graphc.capture.state.places import Change, Inside, Place, condition_lines
 from graphc.capture.state.reachable import Reachable
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
@@ -76,7 +76,7 @@ class Environment:
 
     def lines(self, names: Names, miss: str) -> list[str]:
         """Statements that do `miss` unless `holds()`."""
-        return test_lines(self._guarded, names, miss)
+        return condition_lines(self._guarded, names, miss)
 
     def start(self, tracer: Tracer) -> None:
         """The function is traced from now on."""

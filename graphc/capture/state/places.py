@@ -13,6 +13,7 @@ from eager.tensor import Tensor
 from graphc.capture.generated import Names
 from graphc.capture.state.snapshots import MISSING, Contents, Elements, change, keep, refill, same
 
+_GONE = "(LookupError, AttributeError, ValueError, RuntimeError)"  # what reading raises where there is nothing now
 TOGETHER = 8  # places that one line of the test asks for: shorter code, which Python compiles faster
 
 
@@ -361,7 +362,7 @@ def _all_same(places: list[Place]) -> bool:
     return all(place.same() for place in places)
 
 
-def test_lines(places: Iterable[Place], names: Names, miss: str) -> list[str]:
+def condition_lines(places: Iterable[Place], names: Names, miss: str) -> list[str]:
     """Statements that do `miss` unless all places have the values that they had.
 
     One identity test for each place. Where one of a few fails, `Place.same` decides.
@@ -376,12 +377,10 @@ def test_lines(places: Iterable[Place], names: Names, miss: str) -> list[str]:
         group = ranked[first : first + TOGETHER]
         decide = names.of(functools.partial(_all_same, group))
         lines.append(f"  if ({' or '.join(place.quick(names.of) for place in group)}) and not {decide}(): {miss}")
-    return (
-        [" try:", *lines, f" except (LookupError, AttributeError, ValueError, RuntimeError): {miss}"] if lines else []
-    )
+    return [" try:", *lines, f" except {_GONE}: {miss}"] if lines else []
 
 
 __all__ = [
     "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Missing", "Path", "Place", "Reading",
-    "RequiresGrad", "Size", "Table", "test_lines",
+    "RequiresGrad", "Size", "Table", "condition_lines",
 ]  # fmt: skip
