@@ -15,7 +15,6 @@ from compare.equivalence import check
 from compare.report import Report
 from eager import autograd
 from eager.tensor import Tensor
-from graphc.capture import capture
 from graphc.capture.tree import tensors_of
 from graphc.compiling.compiled import compile
 from graphc.ir import Ref
@@ -143,7 +142,7 @@ def _tape_call(case: Case, fn: Callable[..., Any], what: str) -> Callable[[], An
 
     def call() -> Any:
         outputs = list(tensors_of(fn(*args, **kwargs)))
-        live = [outputs[k] for k in seeded]
+        live = [outputs[case.tensor_slots.index(k)] for k in seeded]
         return _awaited(autograd.grad(live, wrt, cotangents, allow_unused=True))
 
     return call
@@ -162,7 +161,7 @@ def _parts(case: Case, what: str) -> dict[str, float]:
     """Where the first call's time goes, measured on a compilation of its own."""
     joint = case.joint
     start = time.perf_counter()
-    program = capture(case.fn, case.args, dict(case.kwargs))
+    program = case.captured()
     captured = time.perf_counter()
     optimized = optimize(joint.graph if what == BOTH else program.graph)
     passed = time.perf_counter()

@@ -11,16 +11,18 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.float64 import wide_dtype, widen
-from compare.outcome import Outcome, flatten
+from compare.outcome import Outcome, flatten, is_number
 from compare.yardstick import Yardstick
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
+from graphc.capture.state.environment import Environment
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.storage.sharing import owner_of
-from graphc.capture.tree import map_tensors, tensors_of
+from graphc.capture.trace import forget
+from graphc.capture.tree import Kept, Slot, map_tensors, tensors_of
 from graphc.compiling.compiled import compile
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval, aval_of
@@ -39,7 +41,7 @@ class Input(NamedTuple):
 class Joint(NamedTuple):
     """The captured program with its gradients, as one graph of (inputs, cotangents) -> labelled outputs.
 
-    seeded    positions, among the tensors of the result, of those that have a cotangent
+    seeded    numbers of the slots of the result that have a cotangent: so many outputs come before them
     labels    of the graph's outputs, in order
     """
 
@@ -85,11 +87,17 @@ class Case:
         self.failure: Exception | None = None
         with self._restored(self.tensors):
             try:
-                self.program = capture(fn, self.args, self.kwargs)
+                self.program = self.captured()
             except Exception as error:
                 self.failure = error
         self.inputs = self._inputs()
         self.wrt = [i for i in self.inputs if i.tensor.requires_grad]
+
+    def captured(self) -> Program:
+        """The program of the call, as `graphc.compile` captures it: right on the path that Python takes."""
+        environment = Environment(self.fn, self.args, self.kwargs)
+        failed = functools.partial(forget, environment)
+        return capture(self.fn, self.args, self.kwargs, environment=environment, failed=failed)
 
     # --- the tensors of the call
 
@@ -166,15 +174,17 @@ class Case:
         with self.preserved():
             before = {i.name: _contents(i.tensor) for i in self.inputs}
             try:
-                structure, tensors = flatten(call(*self.args, **self.kwargs), lambda x: isinstance(x, Tensor))
-                values = {label: np.array(t._array()) for label, t in tensors.items()}
+                result = call(*self.args, **self.kwargs)
+                structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x))
+                values = {label: np.array(_array_of(leaf)) for label, leaf in leaves.items()}
+                tensors = {label: leaf for label, leaf in leaves.items() if isinstance(leaf, Tensor)}
                 gradients = self._tape_gradients(list(tensors.values()))
             except Exception as error:
                 return Outcome(error=error)
             return Outcome(
                 structure,
                 values,
-                {label: Aval(tuple(t.shape), t.dtype.numpy) for label, t in tensors.items()},
+                {label: Aval(tuple(t.shape), t.dtype.numpy) for label, t in tensors.items()},  # numbers declare nothing
                 {label: t.requires_grad for label, t in tensors.items()},
                 gradients,
                 self._changes(before),
@@ -192,12 +202,12 @@ class Case:
         return changes
 
     def _tape_gradients(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:
-        live = [k for k, t in enumerate(outputs) if self._live(k, t)]
+        live = [(k, t) for k, t in zip(self._slots_of(outputs), outputs, strict=True) if self._live(k, t)]
         if not live or not self.wrt:
             return {}
-        cotangents = [Tensor._wrap(self.cotangent(k, aval_of(outputs[k]._array()))) for k in live]
+        cotangents = [Tensor._wrap(self.cotangent(k, aval_of(t._array()))) for k, t in live]
         wrt = [i.tensor for i in self.wrt]
-        found = autograd.grad([outputs[k] for k in live], wrt, cotangents, allow_unused=True)
+        found = autograd.grad([t for _, t in live], wrt, cotangents, allow_unused=True)
         return {
             gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
             for i, g in zip(self.wrt, found, strict=True)
@@ -209,8 +219,32 @@ class Case:
         histories = None if self.program is None else self.program.histories
         return histories is None or k >= len(histories) or histories[k] is not History.FREED
 
+    def _slots_of(self, tensors: list[Tensor]) -> list[int]:
+        """The number of the slot of each tensor of a result."""
+        known = [] if self.program is None else self.tensor_slots
+        return known if len(known) == len(tensors) else list(range(len(tensors)))
+
+    @cached_property
+    def slots(self) -> Mapping[str, Any]:
+        """Leaves of the program's result by label: a Slot, or a number that the trace has fixed. Needs `program`."""
+        assert self.program is not None
+        return flatten(self.program.structure, lambda x: type(x) is Slot or is_number(x))[1]
+
+    @cached_property
+    def keeps_containers(self) -> bool:
+        """Whether the result has a container in it that was there before the call. Needs `program`."""
+        assert self.program is not None
+        return bool(flatten(self.program.structure, lambda x: type(x) is Kept)[1])
+
+    @cached_property
+    def tensor_slots(self) -> list[int]:
+        """Of each tensor of the result, the number of its slot."""
+        assert self.program is not None
+        found = [leaf.index for leaf in self.slots.values() if type(leaf) is Slot]
+        return [index for index in found if index not in self.program.numbers]
+
     def cotangent(self, k: int, aval: Aval) -> np.ndarray:
-        """The random cotangent of tensor number `k` of the result: no element is near 0, and none is 1 throughout."""
+        """The random cotangent of slot number `k` of the result: no element is near 0, and none is 1 throughout."""
         rng = np.random.default_rng((self.seed, k))
         signs = rng.choice([-1.0, 1.0], aval.shape)
         return np.asarray(signs * rng.uniform(0.5, 1.5, aval.shape)).astype(aval.dtype)
@@ -230,16 +264,17 @@ class Case:
         return self._differentiated(widen(self.program.graph), self.program)
 
     def _differentiated(self, graph: Graph, program: Program) -> Joint:
-        structure, refs = flatten(graph.result, lambda x: isinstance(x, Ref))
-        ids = [ref.id for ref in refs.values()]
+        structure, _ = flatten(program.structure, lambda x: type(x) is Slot or is_number(x))
+        refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
         builder = Builder(graph.nodes)
         builder.inputs = list(graph.inputs)
-        live = [k for k, h in enumerate(program.histories) if h is History.LIVE] if self.wrt else []
+        live = [k for k in self.tensor_slots if program.histories[k] is History.LIVE] if self.wrt else []
         seeds: dict[int, Any] = {}
         for k in live:
-            seed = builder.input(f"ct_{k}", graph.nodes[ids[k]].aval)
-            seeds[ids[k]] = seeds[ids[k]] + seed if ids[k] in seeds else seed
-        labels = list(refs)
+            seed = builder.input(f"ct_{k}", graph.nodes[refs[k]].aval)
+            seeds[refs[k]] = seeds[refs[k]] + seed if refs[k] in seeds else seed
+        labels = [label for label, leaf in self.slots.items() if type(leaf) is Slot]
+        ids = refs[: len(labels)]
         effects = [e for e in program.effects if e.id is not None and isinstance(e.target, WRITTEN)]
         labels += [self._effect_label(e.target) for e in effects]
         result = [*ids, *(e.id for e in effects)]
@@ -310,6 +345,10 @@ class Case:
 def gradient_label(i: Input) -> str:
     """How findings call the gradient of an input."""
     return f"gradient of {i.name}"
+
+
+def _array_of(leaf: Any) -> np.ndarray:
+    return leaf._array() if isinstance(leaf, Tensor) else np.asarray(leaf)
 
 
 def _cut(tensor: Tensor) -> Tensor:

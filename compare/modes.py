@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from compare.float64 import widen, widen_array
 from compare.localize import Culprit
 from compare.numeric import evaluate, outputs_of
 from compare.opinions import Differentiation
-from compare.outcome import Outcome
+from compare.outcome import Outcome, is_number
 from compare.tolerance import same_bits
 from graphc.capture import History
 from graphc.ops.aval import Aval
@@ -83,6 +83,8 @@ class GraphMode:
         program = case.program
         if program is None:
             return Outcome(silent=NOT_CAPTURED) if self._stage else Outcome(error=case.failure)
+        if case.keeps_containers:
+            return Outcome(silent="the result is a container that was there before the call")
         try:
             joint = case.joint
             graph = case.stages[self._stage - 1].after if self._stage else joint.graph
@@ -92,12 +94,16 @@ class GraphMode:
         outputs = dict(zip(joint.labels, outputs_of(graph, values), strict=True))
         ids = dict(zip(joint.labels, graph.outputs, strict=True))
         changes = {label: a for label, a in outputs.items() if label.endswith(" after the call")}
-        results = [label for label in joint.labels if label.startswith("result")]
+        tensors = {label: leaf.index for label, leaf in case.slots.items() if not is_number(leaf)}
+        numbers = {label for label, k in tensors.items() if k in program.numbers}
         return Outcome(
             joint.structure,
-            {label: np.array(outputs[label]) for label in results},
-            {label: Aval(*graph.nodes[ids[label]].aval) for label in results},
-            dict(zip(results, (h is not History.NONE for h in program.histories), strict=True)),
+            {label: _result(outputs.get(label, leaf), label in numbers) for label, leaf in case.slots.items()},
+            {label: Aval(*graph.nodes[ids[label]].aval) for label in tensors if label not in numbers},
+            {
+                label: program.histories[k] is not History.NONE
+                for label, k in tensors.items() if label not in numbers
+            },
             {label: a for label, a in outputs.items() if label.startswith("gradient of ")},
             {label: a for label, a in changes.items() if _changed(case, label, a)},
         )
@@ -106,6 +112,11 @@ class GraphMode:
         if self._stage and outcome.error is None:
             return localize.in_pass(case, case.stages[self._stage - 1], label)
         return localize.in_graph(case, label, outcome)
+
+
+def _result(value: Any, number: bool) -> np.ndarray:
+    """A copy of a result; a number as Python has it, in double precision."""
+    return np.array(value.item() if number else value)
 
 
 def _changed(case: Case, label: str, array: np.ndarray) -> bool:

@@ -103,7 +103,7 @@ def samples_of(op: Op) -> Iterator[Sample]:
 
 
 def _operand(op: Op, k: int, shape: tuple[int, ...]) -> Any:
-    if op.rule is integral:
+    if op.rule.infer is integral.infer:
         low, high = op.domain or _INTEGERS
         return Ints(shape, high, low)
     return Bools(shape) if k < op.rule.first else Floats(shape)

@@ -16,8 +16,8 @@ from graphc.ops.aval import Aval
 class Outcome:
     """All arrays are copies, keyed by label.
 
-    structure      the result with `Leaf` in place of tensors
-    values         "result", "result.0", "result.loss": the tensors of the result
+    structure      the result with `Leaf` in place of tensors and numbers
+    values         "result", "result.0", "result.loss": the tensors and numbers of the result
     declared       the shape and dtype that each of `values` claims to have
     requires_grad  whether each of `values` can be differentiated
     gradients      "gradient of w": zeros where the result does not depend on the input; masked where not computed
@@ -43,7 +43,7 @@ class Outcome:
 
 
 class Leaf:
-    """Stands for a tensor in a structure. All are equal."""
+    """Stands for a tensor or a number in a structure. All are equal."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Leaf)
@@ -72,6 +72,11 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool], path: str = "result") -> 
         return value
 
     return visit(tree, path), leaves
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that rounding may touch, or one like it: no bool."""
+    return type(value) in (int, float, complex)
 
 
 def same_structure(a: Any, b: Any) -> bool:

@@ -243,14 +243,19 @@ tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, ref="math.tanh",
 TWO_OVER_SQRT_PI = 1.1283791670955126
 
 
-def _sigmoid(xp, x):
-    # tanh form: no overflow at either end
-    return 0.5 * xp.tanh(0.5 * x) + 0.5
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "c":  # exp(-x) may overflow in both parts, and their quotient is nan
+        return 0.5 * np.tanh(0.5 * x) + 0.5
+    r = np.exp(-x)  # overflow gives 0 in the end; (1 + tanh(x / 2)) / 2 has no digit left where the result is small
+    if not r.ndim:
+        return 1 / (1 + r)
+    r += 1
+    return np.reciprocal(r, out=r)
 
 
 erf = op("erf", "input", impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
-sigmoid = op("sigmoid", "input", impl="special.expit", numpy=lambda x: _sigmoid(np, x), rule=pointwise_float,
+sigmoid = op("sigmoid", "input", impl="special.expit", numpy=_sigmoid, rule=pointwise_float,
              ref="scipy.special.expit", vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
 softplus = op(
     "softplus",

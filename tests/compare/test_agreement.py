@@ -200,7 +200,7 @@ def test_the_same_exception_in_every_mode_agrees(fn: Any, args: Any):
 
 
 def test_what_cannot_be_captured_is_unsupported_and_says_why():
-    report = compare.check(lambda x: x * 2 if x.sum().item() > 0 else x, torch.tensor([1.0]))
+    report = compare.check(lambda x: x[x > 0], torch.tensor([1.0]))
     assert report.verdict is Verdict.UNSUPPORTED
     assert not report.ok
     assert "Remedy" in report.bugs[0].detail
@@ -223,3 +223,40 @@ def test_nan_equals_nan():
 def test_unknown_mode_is_refused():
     with pytest.raises(ValueError, match="unknown mode 'gpu'; registered are eager, graph"):
         compare.check(lambda x: x, torch.zeros(1), modes=["gpu"])
+
+
+def test_decisions_of_python_on_values_and_numbers_in_results():
+    def f(x):
+        y = torch.sin(x) if x.sum() > 0.5 else torch.cos(x)
+        return {"y": y, "n": y.sum().item(), "k": int(x.argmax()), "fixed": 3, "nest": (1.5, [y * 2])}
+
+    for start in ([1.0, 2.0], [-1.0, -2.0]):
+        report = compare.check(f, torch.tensor(start, requires_grad=True))
+        assert report.ok and {f.what for f in report.findings} >= {"result.y", "result.n", "result.nest.1.0"}
+        assert report.verdict_of("graph") is Verdict.IDENTICAL
+
+
+def test_a_wrong_number_is_a_bug():
+    calls = iter(range(100))
+
+    def f(x):
+        return float(x.sum()) + next(calls)  # another number each time
+
+    report = compare.check(f, torch.tensor([1.0, 2.0]), modes=["eager"])
+    assert [f.what for f in report.findings if f.verdict is Verdict.BUG] == ["second call: result"]
+
+
+def test_a_decision_within_rounding_of_its_threshold_is_no_bug():
+    x = torch.tensor([0.1] * 10)
+    exact = sum([0.1] * 10)
+
+    def f(x, threshold):
+        y = (x * 3).exp().log().sum() / 3
+        return torch.sin(y) if y > threshold else -torch.sin(y)
+
+    found = f(x, -1.0) is not None and ((x * 3).exp().log().sum() / 3).item()
+    assert abs(found - exact) < 1e-5
+    report = compare.check(f, x, torch.tensor(found), modes=["graph", "compiled"])
+    assert report.ok
+    far = compare.check(f, x, torch.tensor(found + 0.5), modes=["graph", "compiled"])
+    assert far.ok and not any("path" in finding.detail for finding in far.findings)

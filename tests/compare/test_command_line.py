@@ -24,7 +24,7 @@ def unstable(x, y):
     return x * len(calls)
 
 def branches(x, y):
-    return x if x.sum().item() > 0 else y
+    return x[x > 0], y
 
 def arguments():
     return torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0])

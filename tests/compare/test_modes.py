@@ -70,7 +70,7 @@ def test_every_op_means_the_same_compiled(name: str):
 
 def test_ops_report_names_the_worst_of_an_op(monkeypatch: pytest.MonkeyPatch):
     def check_op_with_bug(op: Any, sample: Any, *rest: Any) -> Any:
-        return compare.check(lambda x: x * x.sum().item(), torch.tensor([1.0]), modes=["graph"])
+        return compare.check(lambda x: x[x > 0], torch.tensor([1.0]), modes=["graph"])
 
     monkeypatch.setattr("compare.operations.check_op", check_op_with_bug)
     report = check_ops(["tanh"])

@@ -1,0 +1,226 @@
+"""Random well-typed programs: each statement is run as soon as it is written, and kept if it gives something."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from compare.fuzzing.coverage import Coverage, vocabulary
+from compare.fuzzing.forms import FORMS
+from compare.fuzzing.program import Input, Program, Statement, names
+from compare.fuzzing.values import fits, fitting
+from compare.operations import samples_of
+from eager import autograd
+from eager.random import default_generator
+from eager.tensor import Tensor
+from graphc.ops import Op
+from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.samples import Bools, Complexes, Floats, Ints, Sample
+
+ATTEMPTS = 6  # at a statement that will not run, before another op is tried
+SIZE = 6  # statements that are there for an op
+LARGEST_ARRAY = 4096  # elements
+USUAL = (-8.0, 8.0)  # what ops that declare no domain are given
+DOUBLE, GRAD, FORM, FRESH, LOOSE, SPECIAL = 0.15, 0.75, 0.3, 0.15, 0.3, 0.04  # how often
+
+
+class Value(NamedTuple):
+    """A variable of the program that is being made, and the op that its value comes from ("" for an input)."""
+
+    name: str
+    tensor: Tensor
+    origin: str
+
+
+@final
+class Draft:
+    """A program under construction.
+
+    pool   the variables so far, with their values
+    dtype  of its floating-point inputs
+    """
+
+    def __init__(self, rng: np.random.Generator, coverage: Coverage, dtype: np.dtype):
+        self.rng = rng
+        self.coverage = coverage
+        self.dtype = dtype
+        self.pool: list[Value] = []
+        self.inputs: list[Input] = []
+        self.statements: list[Statement] = []
+        self.pairs: list[tuple[str, str]] = []
+        self._scope = names()
+        self._count = 0
+
+    # --- variables
+
+    def fresh(self) -> str:
+        """A new name."""
+        self._count += 1
+        return f"v{self._count}"
+
+    def value(self, name: str) -> Value:
+        """The variable of that name."""
+        return next(v for v in self.pool if v.name == name)
+
+    def input(self, array: np.ndarray) -> Value:
+        """A new argument."""
+        grad = array.dtype.kind in "fc" and self.rng.random() < GRAD
+        made = Input(f"x{len(self.inputs)}", array, grad)
+        self.inputs.append(made)
+        value = Value(made.name, made.tensor(), "")
+        self._scope[made.name] = value.tensor
+        self.pool.append(value)
+        return value
+
+    def drawn(self, spec: Any, interval: tuple[float, float]) -> Value:
+        """A new argument that is what `spec` asks for."""
+        array = np.asarray(Sample(spec).arrays(self.rng, interval, self.dtype)[0])
+        if isinstance(spec, Floats) and interval == USUAL and array.size and self.rng.random() < SPECIAL:
+            array.flat[self.rng.integers(array.size)] = self.rng.choice([0.0, -0.0, 1.0, -1.0, np.inf, np.nan])
+        return self.input(array)
+
+    def pick(self, wanted: Any = None, taker: str = "") -> Value | None:
+        """One of the variables for which `wanted(tensor)` is true, those that `taker` has not had from first."""
+        found = [v for v in self.pool if wanted is None or wanted(v.tensor)]
+        if not found:
+            return None
+        # the latest more often: long chains, and every value is used
+        weights = np.array([self.coverage.worth(v.origin, taker) * (1 + k) for k, v in enumerate(found)])
+        return found[self.rng.choice(len(found), p=weights / weights.sum())]
+
+    # --- statements
+
+    def run(self, statement: Statement, origin: str) -> bool:
+        """Add `statement` if it runs, and what it makes are tensors of reasonable size."""
+        scope = dict(self._scope)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                exec(statement.text, scope)
+        except Exception:  # whatever the op says about operands that do not fit: another statement is tried
+            return False
+        made = [scope[name] for name in statement.makes]
+        if not all(isinstance(t, Tensor) and t.numel() <= LARGEST_ARRAY for t in made):
+            return False
+        self._scope = scope
+        self.statements.append(statement)
+        self.pool += [Value(name, t, origin) for name, t in zip(statement.makes, made, strict=True)]
+        return True
+
+    def finished(self, name: str) -> Program | None:
+        """The program, which returns what nothing else has used; None if its gradient cannot be taken."""
+        used = {r for s in self.statements for r in s.reads}
+        made = [n for s in self.statements for n in s.makes]
+        results = [n for n in made if n not in used] or made[-1:]
+        if not results:
+            return None
+        read = used | set(results)
+        program = Program(name, [i for i in self.inputs if i.name in read], self.statements, results)
+        return program if _runs(program) else None
+
+
+def _runs(program: Program) -> bool:
+    """Whether the program and its gradients run."""
+    arguments = program.arguments()
+    state = default_generator.get_state()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = [r for r in program.function(*arguments) if r.requires_grad]
+            wrt = [a for a in arguments if a.requires_grad]
+            if results and wrt:
+                autograd.grad(results, wrt, [r.detach() for r in results], allow_unused=True)
+    except Exception:  # an in-place write of what a gradient needs, an op that has none: eager says so
+        return False
+    finally:
+        default_generator.set_state(state)
+    return True
+
+
+def generate(seed: int, coverage: Coverage | None = None, size: int = SIZE) -> Program:
+    """The random program number `seed`, of `size` steps besides those that fit values together.
+
+    coverage  what earlier programs had: others are preferred; noted there
+
+    >>> program = generate(7)
+    >>> len(program.function(*program.arguments())) == len(program.results)
+    True
+    """
+    coverage = Coverage() if coverage is None else coverage
+    for attempt in range(100):
+        rng = np.random.default_rng((seed, attempt))
+        draft = Draft(rng, coverage, FLOAT64 if rng.random() < DOUBLE else FLOAT32)
+        state = default_generator.get_state()
+        ops = vocabulary()
+        while len(draft.statements) < 4 * size and sum(bool(s.ops) for s in draft.statements) < size:
+            if draft.pool and rng.random() < FORM:
+                FORMS[rng.integers(len(FORMS))](draft)
+            else:
+                _add_op(draft, coverage.next_op(rng, ops))
+        default_generator.set_state(state)
+        program = draft.finished(f"program{seed}")
+        if program is not None:
+            coverage.add(program.ops, draft.pairs)
+            return program
+    raise RuntimeError(f"no program for seed {seed} after 100 attempts")
+
+
+def _add_op(draft: Draft, op: Op) -> bool:
+    samples = list(samples_of(op))
+    for _ in range(ATTEMPTS):
+        sample = samples[draft.rng.integers(len(samples))]
+        if _call(draft, op, sample, loose=draft.rng.random() < LOOSE) or _call(draft, op, sample, loose=False):
+            return True
+    return False
+
+
+def _call(draft: Draft, op: Op, sample: Sample, loose: bool) -> bool:
+    """Call `op` as `sample` does; `loose`: on whatever operands of such dtypes there are."""
+    before = len(draft.statements), list(draft.pool), list(draft.inputs), dict(draft._scope)
+    operands: list[Value] = []
+    for k, spec in enumerate(sample.inputs):
+        operands.append(_operand(draft, op, spec, _interval(op, k), loose))
+    params = "".join(f", {name}={_param(value)}" for name, value in sample.params.items())
+    call = f"E.{op.name}({', '.join(v.name for v in operands)}{params})".replace("(, ", "(")
+    name = draft.fresh()
+    if draft.run(Statement(f"{name} = {call}", (name,), tuple(v.name for v in operands), (op.name,)), op.name):
+        draft.pairs += [(v.origin, op.name) for v in operands if v.origin]
+        return True
+    draft.statements[before[0] :] = []
+    draft.pool, draft.inputs, draft._scope = before[1:]
+    return False
+
+
+def _operand(draft: Draft, op: Op, spec: Any, interval: tuple[float, float], loose: bool) -> Value:
+    rng, dtype = draft.rng, draft.dtype
+    if draft.pool and rng.random() >= FRESH:
+        if loose:
+            kind = {Ints: "i", Bools: "b", Complexes: "c"}.get(type(spec), "f")
+            alike = draft.pick(lambda t: t._array().dtype.kind == kind, op.name)
+            if alike is not None and isinstance(spec, (Floats, Ints, Bools, Complexes)):
+                return alike
+        ready = draft.pick(lambda t: fits(t, spec, interval, dtype), op.name)
+        other = draft.pick(lambda t: t.numel() > 0, op.name)
+        if ready is not None and (
+            other is None or draft.coverage.worth(ready.origin, op.name) >= draft.coverage.worth(other.origin, op.name)
+        ):
+            return ready
+        if other is not None:
+            text = fitting(other.name, other.tensor, spec, interval, dtype)
+            name = draft.fresh()
+            if text is not None and draft.run(Statement(f"{name} = {text}", (name,), (other.name,)), other.origin):
+                return draft.pool[-1]
+    return draft.drawn(spec, interval)
+
+
+def _interval(op: Op, k: int) -> tuple[float, float]:
+    if op.domain is None:
+        return USUAL
+    first = op.domain[0]
+    return op.domain[min(k, len(op.domain) - 1)] if isinstance(first, tuple) else op.domain
+
+
+def _param(value: Any) -> str:
+    return f"np.{value!r}" if isinstance(value, np.dtype) else repr(value)

@@ -1,0 +1,112 @@
+"""A random program: source text on `eager`, with the inputs that it was made for."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+import eager
+import graphc
+from eager.language import E
+from eager.tensor import Tensor
+
+_HEAD = "import numpy as np\n\nimport eager as torch\nimport graphc\nfrom eager.language import E\n\n\n"
+_numbers = itertools.count()
+
+
+def names() -> dict[str, Any]:
+    """What the text of a program may name, besides its own variables."""
+    return {"np": np, "torch": eager, "graphc": graphc, "E": E}
+
+
+class Input(NamedTuple):
+    """An argument of a program."""
+
+    name: str
+    array: np.ndarray
+    requires_grad: bool
+
+    def tensor(self) -> Tensor:
+        """A new tensor with a copy of the array."""
+        return Tensor._wrap(self.array.copy()).requires_grad_(self.requires_grad)
+
+
+class Statement(NamedTuple):
+    """One step of a program.
+
+    text    Python, perhaps several lines
+    makes   the variables that it defines
+    reads   the variables that it uses
+    ops     the ops of the registry that it is there for
+    """
+
+    text: str
+    makes: tuple[str, ...]
+    reads: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+
+
+@final
+class Program:
+    """A function of tensors, as text: `inputs`, then `statements`; it returns the variables `results` as a tuple."""
+
+    def __init__(self, name: str, inputs: Sequence[Input], statements: Sequence[Statement], results: Sequence[str]):
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.statements = tuple(statements)
+        self.results = tuple(results)
+
+    @cached_property
+    def source(self) -> str:
+        """The definition of the function."""
+        body = [line for s in self.statements for line in s.text.split("\n")]
+        body.append(f"return {', '.join(self.results)}{',' if len(self.results) == 1 else ''}")
+        return f"def {self.name}({', '.join(i.name for i in self.inputs)}):\n    " + "\n    ".join(body) + "\n"
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The function itself, whose lines `linecache` knows."""
+        filename = f"<random program {self.name} {next(_numbers)}>"
+        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(keepends=True), filename)
+        scope = names()
+        exec(compile(self.source, filename, "exec"), scope)
+        return scope[self.name]
+
+    def arguments(self) -> list[Tensor]:
+        """New tensors to call it with."""
+        return [i.tensor() for i in self.inputs]
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The ops that its statements are there for, in order."""
+        return tuple(op for s in self.statements for op in s.ops)
+
+    def script(self, modes: Sequence[str] | None = None) -> str:
+        """A file that runs the program on literal inputs in a fresh process, and exits with 1 if the modes part."""
+        arguments = ", ".join(i.name for i in self.inputs)
+        lines = [
+            f"{i.name} = torch.from_numpy({_literal(i.array)}){'.requires_grad_()' if i.requires_grad else ''}"
+            for i in self.inputs
+        ]
+        options = f", modes={list(modes)!r}" if modes is not None else ""
+        call = f"compare.check({self.name}{', ' if arguments else ''}{arguments}{options})"
+        head = _HEAD.replace("import eager", "import compare\nimport eager")
+        end = ["", f"report = {call}", "print(report)", "raise SystemExit(0 if report.ok else 1)"]
+        return head + self.source + "\n\n" + "\n".join([*lines, *end]) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name}: {len(self.statements)} statements>"
+
+
+def _literal(array: np.ndarray) -> str:
+    """An expression of the array, exact to the bit."""
+    values = array.tolist() if array.dtype.kind in "biu" else None
+    if values is None or array.size == 0:
+        raw = array.tobytes().hex()
+        return f"np.frombuffer(bytes.fromhex('{raw}'), np.dtype('{array.dtype}')).reshape({array.shape}).copy()"
+    return f"np.array({values!r}, np.dtype('{array.dtype}')).reshape({array.shape})"
