@@ -2,7 +2,8 @@
 
 from compare.benchmark import BenchReport, bench
 from compare.equivalence import check
+from compare.fuzzing import FuzzReport, fuzz
 from compare.modes import register_mode
 from compare.report import Report
 
-__all__ = ["BenchReport", "Report", "bench", "check", "register_mode"]
+__all__ = ["BenchReport", "FuzzReport", "Report", "bench", "check", "fuzz", "register_mode"]

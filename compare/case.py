@@ -139,7 +139,7 @@ class Case:
             case MemoryOf(of):
                 return whole_memory(self._tensor(of))
             case Draw(draw):
-                return Tensor._wrap(draw())
+                return Tensor._wrap(np.asarray(draw()))
         raise AssertionError(source)
 
     def arrays(self) -> list[np.ndarray]:

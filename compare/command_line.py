@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from compare.benchmark import DisagreementError, bench
 from compare.equivalence import check
+from compare.fuzzing.campaign import BATCH, fuzz
+from compare.fuzzing.campaign import MODES as FUZZED
+from compare.fuzzing.generator import SIZE
 from compare.operations import check_ops
 from compare.tolerance import Verdict
+from graphc.errors import require
 
 AGREE, DISAGREE, UNKNOWN = 0, 1, 2
 
@@ -36,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m compare", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="check|bench|ops")
+    commands = parser.add_subparsers(required=True, metavar="check|bench|ops|fuzz")
     for name, run, text in (
         ("check", _check, "judge a function in every mode"),
         ("bench", _bench, "time a function in every mode"),
@@ -54,6 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     ops.add_argument("names", nargs="*", help="ops; all if none is named")
     ops.set_defaults(run=_ops)
     _common(ops)
+    random = commands.add_parser("fuzz", help="judge random programs over all ops")
+    random.add_argument("--count", type=int, help="programs; 1000 if --seconds is not given either")
+    random.add_argument("--seconds", type=float, help="begin nothing new after that time")
+    random.add_argument("--size", type=int, default=SIZE, help="steps of a program")
+    random.add_argument("--batch", type=int, default=BATCH, help="programs that share a compilation")
+    random.add_argument("--corpus", help="a folder for the programs that fail, as scripts")
+    random.add_argument("--quiet", action="store_true", help="no progress bar")
+    random.set_defaults(run=_fuzz)
+    _common(random)
     return parser
 
 
@@ -92,6 +106,28 @@ def _ops(arguments: argparse.Namespace) -> int:
     report = check_ops(arguments.names, _modes(arguments), arguments.seed)
     print(report.to_json() if arguments.json else report)
     return AGREE if report.ok else DISAGREE
+
+
+def _fuzz(arguments: argparse.Namespace) -> int:
+    count = 1000 if arguments.count is None and arguments.seconds is None else arguments.count
+    with contextlib.ExitStack() as stack:
+        shown = sys.stderr.isatty() and not arguments.quiet
+        report = fuzz(
+            count, seconds=arguments.seconds, seed=arguments.seed, modes=_modes(arguments) or FUZZED,
+            size=arguments.size, batch=arguments.batch, corpus=arguments.corpus,
+            progress=stack.enter_context(_progress(count)) if shown else None,
+        )  # fmt: skip
+    print(report.to_json() if arguments.json else report)
+    return AGREE if report.ok else DISAGREE
+
+
+@contextlib.contextmanager
+def _progress(count: int | None) -> Iterator[Callable[[int, int], object]]:
+    """A bar on the terminal; gives the function to call with (programs done, failures)."""
+    rich = require("rich.progress", "the progress bar (--quiet goes without)", "compare")
+    with rich.Progress(*rich.Progress.get_default_columns(), rich.TimeElapsedColumn()) as bar:
+        task = bar.add_task("programs", total=count)
+        yield lambda done, failed: bar.update(task, completed=done, description=f"{done} programs, {failed} failures")
 
 
 def _bound(fn: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:

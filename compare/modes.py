@@ -100,10 +100,7 @@ class GraphMode:
             joint.structure,
             {label: _result(outputs.get(label, leaf), label in numbers) for label, leaf in case.slots.items()},
             {label: Aval(*graph.nodes[ids[label]].aval) for label in tensors if label not in numbers},
-            {
-                label: program.histories[k] is not History.NONE
-                for label, k in tensors.items() if label not in numbers
-            },
+            {label: program.histories[k] is not History.NONE for label, k in tensors.items() if label not in numbers},
             {label: a for label, a in outputs.items() if label.startswith("gradient of ")},
             {label: a for label, a in changes.items() if _changed(case, label, a)},
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,11 +16,13 @@ from compare.equivalence import check
 from compare.fuzzing.coverage import Coverage, vocabulary
 from compare.fuzzing.generator import SIZE, generate
 from compare.fuzzing.program import Program
-from compare.report import Report
+from compare.modes import modes_named
+from compare.report import Finding, Report
 from compare.tolerance import Verdict
 from eager.tensor import Tensor
 
 BATCH = 8  # programs that share a compilation
+HARNESS = "the harness itself"  # what findings call it where `check` raises
 MODES = ("graph", "compiled")  # with eager, which is always there: three
 
 
@@ -126,6 +129,7 @@ def fuzz(
     if size < 1 or batch < 1:
         raise ValueError(f"fuzz() needs size and batch of at least 1, got {size} and {batch}")
     coverage, verdicts, failures = Coverage(), Counter[Verdict](), list[Failure]()
+    modes_named(modes)
     start = time.perf_counter()
     done = 0
     while (count is None or done < count) and (seconds is None or time.perf_counter() - start < seconds):
@@ -156,7 +160,11 @@ def _checked(
 def _check(fn: Callable[..., Any], arguments: Sequence[Any], modes: Sequence[str]) -> Report:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numbers beyond a function's domain are among the inputs
-        return check(fn, *arguments, modes=["eager", *modes])
+        try:
+            return check(fn, *arguments, modes=["eager", *modes])
+        except Exception as error:  # a fault of the harness itself is a finding like others: the rest goes on
+            text = "".join(traceback.format_exception(error))
+            return Report(fn.__name__, ("eager", *modes), (Finding(HARNESS, "exception", Verdict.BUG, text),), 0)
 
 
 def together(programs: Sequence[Program]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ def vocabulary() -> list[Op]:
 
 @final
 class Coverage:
-    """How often each op was there, and which op has got a value from which (as it is, or reshaped, cast or squashed)."""
+    """How often each op was there, and which op has got a value from which: as it is, or reshaped, cast or squashed."""
 
     def __init__(self):
         self.ops: Counter[str] = Counter()
@@ -38,7 +38,7 @@ class Coverage:
 
     def pair_share(self) -> float:
         """Of the pairs (an op that makes a value, an op that takes one), how many were there: 0 to 1."""
-        known = [op for op in vocabulary()]
+        known = vocabulary()
         takers = {op.name for op in known if op.args}
         makers = {op.name for op in known}
         found = sum(a in makers and b in takers for a, b in self.pairs)

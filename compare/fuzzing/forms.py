@@ -38,7 +38,7 @@ def view(draft: Draft) -> bool:
     value = draft.pick(_of_dims(1))
     if value is None:
         return False
-    n, dims, x = value.tensor.shape[0], value.tensor.dim(), value.name
+    n, dims, x = value.tensor.shape[0], len(value.tensor.shape), value.name
     start = int(draft.rng.integers(0, n))
     choices = [f"{x}[{start}:]", f"{x}[::2]", f"{x}[..., -1]", f"{x}.unsqueeze({int(draft.rng.integers(-1, dims))})",
                f"{x}.narrow(0, {start}, {n - start})", f"{x}.flatten()", f"{x}[{start}]", f"{x}.view(-1)"]  # fmt: skip
@@ -59,7 +59,7 @@ def in_place(draft: Draft) -> bool:
                f"{x}.zero_()", f"{x}.fill_(0.75)"]  # fmt: skip
     if y != "0.5":
         choices += [f"{x}.copy_({y})", f"{x}[{x} > {y}] = 0.5"]
-    if target.tensor.dim():
+    if len(target.tensor.shape):
         choices += [f"{x}[0] = 1.5", f"{x}[..., -1] += 0.5", f"{x}[::2] *= 2"]
     text = choices[draft.rng.integers(len(choices))]
     reads = (x,) if y == "0.5" else (x, y)

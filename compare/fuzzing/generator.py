@@ -15,7 +15,7 @@ from compare.operations import samples_of
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
-from graphc.ops import Op
+from graphc.ops import Op, Trait
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.samples import Bools, Complexes, Floats, Ints, Sample
 
@@ -102,7 +102,7 @@ class Draft:
         except Exception:  # whatever the op says about operands that do not fit: another statement is tried
             return False
         made = [scope[name] for name in statement.makes]
-        if not all(isinstance(t, Tensor) and t.numel() <= LARGEST_ARRAY for t in made):
+        if not all(isinstance(t, Tensor) and t._array().size <= LARGEST_ARRAY for t in made):
             return False
         self._scope = scope
         self.statements.append(statement)
@@ -169,15 +169,18 @@ def generate(seed: int, coverage: Coverage | None = None, size: int = SIZE) -> P
 
 def _add_op(draft: Draft, op: Op) -> bool:
     samples = list(samples_of(op))
+    # what rules and gradients are written with relies on its callers for operands that fit together
+    any_shapes = op.pointwise and not op.traits & Trait.SURROGATE
     for _ in range(ATTEMPTS):
         sample = samples[draft.rng.integers(len(samples))]
-        if _call(draft, op, sample, loose=draft.rng.random() < LOOSE) or _call(draft, op, sample, loose=False):
+        loose = any_shapes and draft.rng.random() < LOOSE
+        if _call(draft, op, sample, loose) or (loose and _call(draft, op, sample, loose=False)):
             return True
     return False
 
 
 def _call(draft: Draft, op: Op, sample: Sample, loose: bool) -> bool:
-    """Call `op` as `sample` does; `loose`: on whatever operands of such dtypes there are."""
+    """Call `op` as `sample` does; `loose`: on operands of any shapes, if it takes them."""
     before = len(draft.statements), list(draft.pool), list(draft.inputs), dict(draft._scope)
     operands: list[Value] = []
     for k, spec in enumerate(sample.inputs):

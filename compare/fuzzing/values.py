@@ -21,9 +21,10 @@ def fits(tensor: Tensor, spec: Any, interval: tuple[float, float], dtype: np.dty
         case Floats():
             return array.dtype == dtype and _within(array, *interval)
         case Complexes():
-            return array.dtype.kind == "c" and array.real.dtype == dtype and _within(np.abs(array), 0, LARGEST)
+            return array.dtype.kind == "c" and np.real(array).dtype == dtype and _within(np.abs(array), 0, LARGEST)
         case Ints():
-            return array.dtype == np.int64 and bool(array.size == 0 or spec.low <= array.min() <= array.max() < spec.high)
+            inside = array.size == 0 or spec.low <= array.min() <= array.max() < spec.high
+            return array.dtype == np.int64 and bool(inside)
         case Bools():
             return array.dtype == np.bool_
         case _:
@@ -41,24 +42,25 @@ def fitting(name: str, tensor: Tensor, spec: Any, interval: tuple[float, float],
     if array.size == 0 and size:
         return None
     text = name
+    real = isinstance(spec, (Floats, Definite, Regular))
     if array.dtype.kind == "c" and not isinstance(spec, Complexes):
-        text, array = f"{text}.real", array.real
-    if (not isinstance(spec, Complexes) and array.dtype.kind != "f" and isinstance(spec, (Floats, Definite, Regular))) or (isinstance(spec, (Floats, Definite, Regular)) and array.dtype != dtype):
+        text, array = f"{text}.real", np.real(array)
+    if real and array.dtype != dtype:
         text = f"{text}.to({_torch(dtype)})"
     text = _shaped(text, array.shape, shape)
+    diagonal = f"torch.diag(torch.arange(2.0, {(shape or (0,))[-1] + 2}.0, dtype={_torch(dtype)}))"
     match spec:
         case Floats():
             return text if _within(array.astype(float), *interval) else _squashed(text, *interval)
         case Definite():
-            return f"E.matmul({text}, {text}.mT) / {shape[-1]} + torch.diag(torch.arange(2.0, {shape[-1] + 2}.0, dtype={_torch(dtype)}))"
+            return f"E.matmul({text}, {text}.mT) / {shape[-1]} + {diagonal}"
         case Regular():
-            moved = f"{_squashed(text, -0.5, 0.5)} + torch.diag(torch.arange(2.0, {shape[-1] + 2}.0, dtype={_torch(dtype)}))"
-            return f"({moved}).roll(1, -2)"
+            return f"({_squashed(text, -0.5, 0.5)} + {diagonal}).roll(1, -2)"
         case Complexes():
             if array.dtype.kind == "c":
                 return text if _within(np.abs(array), 0, LARGEST) else None
-            real = _squashed(f"{text}.to({_torch(dtype)})", -2.0, 2.0)
-            return f"torch.complex({real}, {_squashed(f'{text}.to({_torch(dtype)})', -1.0, 1.0)})"
+            text = f"{text}.to({_torch(dtype)})"
+            return f"torch.complex({_squashed(text, -2.0, 2.0)}, {_squashed(text, -1.0, 1.0)})"
         case Ints():
             if array.dtype.kind == "f":
                 text = f"({_squashed(text, -8.0, 8.0)} * 4)"

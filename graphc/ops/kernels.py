@@ -222,7 +222,7 @@ def max_pool_spread(
     winners = _winners(x, kernel, stride, padding, dilation)
     cols = np.zeros((*g.shape[:2], *kernel, *g.shape[2:]), g.dtype)
     for number, tap in enumerate(_taps(kernel)):
-        np.multiply(g, winners == number, out=cols[(slice(None), slice(None), *tap)])
+        np.copyto(cols[(slice(None), slice(None), *tap)], g, where=winners == number)  # 0 * nan is nan
     return fold(cols, x.shape, stride, padding, dilation)
 
 

@@ -134,6 +134,8 @@ solve = op(
 def _np_solve_triangular(x, y, upper, unit):
     from scipy.linalg import lapack
 
+    if x.shape[:-2] != y.shape[:-2] or x.shape[-2] != x.shape[-1] or x.shape[-1] != y.shape[-2]:
+        raise ValueError(f"a system of shape {x.shape} and right sides of shape {y.shape}")
     if not y.size:
         return y.copy()
     (trtrs,) = lapack.get_lapack_funcs(("trtrs",), (x, y))

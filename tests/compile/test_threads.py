@@ -22,7 +22,7 @@ SECONDS = float(os.environ.get("GRAPHC_TEST_SECONDS", "2"))
 
 
 def together(work, seconds=SECONDS):
-    """Call `work(thread, turn)` in all threads for some seconds; the first exception of any is raised here."""
+    """Call `work(thread, turn)` in all threads for some seconds, once at least; the first exception is raised here."""
     failures: list[BaseException] = []
     start, end = threading.Barrier(THREADS), time.monotonic() + seconds
 
@@ -30,7 +30,7 @@ def together(work, seconds=SECONDS):
         try:
             start.wait()
             turn = 0
-            while time.monotonic() < end and not failures:
+            while (not turn or time.monotonic() < end) and not failures:
                 work(thread, turn)
                 turn += 1
         except BaseException as error:  # it is raised in the test's own thread

@@ -1,0 +1,142 @@
+"""Random programs: reproducible, over the whole registry, and a fault anywhere does not get past them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import compare
+import eager as torch
+from compare.command_line import main
+from compare.fuzzing import Program, Statement, fuzz, generate
+from compare.fuzzing.campaign import together
+from compare.fuzzing.coverage import Coverage, vocabulary
+from compare.fuzzing.forms import FORMS
+from compare.fuzzing.generator import Draft
+from compare.fuzzing.program import Input, _literal
+from compare.fuzzing.values import fits, fitting
+from compare.tolerance import Verdict
+from graphc.lowering.overrides import OVERRIDES
+from graphc.ops.dtypes import FLOAT32
+from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
+
+
+def made(count: int, first: int = 0) -> tuple[list[Program], Coverage]:
+    coverage = Coverage()
+    return [generate(first + k, coverage) for k in range(count)], coverage
+
+
+def test_a_seed_gives_the_same_programs():
+    (once, _), (again, _) = made(6), made(6)
+    for a, b in zip(once, again, strict=True):
+        assert a.source == b.source
+        assert [i.array.tobytes() for i in a.inputs] == [i.array.tobytes() for i in b.inputs]
+    assert len({p.source for p in once}) == 6
+
+
+def test_programs_reach_every_op_and_many_pairs():
+    programs, coverage = made(200)
+    missing = {op.name for op in vocabulary()} - coverage.ops.keys()
+    assert not missing
+    assert len(coverage.pairs) > 3 * len(programs)  # mostly new ones
+    assert 0 < coverage.pair_share() < 1
+
+
+def test_they_take_views_write_in_place_branch_loop_and_draw():
+    source = "\n".join(p.source for p in made(60)[0])
+    for word in ("graphc.cond", "graphc.scan", "graphc.while_loop", "if v", "_(", "torch.no_grad", "rand", ".detach()"):
+        assert word in source, word
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_adds_a_statement_that_runs(form):
+    draft = Draft(np.random.default_rng(0), Coverage(), FLOAT32)
+    draft.drawn(Floats((3, 4)), (-2.0, 2.0))
+    assert any(form(draft) for _ in range(20))
+    program = draft.finished("p")
+    assert program is not None and len(program.function(*program.arguments())) == len(program.results)
+
+
+@pytest.mark.parametrize("spec", [Floats((2, 3)), Ints((4,), 5, 2), Bools((3,)), Definite((3, 3)), Regular((2, 2, 2)),
+                                  Complexes((3, 2)), Floats(()), Floats((7,))])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64"])
+def test_any_value_can_be_made_fit(spec, dtype):
+    array = np.random.default_rng(0).uniform(-900, 900, (2, 3)).astype(dtype)
+    text = fitting("x", torch.from_numpy(array), spec, (-1.0, 1.0), FLOAT32)
+    assert text is not None
+    found = eval(text, {**compare.fuzzing.program.names(), "x": torch.from_numpy(array)})
+    if isinstance(spec, (Definite, Regular)):
+        assert np.linalg.cond(found.numpy()).max() < 1e7 and tuple(found.shape) == spec.shape
+    else:
+        assert fits(found, spec, (-1.0, 1.0), FLOAT32)
+
+
+def test_sound_code_gives_no_alarm_in_three_modes():
+    report = fuzz(24, seed=500)
+    assert report.ok and not report.failures, str(report)
+    assert sum(report.verdicts.values()) == report.count == 24
+    assert json.loads(report.to_json())["ok"] is True
+
+
+def test_a_fault_of_one_lowering_is_found_named_and_kept_as_a_script(monkeypatch, tmp_path):
+    monkeypatch.setitem(OVERRIDES, "expm1", lambda x: 1.0001 * jnp().expm1(x))
+    report = fuzz(160, size=4, corpus=tmp_path)
+    assert not report.ok
+    assert all("expm1" in f.program.source for f in report.failures)
+    assert report.verdicts[Verdict.BUG] == len(report.failures) < report.count
+    culprits = [f.culprit for r in report.failures for f in r.report.findings if f.culprit is not None]
+    assert culprits and all(c.op == "expm1" and "random program" in c.where for c in culprits)
+    scripts = sorted(tmp_path.glob("*.py"))
+    assert len(scripts) == len(report.failures)
+    monkeypatch.undo()
+    done = subprocess.run([sys.executable, scripts[0]], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr  # a process without the fault finds none
+
+
+def jnp():
+    import jax.numpy
+
+    return jax.numpy
+
+
+def test_programs_that_were_made_before_a_wrong_one_in_the_batch_are_not_blamed(monkeypatch):
+    programs, _ = made(8)
+    monkeypatch.setitem(OVERRIDES, "expm1", lambda x: 1.0001 * jnp().expm1(x))
+    report = compare.check(together(programs), *(p.arguments() for p in programs), modes=["compiled"])
+    wrong = {f.what.split(".")[1] for f in report.findings if f.verdict is Verdict.BUG and f.what.startswith("result.")}
+    assert wrong <= {str(k) for k, p in enumerate(programs) if "expm1" in p.source}
+
+
+def test_the_script_has_the_inputs_to_the_bit():
+    values = np.array([[np.nan, -0.0], [np.inf, 1e-45]], np.float32)
+    for array in (values, np.array(3, np.int64), np.zeros((0, 2), bool), values.astype(np.complex64)):
+        found = eval(_literal(array), {"np": np})
+        assert (found.tobytes(), found.shape, found.dtype) == (array.tobytes(), array.shape, array.dtype)
+    script = Program("p", [Input("x", values, True)], [Statement("y = x * 2", ("y",), ("x",))], ["y"]).script(["graph"])
+    assert "modes=['graph']" in script and "requires_grad_()" in script
+
+
+def test_bounds_and_wrong_options():
+    with pytest.raises(ValueError, match="never end"):
+        fuzz()
+    with pytest.raises(ValueError, match="at least 1"):
+        fuzz(1, batch=0)
+    with pytest.raises(ValueError, match="unknown mode"):
+        fuzz(1, modes=["nonsense"])
+    assert fuzz(seconds=0.0).count == 0
+    seen = []
+    fuzz(4, modes=["graph"], batch=2, progress=lambda done, failed: seen.append((done, failed)))
+    assert seen == [(2, 0), (4, 0)]
+
+
+def test_command_line(capsys):
+    assert main(["fuzz", "--count", "4", "--modes", "graph", "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["count"] == 4 and found["verdicts"] and not found["failures"]
+    assert main(["fuzz", "--count", "2", "--modes", "graph", "--quiet"]) == 0
+    assert "pairs of ops" in capsys.readouterr().out
+    assert Verdict.BUG > Verdict.UNSUPPORTED
