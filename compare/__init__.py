@@ -3,7 +3,11 @@
 from compare.benchmark import BenchReport, bench
 from compare.equivalence import check
 from compare.fuzzing import FuzzReport, fuzz
+from compare.minimize import Minimized, MinimizeError, minimize
 from compare.modes import register_mode
 from compare.report import Report
 
-__all__ = ["BenchReport", "FuzzReport", "Report", "bench", "check", "fuzz", "register_mode"]
+__all__ = [
+    "BenchReport", "FuzzReport", "MinimizeError", "Minimized", "Report", "bench", "check", "fuzz", "minimize",
+    "register_mode",
+]  # fmt: skip

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from compare.equivalence import check
 from compare.fuzzing.campaign import BATCH, fuzz
 from compare.fuzzing.campaign import MODES as FUZZED
 from compare.fuzzing.generator import SIZE
+from compare.minimize import minimize
 from compare.operations import check_ops
 from compare.tolerance import Verdict
 from graphc.errors import require
@@ -41,9 +43,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m compare", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="check|bench|ops|fuzz")
+    commands = parser.add_subparsers(required=True, metavar="check|minimize|bench|ops|fuzz")
     for name, run, text in (
         ("check", _check, "judge a function in every mode"),
+        ("minimize", _minimize, "find the smallest program that shows the bug which check finds"),
         ("bench", _bench, "time a function in every mode"),
     ):
         command = commands.add_parser(name, help=text)
@@ -52,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--args", help="module:callable that returns the tuple of arguments")
         command.set_defaults(run=run)
         _common(command)
+        if name == "minimize":
+            command.add_argument("--out", help="a file for the script; else it is printed")
         if name == "bench":
             command.add_argument("--force", action="store_true", help="time modes that do not agree")
             command.add_argument("--min-time", type=float, default=0.2, help="seconds of steady state for each row")
@@ -100,6 +105,18 @@ def _bench(arguments: argparse.Namespace) -> int:
         return UNKNOWN if error.report.verdict is Verdict.UNSUPPORTED else DISAGREE
     print(report.to_json() if arguments.json else report)
     return AGREE if report.agree else DISAGREE
+
+
+def _minimize(arguments: argparse.Namespace) -> int:
+    fn, args, kwargs = _call(arguments.target, arguments.args)
+    found = minimize(_bound(fn, kwargs), *args, modes=_modes(arguments), seed=arguments.seed)
+    if arguments.out is not None:
+        Path(arguments.out).write_text(found.script)
+    if arguments.json:
+        print(json.dumps({"source": found.program.source, "script": found.script, "report": found.report.as_dict()}))
+    else:
+        print(found if arguments.out is not None else found.script)
+    return DISAGREE
 
 
 def _ops(arguments: argparse.Namespace) -> int:

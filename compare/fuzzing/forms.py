@@ -65,7 +65,7 @@ def in_place(draft: Draft) -> bool:
     reads = (x,) if y == "0.5" else (x, y)
     # a new name for what was written: what comes later reads that
     name = draft.fresh()
-    return draft.run(Statement(f"{text}\n{name} = {x}.clone()", (name,), reads), target.origin)
+    return draft.run(Statement(f"{text}\n{name} = {x}.clone()", (name,), reads, writes=(x,)), target.origin)
 
 
 def branch(draft: Draft) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from compare.fuzzing.coverage import Coverage, vocabulary
 from compare.fuzzing.forms import FORMS
-from compare.fuzzing.program import Input, Program, Statement, names
+from compare.fuzzing.program import Input, Program, Statement, literal, names
 from compare.fuzzing.values import fits, fitting
 from compare.operations import samples_of
 from eager import autograd
@@ -185,7 +185,7 @@ def _call(draft: Draft, op: Op, sample: Sample, loose: bool) -> bool:
     operands: list[Value] = []
     for k, spec in enumerate(sample.inputs):
         operands.append(_operand(draft, op, spec, _interval(op, k), loose))
-    params = "".join(f", {name}={_param(value)}" for name, value in sample.params.items())
+    params = "".join(f", {name}={literal(value)}" for name, value in sample.params.items())
     call = f"E.{op.name}({', '.join(v.name for v in operands)}{params})".replace("(, ", "(")
     name = draft.fresh()
     if draft.run(Statement(f"{name} = {call}", (name,), tuple(v.name for v in operands), (op.name,)), op.name):
@@ -223,7 +223,3 @@ def _interval(op: Op, k: int) -> tuple[float, float]:
         return USUAL
     first = op.domain[0]
     return op.domain[min(k, len(op.domain) - 1)] if isinstance(first, tuple) else op.domain
-
-
-def _param(value: Any) -> str:
-    return f"np.{value!r}" if isinstance(value, np.dtype) else repr(value)

@@ -43,12 +43,14 @@ class Statement(NamedTuple):
     makes   the variables that it defines
     reads   the variables that it uses
     ops     the ops of the registry that it is there for
+    writes  the variables of `reads` that it changes in place
     """
 
     text: str
     makes: tuple[str, ...]
     reads: tuple[str, ...]
     ops: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 @final
@@ -90,7 +92,7 @@ class Program:
         """A file that runs the program on literal inputs in a fresh process, and exits with 1 if the modes part."""
         arguments = ", ".join(i.name for i in self.inputs)
         lines = [
-            f"{i.name} = torch.from_numpy({_literal(i.array)}){'.requires_grad_()' if i.requires_grad else ''}"
+            f"{i.name} = torch.from_numpy({array_literal(i.array)}){'.requires_grad_()' if i.requires_grad else ''}"
             for i in self.inputs
         ]
         options = f", modes={list(modes)!r}" if modes is not None else ""
@@ -103,10 +105,28 @@ class Program:
         return f"<Program {self.name}: {len(self.statements)} statements>"
 
 
-def _literal(array: np.ndarray) -> str:
-    """An expression of the array, exact to the bit."""
-    values = array.tolist() if array.dtype.kind in "biu" else None
-    if values is None or array.size == 0:
-        raw = array.tobytes().hex()
-        return f"np.frombuffer(bytes.fromhex('{raw}'), np.dtype('{array.dtype}')).reshape({array.shape}).copy()"
-    return f"np.array({values!r}, np.dtype('{array.dtype}')).reshape({array.shape})"
+def literal(value: Any) -> str:
+    """An expression of a parameter of an op."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, float) and not np.isfinite(value):
+        return f"float('{value}')"
+    return f"np.{value!r}" if isinstance(value, np.dtype) else repr(value)
+
+
+def array_literal(array: np.ndarray) -> str:
+    """An expression of the array, exact to the bit; in decimals where those say it all."""
+    dtype = f"np.dtype('{array.dtype}')"
+    text = f"np.array({_decimals(array.tolist())}, {dtype}).reshape({array.shape})"
+    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
+        shortest = np.array([float(str(v)) for v in array.ravel()]).reshape(array.shape)
+        text = f"np.array({_decimals(shortest.tolist())}, {dtype}).reshape({array.shape})"
+    if array.size and eval(text, {"np": np}).tobytes() == array.tobytes():
+        return text
+    return f"np.frombuffer(bytes.fromhex('{array.tobytes().hex()}'), {dtype}).reshape({array.shape}).copy()"
+
+
+def _decimals(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_decimals, value))}]"
+    return repr(value).replace("nan", "np.nan").replace("inf", "np.inf")

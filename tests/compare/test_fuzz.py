@@ -17,7 +17,7 @@ from compare.fuzzing.campaign import together
 from compare.fuzzing.coverage import Coverage, vocabulary
 from compare.fuzzing.forms import FORMS
 from compare.fuzzing.generator import Draft
-from compare.fuzzing.program import Input, _literal
+from compare.fuzzing.program import Input, array_literal
 from compare.fuzzing.values import fits, fitting
 from compare.tolerance import Verdict
 from graphc.lowering.overrides import OVERRIDES
@@ -114,7 +114,7 @@ def test_programs_that_were_made_before_a_wrong_one_in_the_batch_are_not_blamed(
 def test_the_script_has_the_inputs_to_the_bit():
     values = np.array([[np.nan, -0.0], [np.inf, 1e-45]], np.float32)
     for array in (values, np.array(3, np.int64), np.zeros((0, 2), bool), values.astype(np.complex64)):
-        found = eval(_literal(array), {"np": np})
+        found = eval(array_literal(array), {"np": np})
         assert (found.tobytes(), found.shape, found.dtype) == (array.tobytes(), array.shape, array.dtype)
     script = Program("p", [Input("x", values, True)], [Statement("y = x * 2", ("y",), ("x",))], ["y"]).script(["graph"])
     assert "modes=['graph']" in script and "requires_grad_()" in script
