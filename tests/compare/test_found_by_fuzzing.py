@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
 
 import eager as torch
 import graphc
@@ -51,3 +52,12 @@ def test_a_gradient_that_is_nan_or_infinite_reaches_the_maximum_of_a_pool_only(d
 def test_ops_on_integers_are_checked_on_integers():
     report = check_ops(["gcd", "bitwise_left_shift", "integer_pow"], ["graph"])
     assert all(f.verdict is Verdict.IDENTICAL and f.what != "exception" for _, r in report.reports for f in r.findings)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_compiled_erfcx_and_log_ndtr_where_erfc_is_denormal(dtype):
+    x = torch.cat([torch.linspace(-4.0, 40.0, 3001, dtype=dtype), torch.tensor([1e5, math.inf], dtype=dtype)])
+    erfcx, log_ndtr = graphc.compile(lambda x: (torch.special.erfcx(x), torch.special.log_ndtr(-x)))(x)
+    eps = torch.finfo(dtype).eps
+    np.testing.assert_allclose(erfcx.numpy(), scipy.special.erfcx(x.double().numpy()), rtol=200 * eps, atol=0)
+    np.testing.assert_allclose(log_ndtr.numpy(), scipy.special.log_ndtr(-x.double().numpy()), rtol=200 * eps, atol=0)
