@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     random.add_argument("--seconds", type=float, help="begin nothing new after that time")
     random.add_argument("--size", type=int, default=SIZE, help="steps of a program")
     random.add_argument("--batch", type=int, default=BATCH, help="programs that share a compilation")
+    random.add_argument("--without", help="ops to leave out, separated by commas")
     random.add_argument("--corpus", help="a folder for the programs that fail, as scripts")
     random.add_argument("--quiet", action="store_true", help="no progress bar")
     random.set_defaults(run=_fuzz)
@@ -132,6 +133,7 @@ def _fuzz(arguments: argparse.Namespace) -> int:
         report = fuzz(
             count, seconds=arguments.seconds, seed=arguments.seed, modes=_modes(arguments) or FUZZED,
             size=arguments.size, batch=arguments.batch, corpus=arguments.corpus,
+            without=arguments.without.split(",") if arguments.without else (),
             progress=stack.enter_context(_progress(count)) if shown else None,
         )  # fmt: skip
     print(report.to_json() if arguments.json else report)

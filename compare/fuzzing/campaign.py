@@ -7,7 +7,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -20,8 +20,11 @@ from compare.modes import modes_named
 from compare.report import Finding, Report
 from compare.tolerance import Verdict
 from eager.tensor import Tensor
+from graphc.lowering.stages import forget_programs
+from graphc.ops import OPS
 
 BATCH = 8  # programs that share a compilation
+FORGET = 64  # programs, after which what JAX keeps of them is dropped
 HARNESS = "the harness itself"  # what findings call it where `check` raises
 MODES = ("graph", "compiled")  # with eager, which is always there: three
 
@@ -104,6 +107,7 @@ def fuzz(
     modes: Sequence[str] = MODES,
     size: int = SIZE,
     batch: int = BATCH,
+    without: Collection[str] = (),
     corpus: str | Path | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> FuzzReport:
@@ -114,11 +118,12 @@ def fuzz(
     modes     names of registered modes, compared with eager
     size      steps of a program
     batch     programs that are checked as one, for one compilation; where those part, each is checked alone
+    without   names of ops to leave out
     corpus    a folder: for each failure the program as a script, `<seed>.py`, which fails in a fresh process
     progress  called with (programs done, failures) after each batch
 
     Program number k is the same only after the same numbers before it, as those decide what it should cover.
-    Raises ValueError without a bound, or for an unknown mode.
+    Raises ValueError without a bound, or for an unknown mode or op.
 
     >>> import compare
     >>> compare.fuzz(2, modes=["graph"]).ok
@@ -130,11 +135,13 @@ def fuzz(
         raise ValueError(f"fuzz() needs size and batch of at least 1, got {size} and {batch}")
     coverage, verdicts, failures = Coverage(), Counter[Verdict](), list[Failure]()
     modes_named(modes)
+    if unknown := sorted(set(without) - OPS.keys()):
+        raise ValueError(f"no op named '{unknown[0]}'")
     start = time.perf_counter()
     done = 0
     while (count is None or done < count) and (seconds is None or time.perf_counter() - start < seconds):
         numbers = range(seed + done, seed + done + (batch if count is None else min(batch, count - done)))
-        programs = [generate(number, coverage, size) for number in numbers]
+        programs = [generate(number, coverage, size, without) for number in numbers]
         for program, number, report in _checked(programs, numbers, modes):
             verdicts[report.verdict] += 1
             if report.verdict >= Verdict.UNSUPPORTED:
@@ -142,6 +149,8 @@ def fuzz(
                 if corpus is not None:
                     _kept(Path(corpus), failures[-1], modes)
         done += len(programs)
+        if done // FORGET > (done - len(programs)) // FORGET:
+            forget_programs()
         if progress is not None:
             progress(done, len(failures))
     return FuzzReport(seed, done, verdicts, tuple(failures), coverage, time.perf_counter() - start)

@@ -10,7 +10,8 @@ import numpy as np
 
 from graphc.ops import OPS, Op
 
-NOT_ALONE = ("constant", "user_function")  # made by other statements: a literal, a call of a user's Function
+# made by other statements: a literal, a call of a user's Function, a write that autograd does not see
+NOT_ALONE = ("constant", "user_function", "overwritten")
 
 
 def vocabulary() -> list[Op]:

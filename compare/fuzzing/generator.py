@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -139,10 +140,11 @@ def _runs(program: Program) -> bool:
     return True
 
 
-def generate(seed: int, coverage: Coverage | None = None, size: int = SIZE) -> Program:
+def generate(seed: int, coverage: Coverage | None = None, size: int = SIZE, without: Collection[str] = ()) -> Program:
     """The random program number `seed`, of `size` steps besides those that fit values together.
 
     coverage  what earlier programs had: others are preferred; noted there
+    without   names of ops to leave out
 
     >>> program = generate(7)
     >>> len(program.function(*program.arguments())) == len(program.results)
@@ -153,7 +155,7 @@ def generate(seed: int, coverage: Coverage | None = None, size: int = SIZE) -> P
         rng = np.random.default_rng((seed, attempt))
         draft = Draft(rng, coverage, FLOAT64 if rng.random() < DOUBLE else FLOAT32)
         state = default_generator.get_state()
-        ops = vocabulary()
+        ops = [op for op in vocabulary() if op.name not in without]
         while len(draft.statements) < 4 * size and sum(bool(s.ops) for s in draft.statements) < size:
             if draft.pool and rng.random() < FORM:
                 FORMS[rng.integers(len(FORMS))](draft)

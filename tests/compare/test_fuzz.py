@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -75,40 +76,58 @@ def test_any_value_can_be_made_fit(spec, dtype):
         assert fits(found, spec, (-1.0, 1.0), FLOAT32)
 
 
+# what docs/compare.md says that `check` calls a bug though it is none
+KNOWN = ("bitcast", "digamma", "eig", "eigh", "lgamma", "pinv", "svd")
+FEW = ("expm1", "sin", "matmul", "sum", "exp", "add", "softmax")  # an op of these is in nearly every program
+REST = tuple(op.name for op in vocabulary() if op.name not in FEW)
+
+
+def wrong_expm1(x):
+    return 1.0001 * jnp.expm1(x)
+
+
 def test_sound_code_gives_no_alarm_in_three_modes():
-    report = fuzz(24, seed=500)
+    report = fuzz(24, seed=500, without=KNOWN)
     assert report.ok and not report.failures, str(report)
     assert sum(report.verdicts.values()) == report.count == 24
     assert json.loads(report.to_json())["ok"] is True
 
 
 def test_a_fault_of_one_lowering_is_found_named_and_kept_as_a_script(monkeypatch, tmp_path):
-    monkeypatch.setitem(OVERRIDES, "expm1", lambda x: 1.0001 * jnp().expm1(x))
-    report = fuzz(160, size=4, corpus=tmp_path)
+    with monkeypatch.context() as planted:
+        planted.setitem(OVERRIDES, "expm1", wrong_expm1)
+        report = fuzz(8, size=4, corpus=tmp_path, without=REST)
     assert not report.ok
     assert all("expm1" in f.program.source for f in report.failures)
-    assert report.verdicts[Verdict.BUG] == len(report.failures) < report.count
+    assert report.verdicts[Verdict.BUG] == len(report.failures)
     culprits = [f.culprit for r in report.failures for f in r.report.findings if f.culprit is not None]
     assert culprits and all(c.op == "expm1" and "random program" in c.where for c in culprits)
     scripts = sorted(tmp_path.glob("*.py"))
     assert len(scripts) == len(report.failures)
-    monkeypatch.undo()
     done = subprocess.run([sys.executable, scripts[0]], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr  # a process without the fault finds none
 
 
-def jnp():
-    import jax.numpy
-
-    return jax.numpy
-
-
-def test_programs_that_were_made_before_a_wrong_one_in_the_batch_are_not_blamed(monkeypatch):
-    programs, _ = made(8)
-    monkeypatch.setitem(OVERRIDES, "expm1", lambda x: 1.0001 * jnp().expm1(x))
+def test_in_a_batch_only_wrong_programs_are_blamed(monkeypatch):
+    monkeypatch.setitem(OVERRIDES, "expm1", wrong_expm1)
+    coverage = Coverage()
+    programs = [generate(k, coverage, 4, REST if k % 2 else (*REST, "expm1")) for k in range(4)]
     report = compare.check(together(programs), *(p.arguments() for p in programs), modes=["compiled"])
     wrong = {f.what.split(".")[1] for f in report.findings if f.verdict is Verdict.BUG and f.what.startswith("result.")}
-    assert wrong <= {str(k) for k, p in enumerate(programs) if "expm1" in p.source}
+    assert wrong and wrong <= {str(k) for k, p in enumerate(programs) if "expm1" in p.source}
+
+
+def test_a_fault_of_the_harness_is_a_failure_and_the_rest_goes_on(monkeypatch):
+    broken = generate(501).name
+
+    def check(fn, *arguments, **options):
+        if fn.__name__ in ("batch", broken):
+            raise ZeroDivisionError("planted")
+        return compare.check(fn, *arguments, **options)
+
+    monkeypatch.setattr("compare.fuzzing.campaign.check", check)
+    report = fuzz(3, seed=500, modes=["graph"], without=KNOWN)
+    assert [f.seed for f in report.failures] == [501] and "planted" in str(report)
 
 
 def test_the_script_has_the_inputs_to_the_bit():
@@ -127,6 +146,8 @@ def test_bounds_and_wrong_options():
         fuzz(1, batch=0)
     with pytest.raises(ValueError, match="unknown mode"):
         fuzz(1, modes=["nonsense"])
+    with pytest.raises(ValueError, match="no op named"):
+        fuzz(1, without=["nonsense"])
     assert fuzz(seconds=0.0).count == 0
     seen = []
     fuzz(4, modes=["graph"], batch=2, progress=lambda done, failed: seen.append((done, failed)))
