@@ -3,7 +3,7 @@
 from compare.benchmark import BenchReport, bench
 from compare.equivalence import check
 from compare.fuzzing import FuzzReport, fuzz
-from compare.minimize import Minimized, MinimizeError, minimize
+from compare.minimizing import Minimized, MinimizeError, minimize
 from compare.modes import register_mode
 from compare.report import Report
 

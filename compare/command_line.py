@@ -19,10 +19,10 @@ from compare.equivalence import check
 from compare.fuzzing.campaign import BATCH, fuzz
 from compare.fuzzing.campaign import MODES as FUZZED
 from compare.fuzzing.generator import SIZE
-from compare.minimize import minimize
+from compare.minimizing import minimize
 from compare.operations import check_ops
 from compare.tolerance import Verdict
-from graphc.errors import require
+from graphc.errors import MissingExtraError, require
 
 AGREE, DISAGREE, UNKNOWN = 0, 1, 2
 
@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(argv)
     try:
         return arguments.run(arguments)
-    except (TargetError, ValueError) as error:
+    except (TargetError, ValueError, MissingExtraError) as error:
         print(f"compare: {error}", file=sys.stderr)
         return UNKNOWN
 
@@ -73,12 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     random.add_argument("--corpus", help="a folder for the programs that fail, as scripts")
     random.add_argument("--quiet", action="store_true", help="no progress bar")
     random.set_defaults(run=_fuzz)
-    _common(random)
+    _common(random, ", ".join(FUZZED))
     return parser
 
 
-def _common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--modes", help="names separated by commas; all if left out")
+def _common(command: argparse.ArgumentParser, modes: str = "all") -> None:
+    command.add_argument("--modes", help=f"names separated by commas; {modes} if left out")
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--json", action="store_true", help="print JSON")
 

@@ -57,10 +57,15 @@ class Yardstick:
         return {id: np.sqrt(t) if t.dtype != bool else t for id, t in total.items()}
 
     def of(self, id: int, eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(exact, noise) of node `id`, or what stands in for them: `eager` itself, and one ULP."""
+        """(exact, noise) of node `id`, or what stands in for them."""
         exact = self.exact.get(id)
         if exact is not None and exact.shape == eager.shape:
             return exact, self.noise[id]
-        if eager.dtype.kind in "fc":
-            return eager, np.abs(eager) * np.finfo(eager.dtype).eps
-        return eager, np.zeros(eager.shape, bool)
+        return stand_in(eager)
+
+
+def stand_in(eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(exact, noise) of a value that no float64 run is known of: `eager` itself, and one ULP."""
+    if eager.dtype.kind in "fc":
+        return eager, np.abs(eager) * np.finfo(eager.dtype).eps
+    return eager, np.zeros(eager.shape, bool)

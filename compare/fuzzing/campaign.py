@@ -16,11 +16,12 @@ from compare.equivalence import check
 from compare.fuzzing.coverage import Coverage, vocabulary
 from compare.fuzzing.generator import SIZE, generate
 from compare.fuzzing.program import Program
-from compare.modes import modes_named
+from compare.modes import EAGER, modes_named
 from compare.report import Finding, Report
 from compare.tolerance import Verdict
 from eager.tensor import Tensor
 from graphc.lowering.stages import forget_programs
+from graphc.lowering.timing import unannounced
 from graphc.ops import OPS
 
 BATCH = 8  # programs that share a compilation
@@ -134,6 +135,7 @@ def fuzz(
     if size < 1 or batch < 1:
         raise ValueError(f"fuzz() needs size and batch of at least 1, got {size} and {batch}")
     coverage, verdicts, failures = Coverage(), Counter[Verdict](), list[Failure]()
+    modes = list(dict.fromkeys((EAGER.name, *modes)))
     modes_named(modes)
     if unknown := sorted(set(without) - OPS.keys()):
         raise ValueError(f"no op named '{unknown[0]}'")
@@ -142,12 +144,14 @@ def fuzz(
     while (count is None or done < count) and (seconds is None or time.perf_counter() - start < seconds):
         numbers = range(seed + done, seed + done + (batch if count is None else min(batch, count - done)))
         programs = [generate(number, coverage, size, without) for number in numbers]
-        for program, number, report in _checked(programs, numbers, modes):
+        with unannounced():
+            reports = list(_checked(programs, modes))
+        for number, program, report in zip(numbers, programs, reports, strict=True):
             verdicts[report.verdict] += 1
-            if report.verdict >= Verdict.UNSUPPORTED:
+            if not report.ok:
                 failures.append(Failure(number, program, report))
                 if corpus is not None:
-                    _kept(Path(corpus), failures[-1], modes)
+                    _keep(Path(corpus), failures[-1], modes)
         done += len(programs)
         if done // FORGET > (done - len(programs)) // FORGET:
             forget_programs()
@@ -156,24 +160,21 @@ def fuzz(
     return FuzzReport(seed, done, verdicts, tuple(failures), coverage, time.perf_counter() - start)
 
 
-def _checked(
-    programs: Sequence[Program], numbers: Sequence[int], modes: Sequence[str]
-) -> Iterator[tuple[Program, int, Report]]:
-    """Each program, its number and its report: that of all of them together, if that is good."""
+def _checked(programs: Sequence[Program], modes: Sequence[str]) -> Iterator[Report]:
+    """The report of each program: that of all of them together, if that is good."""
     report = _check(together(programs), [p.arguments() for p in programs], modes)
-    for program, number in zip(programs, numbers, strict=True):
-        good = report.verdict < Verdict.UNSUPPORTED
-        yield program, number, report if good else _check(program.function, program.arguments(), modes)
+    for program in programs:
+        yield report if report.ok else _check(program.function, program.arguments(), modes)
 
 
 def _check(fn: Callable[..., Any], arguments: Sequence[Any], modes: Sequence[str]) -> Report:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numbers beyond a function's domain are among the inputs
         try:
-            return check(fn, *arguments, modes=["eager", *modes])
+            return check(fn, *arguments, modes=modes)
         except Exception as error:  # a fault of the harness itself is a finding like others: the rest goes on
             text = "".join(traceback.format_exception(error))
-            return Report(fn.__name__, ("eager", *modes), (Finding(HARNESS, "exception", Verdict.BUG, text),), 0)
+            return Report(fn.__name__, tuple(modes), (Finding(HARNESS, "exception", Verdict.BUG, text),), 0)
 
 
 def together(programs: Sequence[Program]) -> Callable[..., Any]:
@@ -185,6 +186,6 @@ def together(programs: Sequence[Program]) -> Callable[..., Any]:
     return batch
 
 
-def _kept(corpus: Path, failure: Failure, modes: Sequence[str]) -> None:
+def _keep(corpus: Path, failure: Failure, modes: Sequence[str]) -> None:
     corpus.mkdir(parents=True, exist_ok=True)
-    (corpus / f"{failure.seed}.py").write_text(failure.program.script(["eager", *modes]))
+    (corpus / f"{failure.seed}.py").write_text(failure.program.script(modes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -61,10 +61,6 @@ class Draft:
         self._count += 1
         return f"v{self._count}"
 
-    def value(self, name: str) -> Value:
-        """The variable of that name."""
-        return next(v for v in self.pool if v.name == name)
-
     def input(self, array: np.ndarray) -> Value:
         """A new argument."""
         grad = array.dtype.kind in "fc" and self.rng.random() < GRAD
@@ -92,6 +88,16 @@ class Draft:
         return found[self.rng.choice(len(found), p=weights / weights.sum())]
 
     # --- statements
+
+    def undoable(self) -> Callable[[], None]:
+        """A function that takes back what is added from now on."""
+        count, pool, inputs, scope = len(self.statements), list(self.pool), list(self.inputs), dict(self._scope)
+
+        def undo() -> None:
+            del self.statements[count:]
+            self.pool, self.inputs, self._scope = pool, inputs, scope
+
+        return undo
 
     def run(self, statement: Statement, origin: str) -> bool:
         """Add `statement` if it runs, and what it makes are tensors of reasonable size."""
@@ -183,7 +189,7 @@ def _add_op(draft: Draft, op: Op) -> bool:
 
 def _call(draft: Draft, op: Op, sample: Sample, loose: bool) -> bool:
     """Call `op` as `sample` does; `loose`: on operands of any shapes, if it takes them."""
-    before = len(draft.statements), list(draft.pool), list(draft.inputs), dict(draft._scope)
+    undo = draft.undoable()
     operands: list[Value] = []
     for k, spec in enumerate(sample.inputs):
         operands.append(_operand(draft, op, spec, _interval(op, k), loose))
@@ -193,8 +199,7 @@ def _call(draft: Draft, op: Op, sample: Sample, loose: bool) -> bool:
     if draft.run(Statement(f"{name} = {call}", (name,), tuple(v.name for v in operands), (op.name,)), op.name):
         draft.pairs += [(v.origin, op.name) for v in operands if v.origin]
         return True
-    draft.statements[before[0] :] = []
-    draft.pool, draft.inputs, draft._scope = before[1:]
+    undo()
     return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -77,6 +78,7 @@ class Program:
         linecache.cache[filename] = (len(self.source), None, self.source.splitlines(keepends=True), filename)
         scope = names()
         exec(compile(self.source, filename, "exec"), scope)
+        weakref.finalize(scope[self.name], linecache.cache.pop, filename, None)
         return scope[self.name]
 
     def arguments(self) -> list[Tensor]:

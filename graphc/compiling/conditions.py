@@ -91,10 +91,10 @@ class Conditions:
         unsealed  f(data): the array of a tensor that was made in inference mode
 
         The variable `alone` tells afterwards whether a program has made the data of all tensors that are written, and
-        no one else holds them.
+        no one else holds them: False, if that is not known.
         """
         captured = {id(t) for t, *_ in self._captured}
-        watched = set(map(id, self._sharing.written))
+        watched = set(map(id, self._sharing.watched))
         lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
         for t, shape, dtype, constant in self._captured:
             code = _Captured(names, t, shape, dtype, miss)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any, final
 
 import jax.monitoring
@@ -33,7 +35,8 @@ class Stopwatch:
         self._shown = False
         self._timer = threading.Timer(PATIENCE, self._show)
         self._timer.daemon = True
-        self._timer.start()
+        if not getattr(_running, "unannounced", False):
+            self._timer.start()
         return self
 
     def _show(self) -> None:
@@ -45,6 +48,17 @@ class Stopwatch:
         _running.watch = self._outer
         if self._shown:
             print(f" {time.perf_counter() - self._start:.1f} s", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def unannounced() -> Iterator[None]:
+    """Context: stderr shows nothing of compilations in this thread."""
+    before = getattr(_running, "unannounced", False)
+    _running.unannounced = True
+    try:
+        yield
+    finally:
+        _running.unannounced = before
 
 
 def _hear(event: str, duration_secs: float, **about: Any) -> None:

@@ -14,7 +14,7 @@ import eager as torch
 from compare.command_line import main
 from compare.fuzzing import Input, Program, Statement, generate
 from compare.fuzzing.coverage import Coverage
-from compare.minimize import _cut, _live, minimize_program
+from compare.minimizing import _cut, _live, minimize_program
 from compare.tolerance import Verdict
 from eager.language import E
 from graphc.lowering.overrides import OVERRIDES

@@ -37,7 +37,8 @@ class Sharing:
     brings: an argument, or a tensor in a moving place.
 
     needed      there is something to ask
-    only_alone  all is well if no one but the tensors `written` can see their memory
+    watched     the captured tensors that are written, or that what is written may share memory with
+    only_alone  all is well if no one else can see the memory of those
     """
 
     def __init__(self, program: Program):
@@ -47,7 +48,7 @@ class Sharing:
         brought = [s for s in owners if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
         self._some_brought = any(s in written for s in brought)
         captured = [s for s in owners if isinstance(s, Captured) and (self._some_brought or s in written)]
-        self.written = self._captured = [s.tensor for s in captured]
+        self.watched = [s.tensor for s in captured]
         self._sources: list[Owner] = [*brought, *captured]
         self._brought = brought
         self._disjoint = bool(written) and bool(brought) and len(self._sources) > 1
@@ -65,7 +66,7 @@ class Sharing:
 
     def _alone(self) -> bool:
         """Whether no one but the captured tensors can see their memory."""
-        for t in self._captured:
+        for t in self.watched:
             d = t._d
             # a program made it, and only the tensor, `d` and getrefcount hold it
             if d.__class__ is not Deferred or getrefcount(d) > 3:
@@ -75,7 +76,7 @@ class Sharing:
     def _apart(self, tensors: list[Tensor]) -> bool:
         """Whether no two tensors show memory of the same owner, besides captured ones."""
         keys = {_key(given(source, tensors)) for source in self._brought}
-        return len(keys) == len(self._brought) and all(_key(t) not in keys for t in self._captured)
+        return len(keys) == len(self._brought) and all(_key(t) not in keys for t in self.watched)
 
     def _all_known(self, tensors: list[Tensor]) -> bool:
         """Whether those that share memory did so when the program was traced."""

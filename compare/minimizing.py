@@ -16,6 +16,7 @@ from compare.report import Finding, Report
 from compare.tolerance import Verdict
 from eager.tensor import Tensor
 from graphc.ir import INPUT
+from graphc.lowering.timing import unannounced
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 
@@ -113,7 +114,7 @@ class _Search:
         """Whether the program has the bug."""
         self.checks += 1
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), unannounced():
                 warnings.simplefilter("ignore")
                 report = check(program.function, *program.arguments(), modes=self._modes)
         except Exception:  # a part of a program may not run, in any mode
