@@ -19,7 +19,6 @@ from graphc.compiling.disabling import switch
 from graphc.compiling.entries import Entry
 from graphc.execution.runner import CheckFailed, OtherPath
 from graphc.execution.straight import Straight
-from graphc.ops.dtypes import default_float
 
 MISS: Any = object()  # the call is another one than that which the code was made for
 MOST = 8  # tensors: with more, finding the same tensor twice takes a set
@@ -32,7 +31,7 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
 
     None for arguments that are not all different plain tensors.
     """
-    grad, default, outside_inference, *described = entry.signature
+    grad, _, outside_inference, *described = entry.signature  # the conditions ask for the default dtype
     if not outside_inference or not all(map(_plain, args)) or len(args) > MOST or len(described) != 4 * len(args):
         return None
     names = [f"t{k}" for k in range(len(args))]
@@ -41,12 +40,12 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
     code = Straight(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "inference": made_in_inference, "grad_mode": grad_mode,
-        "switch": switch, "default_float": default_float, "default": default, "entry": entry,
+        "switch": switch, "entry": entry,
         "refused": (OtherPath, CheckFailed), "states": runner.states, **KNOWN,
     }  # fmt: skip
     head = [
         " if (interpreter() is not None or switch.off or inference() is not None"
-        f" or grad_mode() is not {grad} or default_float() is not default or len(args) != {len(args)}): return MISS",
+        f" or grad_mode() is not {grad} or len(args) != {len(args)}): return MISS",
         " on_host = False",
     ]
     if args:
