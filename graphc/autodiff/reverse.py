@@ -48,6 +48,7 @@ def pullback(
     targets = frozenset(wrt)
     reaches = set(targets)  # nodes whose value depends on a target
     passes: set[int] = set()  # nodes that hand gradients on to operands
+    live: dict[int, list[tuple[int, int]]] = {}  # by their rules: to which, as (number, id)
     results: dict[int, list[int]] = {}  # of nodes with several results: which depend on a target
     for node in nodes:
         vjp = node.op.vjp
@@ -63,17 +64,17 @@ def pullback(
             if node.op is ITEM:
                 depends = node.inputs[0] in results and results[node.inputs[0]][node.params["index"]]
             else:
-                results[node.id] = found = result_paths(node, [int(i in reaches) for i in node.inputs])
-                depends = any(found)
+                results[node.id] = paths = result_paths(node, [int(i in reaches) for i in node.inputs])
+                depends = any(paths)
             if depends:
                 reaches.add(node.id)
                 passes.add(node.id)
         elif vjp and (recorded is None or node.id in recorded):
-            for k, operand in enumerate(node.inputs):
-                if operand in reaches and node.op.arg_of(k) in vjp and is_inexact(builder.nodes[operand].aval.dtype):
-                    reaches.add(node.id)
-                    passes.add(node.id)
-                    break
+            found = _live(builder, node, reaches)
+            if found:
+                live[node.id] = found
+                reaches.add(node.id)
+                passes.add(node.id)
     grads = {id: g for id, g in cotangents.items() if id in reaches}
     several: dict[int, dict[int, Symbol]] = {}  # of nodes with several results: the cotangents that have arrived
     where, scope = builder.where, builder.scope
@@ -96,7 +97,7 @@ def pullback(
             shares = _custom_shares(custom[node.id], node.id, grads, reaches)
         else:
             g = grads[node.id] if node.id in targets else grads.pop(node.id)
-            shares = _shares(builder, node, g, reaches)
+            shares = _shares(builder, node, g, live[node.id])
         for operand, d in shares:
             _add(grads, operand, d)
     builder.where, builder.scope = where, scope
@@ -118,13 +119,18 @@ def _custom_shares(
     return [(operand, d) for operand, d in rule.rule(given) if operand in reaches]
 
 
-def _shares(builder: Builder, node: Node, g: Symbol, reaches: Collection[int]) -> list[tuple[int, Symbol]]:
-    op, nodes = node.op, builder.nodes
-    live = [
+def _live(builder: Builder, node: Node, reaches: Collection[int]) -> list[tuple[int, int]]:
+    """The operands that get a share of the cotangent, as (number, id)."""
+    op, vjp, nodes = node.op, node.op.vjp, builder.nodes
+    return [
         (k, i)
         for k, i in enumerate(node.inputs)
-        if i in reaches and op.arg_of(k) in op.vjp and is_inexact(nodes[i].aval.dtype)
+        if i in reaches and op.arg_of(k) in vjp and is_inexact(nodes[i].aval.dtype)
     ]
+
+
+def _shares(builder: Builder, node: Node, g: Symbol, live: list[tuple[int, int]]) -> list[tuple[int, Symbol]]:
+    op, nodes = node.op, builder.nodes
     wanted = {name for k, _ in live for name in op.vjp[op.arg_of(k)].names}
     operands = [builder.symbol(i) for i in node.inputs] if wanted else []
     values = rule_values(op, wanted, operands, Symbol(builder, node.id, node.aval), node.params)

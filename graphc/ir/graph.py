@@ -7,9 +7,11 @@ source locations and scopes. Constants compare by bits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import networkx as nx
@@ -34,14 +36,8 @@ class Ref(NamedTuple):
     id: int
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Node:
-    """One operation: `op` applied to the values of `inputs` with `params`, giving an array of `aval`.
-
-    where: the user's file and line, "model.py:12"; scope: the module path, "encoder.0"; either may be empty.
-    """
-
+@dataclass(slots=True, eq=False)
+class _Fields:
     id: int
     op: Op
     inputs: tuple[int, ...]
@@ -49,6 +45,28 @@ class Node:
     aval: Aval
     where: str = ""
     scope: str = ""
+
+
+class _Frozen(type):
+    """Instances are filled in while they are of another class: what `dataclass(frozen=True)` does takes 4 x as long."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        node = _Fields(*args, **fields)
+        node.__class__ = cls  # type: ignore[assignment]  # of the same layout
+        return node
+
+
+@final
+class Node(_Fields, metaclass=_Frozen):
+    """One operation: `op` applied to the values of `inputs` with `params`, giving an array of `aval`.
+
+    where: the user's file and line, "model.py:12"; scope: the module path, "encoder.0"; either may be empty.
+    """
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign to field '{name}'")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -134,6 +152,10 @@ class Graph:
             for operand in node.inputs:
                 users[operand].append(id)
         return users
+
+    def uses(self) -> Counter[int]:
+        """How often each node is read, by nodes and as a part of the result."""
+        return Counter(chain(self.outputs, chain.from_iterable([node.inputs for node in self.nodes.values()])))
 
     def with_inputs(self, names: Mapping[int, str]) -> Graph:
         """The same program with the nodes `names` (which are the first inputs) as inputs of these names."""

@@ -85,13 +85,17 @@ def aval_of(array: np.ndarray) -> Aval:
 
 @final
 class Literal:
-    """An immutable constant array. Two are equal only bit for bit: 0.0 is not -0.0, and 1 is not True."""
+    """An immutable constant array. Two are equal only bit for bit: 0.0 is not -0.0, and 1 is not True.
 
-    __slots__ = ("_hash", "array")
+    `number` is that of an array with one element, as Python's; None for others.
+    """
+
+    __slots__ = ("_hash", "array", "number")
 
     def __init__(self, array: np.ndarray):
         self.array = np.array(array, order="C")
         self.array.flags.writeable = False
+        self.number = self.array.item() if self.array.size == 1 else None
         self._hash = hash((self.array.shape, self.array.dtype, self.array.tobytes()))
 
     def __hash__(self) -> int:

@@ -67,7 +67,10 @@ def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool)
 
 def _pointwise(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     last = avals[-1]
-    if all(same_shape(a.shape, last.shape) for a in avals):
+    for a in avals:
+        if a is not last and not same_shape(a.shape, last.shape):
+            break
+    else:
         return last  # shared by many nodes
     return Aval(broadcast_shapes([a.shape for a in avals]), last.dtype)
 

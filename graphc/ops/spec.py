@@ -208,7 +208,7 @@ class Op:
 
     def arg_of(self, index: int) -> str:
         """The argument name that operand number `index` belongs to."""
-        return self.args[min(index, len(self.args) - 1)]
+        return self.args[index] if index < len(self.args) else self.args[-1]
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

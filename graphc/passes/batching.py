@@ -7,7 +7,6 @@ the A_t, and the B_t, below each other.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol, rename
@@ -88,7 +87,7 @@ class _Term(NamedTuple):
 def _terms(body: Graph, consts: int, carries: int) -> list[_Term]:
     """The carries that are sums which nobody reads before the end."""
     nodes = body.nodes
-    uses = Counter(i for node in nodes.values() for i in node.inputs) + Counter(body.outputs)
+    uses = body.uses()
     found: list[_Term] = []
     for k in range(carries):
         carry, end = body.inputs[consts + k], nodes[body.outputs[k]]

@@ -10,17 +10,19 @@ from graphc.ir import INPUT, Graph, Node, rename
 def eliminate_common_subexpressions(graph: Graph) -> Graph:
     """`graph` with every pure operation computed once. Operands of commutative ops are compared in either order."""
     first: dict[tuple[Any, ...], int] = {}
-    new: dict[int, int] = {}
+    new: dict[int, int] = {}  # of nodes that are computed before
     kept: dict[int, Node] = {}
     for id, node in graph.nodes.items():
-        inputs = tuple([new[i] for i in node.inputs])
-        if node.op is INPUT or node.op.impure:
-            new[id] = id
-            kept[id] = node.on(inputs)
-            continue
-        ordered = tuple(sorted(inputs)) if node.op.commutative else inputs
-        same = first.setdefault(node.key(ordered), id)
-        new[id] = same
-        if same == id:
-            kept[id] = node.on(inputs)
-    return graph if len(kept) == len(graph.nodes) else graph.replace(kept, rename(graph.result, new))
+        if new and not new.keys().isdisjoint(node.inputs):
+            node = node.on(tuple([new.get(i, i) for i in node.inputs]))
+        op = node.op
+        if op is not INPUT and not op.impure:
+            ordered = tuple(sorted(node.inputs)) if op.commutative else node.inputs
+            same = first.setdefault(node.key(ordered), id)
+            if same != id:
+                new[id] = same
+                continue
+        kept[id] = node
+    if not new:
+        return graph
+    return graph.replace(kept, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))

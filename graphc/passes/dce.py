@@ -8,9 +8,9 @@ from graphc.ir import INPUT, Graph
 def eliminate_dead_code(graph: Graph) -> Graph:
     """`graph` without the nodes that neither the result nor an impure op depends on."""
     live = set(graph.outputs)
-    for node in reversed(list(graph.nodes.values())):
-        if node.id in live or node.op.impure or node.op is INPUT:
-            live.add(node.id)
+    for id, node in reversed(graph.nodes.items()):  # type: ignore[call-overload]  # a dict
+        if id in live or node.op.impure or node.op is INPUT:
+            live.add(id)
             live.update(node.inputs)
     if len(live) == len(graph.nodes):
         return graph

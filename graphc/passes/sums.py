@@ -40,7 +40,7 @@ def shorten_sums(graph: Graph) -> Graph:
 def _sums(graph: Graph) -> Iterator[tuple[int, list[int]]]:
     """(root, terms) of each tree of additions of equal avals whose parts nobody else reads."""
     nodes = graph.nodes
-    uses = Counter(i for node in nodes.values() for i in node.inputs) + Counter(graph.outputs)
+    uses = graph.uses()
     inner = {
         i
         for node in nodes.values()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
-from itertools import chain
 from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
@@ -78,7 +77,7 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
     builder = Builder()
     builder.next_id = max(graph.nodes, default=-1) + 1
     nodes = builder.nodes
-    uses = Counter(chain(graph.outputs, *[node.inputs for node in graph.nodes.values()]))
+    uses = graph.uses()
     new: dict[int, int] = {}  # of nodes that were rewritten
     firings: list[Firing] = []
     for id, node in graph.nodes.items():
@@ -88,14 +87,14 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
         if where is not None and id not in where:
             continue
         at = id
-        forms: set[Any] = set()  # what this place has been, so that x - y -> y - x does not go round
+        forms: list[Node] = []  # what this place has been, so that x - y -> y - x does not go round
         while candidates := rules.candidates(nodes[at], nodes):
             mark, fired = builder.next_id, len(firings)
             replaced = _apply_first(builder, at, candidates, uses, firings)
             if replaced is None:
                 break
-            forms.add(nodes[at].key(nodes[at].inputs))
-            if nodes[replaced].key(nodes[replaced].inputs) in forms:
+            forms.append(nodes[at])
+            if any(_alike(nodes[replaced], form) for form in forms):
                 builder.rollback(mark)
                 del firings[fired:]
                 break
@@ -108,13 +107,21 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
     return graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs})), firings
 
 
+def _alike(a: Node, b: Node) -> bool:
+    return a.op is b.op and a.key(a.inputs) == b.key(b.inputs)
+
+
 def changed(before: Graph, after: Graph) -> set[int]:
     """The nodes of `after` at which a rule may match that did not match in `before`: new ones, and users near them."""
-    fresh = {id for id, node in after.nodes.items() if before.nodes.get(id) is not node}
-    users = after.users()
-    for _ in range(DEPTH):
-        fresh.update([user for id in tuple(fresh) for user in users[id]])
-    return fresh
+    depth: dict[int, int] = {}  # how far above the nearest new node
+    for id, node in after.nodes.items():
+        if before.nodes.get(id) is not node:
+            depth[id] = 0
+        elif not depth.keys().isdisjoint(node.inputs):
+            found = min([depth[i] for i in node.inputs if i in depth]) + 1
+            if found <= DEPTH:
+                depth[id] = found
+    return set(depth)
 
 
 def _apply_first(

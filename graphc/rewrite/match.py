@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphc.ir import Builder, Symbol
-from graphc.rewrite.rule import Pattern, Var, scalar_value
+from graphc.ir import Builder
+from graphc.rewrite.rule import Pattern, Var, held_number
 
 Bindings = dict[str, Any]
 
@@ -44,11 +44,12 @@ def _match_parts(
         elif not _same(wanted, value):
             return None
     covered: list[int] = []
-    for part, operand in zip(pattern.operands, inputs, strict=True):
+    for place, part in pattern.steps:
+        operand = inputs[place]
         if isinstance(part, Var):
             known = bound.get(part.name)
             if known is None:
-                if part.number and scalar_value(builder.symbol(operand)) is None:
+                if part.number and held_number(operand, builder.nodes) is None:
                     return None
                 bound[part.name] = builder.symbol(operand)
             elif known.id != operand:
@@ -58,7 +59,7 @@ def _match_parts(
             if inner is None:
                 return None
             covered += inner
-        elif not _is_number(builder.symbol(operand), part):
+        elif not _is_number(held_number(operand, builder.nodes), part):
             return None
     return covered
 
@@ -67,9 +68,8 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
-def _is_number(symbol: Symbol, number: float) -> bool:
-    """Whether the node holds `number` everywhere; 0.0 and -0.0 are different numbers."""
-    value = scalar_value(symbol)
+def _is_number(value: Any, number: float) -> bool:
+    """Whether `value` is `number`; 0.0 and -0.0 are different numbers."""
     if value is None or isinstance(value, (bool, complex)):
         return False
     return value == number and math.copysign(1, value) == math.copysign(1, number)

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from graphc.errors import RuleError
+from graphc.ir import Node
 from graphc.ops import OPS, Op
 from graphc.ops.operators import OperatorMixin
 from graphc.ops.samples import Floats
@@ -48,14 +49,18 @@ class Var(OperatorMixin):
 
 
 class Pattern(OperatorMixin):
-    """An operation in a pattern. Parameters that are left out match any value."""
+    """An operation in a pattern. Parameters that are left out match any value.
 
-    __slots__ = ("op", "operands", "params")
+    `steps` are the operands with their places, what fails soonest first: numbers, operations, variables.
+    """
+
+    __slots__ = ("op", "operands", "params", "steps")
 
     def __init__(self, op: Op, operands: tuple[Any, ...], params: Mapping[str, Any]):
         self.op = op
         self.operands = operands
         self.params = params
+        self.steps = sorted(enumerate(operands), key=lambda step: {Pattern: 1, Var: 2}.get(type(step[1]), 0))
 
     def _apply(self, name: str, *operands: Any) -> Pattern:
         return Pattern(OPS[name], operands, {})
@@ -127,13 +132,17 @@ def number(x: Any) -> Any:
 
 def scalar_value(x: Any) -> float | int | bool | complex | None:
     """The value of a Symbol that is known to hold one number in every place, or None."""
-    node = x.builder.nodes[x.id]
-    while node.op is OPS["broadcast_to"]:
-        node = x.builder.nodes[node.inputs[0]]
-    if node.op is OPS["full"]:
-        return np.asarray(node.params["value"], node.dtype).item()
-    if node.op is OPS["constant"]:
-        array = node.params["value"].array
-        if array.size == 1:
-            return array.item()
-    return None
+    return held_number(x.id, x.builder.nodes)
+
+
+def held_number(id: int, nodes: Mapping[int, Node]) -> float | int | bool | complex | None:
+    """As `scalar_value`, for a node."""
+    node = nodes[id]
+    while node.op is _BROADCAST_TO:
+        node = nodes[node.inputs[0]]
+    if node.op is _FULL:
+        return np.asarray(node.params["value"], node.aval.dtype).item()
+    return node.params["value"].number if node.op is _CONSTANT else None
+
+
+_BROADCAST_TO, _FULL, _CONSTANT = OPS["broadcast_to"], OPS["full"], OPS["constant"]
