@@ -1,0 +1,23 @@
+"""`python -m compare check`: judge a function in every mode."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from compare.commands.exit_codes import exit_code
+from compare.commands.target import add_common, add_target, modes_of, target_of
+from compare.equivalence import check
+
+HELP = "judge a function in every mode"
+
+
+def add_arguments(command: ArgumentParser) -> None:
+    add_target(command)
+    add_common(command)
+
+
+def run(arguments: Namespace) -> int:
+    fn, args = target_of(arguments)
+    report = check(fn, *args, modes=modes_of(arguments), seed=arguments.seed)
+    print(report.to_json() if arguments.json else report)
+    return exit_code(report)

@@ -1,0 +1,51 @@
+"""`python -m compare fuzz`: judge random programs over all ops."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+
+from compare.commands.exit_codes import AGREE, DISAGREE
+from compare.commands.target import add_common, modes_of
+from compare.fuzzing.campaign import BATCH, fuzz
+from compare.fuzzing.campaign import MODES as FUZZED
+from compare.fuzzing.generator import SIZE
+from graphc.errors import require
+
+HELP = "judge random programs over all ops"
+
+
+def add_arguments(command: ArgumentParser) -> None:
+    command.add_argument("--count", type=int, help="programs; 1000 if --seconds is not given either")
+    command.add_argument("--seconds", type=float, help="begin nothing new after that time")
+    command.add_argument("--size", type=int, default=SIZE, help="steps of a program")
+    command.add_argument("--batch", type=int, default=BATCH, help="programs that share a compilation")
+    command.add_argument("--without", help="ops to leave out, separated by commas")
+    command.add_argument("--corpus", help="a folder for the programs that fail, as scripts")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_common(command, ", ".join(FUZZED))
+
+
+def run(arguments: Namespace) -> int:
+    count = 1000 if arguments.count is None and arguments.seconds is None else arguments.count
+    with contextlib.ExitStack() as stack:
+        shown = sys.stderr.isatty() and not arguments.quiet
+        report = fuzz(
+            count, seconds=arguments.seconds, seed=arguments.seed, modes=modes_of(arguments) or FUZZED,
+            size=arguments.size, batch=arguments.batch, corpus=arguments.corpus,
+            without=arguments.without.split(",") if arguments.without else (),
+            progress=stack.enter_context(_progress(count)) if shown else None,
+        )  # fmt: skip
+    print(report.to_json() if arguments.json else report)
+    return AGREE if report.ok else DISAGREE
+
+
+@contextlib.contextmanager
+def _progress(count: int | None) -> Iterator[Callable[[int, int], object]]:
+    """A bar on the terminal; gives the function to call with (programs done, failures)."""
+    rich = require("rich.progress", "the progress bar (--quiet goes without)", "compare")
+    with rich.Progress(*rich.Progress.get_default_columns(), rich.TimeElapsedColumn()) as bar:
+        task = bar.add_task("programs", total=count)
+        yield lambda done, failed: bar.update(task, completed=done, description=f"{done} programs, {failed} failures")

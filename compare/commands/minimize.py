@@ -1,0 +1,31 @@
+"""`python -m compare minimize`: the smallest program with the bug that `check` finds."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from compare.commands.exit_codes import DISAGREE
+from compare.commands.target import add_common, add_target, modes_of, target_of
+from compare.minimizing import minimize
+
+HELP = "find the smallest program that shows the bug which check finds"
+
+
+def add_arguments(command: ArgumentParser) -> None:
+    add_target(command)
+    add_common(command)
+    command.add_argument("--out", help="a file for the script; else it is printed")
+
+
+def run(arguments: Namespace) -> int:
+    fn, args = target_of(arguments)
+    found = minimize(fn, *args, modes=modes_of(arguments), seed=arguments.seed)
+    if arguments.out is not None:
+        Path(arguments.out).write_text(found.script)
+    if arguments.json:
+        print(json.dumps({"source": found.program.source, "script": found.script, "report": found.report.as_dict()}))
+    else:
+        print(found if arguments.out is not None else found.script)
+    return DISAGREE
