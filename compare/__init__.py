@@ -1,13 +1,55 @@
-"""The equivalence and benchmark harness: do the modes agree, where do they part, and what does each cost."""
+"""The equivalence and benchmark harness: do the modes agree, where do they part, and what does each cost.
 
-from compare.benchmark import BenchReport, bench
-from compare.equivalence import check
-from compare.fuzzing import FuzzReport, fuzz
-from compare.minimizing import Minimized, MinimizeError, minimize
-from compare.modes import register_mode
-from compare.report import Report
+The names below load their part of the harness on first use: pytest imports this package for its plugin in every project
+of an environment. None of them is also the name of a module here, which an import would put in its place.
+"""
 
-__all__ = [
-    "BenchReport", "FuzzReport", "MinimizeError", "Minimized", "Report", "bench", "check", "fuzz", "minimize",
-    "register_mode",
-]  # fmt: skip
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {
+    "BenchReport": "compare.benchmarking",
+    "Certificate": "compare.certificate",
+    "CertificateError": "compare.certificate",
+    "DisagreementError": "compare.findings",
+    "FuzzReport": "compare.fuzzing",
+    "HtmlReport": "compare.reporting",
+    "Localization": "compare.localization",
+    "MinimizeError": "compare.minimizing",
+    "Minimized": "compare.minimizing",
+    "Report": "compare.findings",
+    "ScalingReport": "compare.benchmarking",
+    "Verification": "compare.verification",
+    "audit": "compare.auditing",
+    "bench": "compare.benchmarking",
+    "certify": "compare.certificate",
+    "check": "compare.equivalence",
+    "check_mode": "compare.declarations",
+    "check_op": "compare.declarations",
+    "fuzz": "compare.fuzzing",
+    "localize": "compare.localization",
+    "minimize": "compare.minimizing",
+    "register_mode": "compare.modes",
+    "report": "compare.reporting",
+    "scaling": "compare.benchmarking",
+    "verify": "compare.verification",
+}
+# The names are loaded by __getattr__.
+# pyright: reportUnsupportedDunderAll=false
+__all__ = [*_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module = _WHERE[name]
+    except KeyError:
+        raise AttributeError(f"module 'compare' has no attribute '{name}'") from None
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_WHERE])

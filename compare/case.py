@@ -10,24 +10,30 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.float64 import wide_dtype, widen
+from compare.alternatives import Alternatives
+from compare.float64 import widen, widen_array
+from compare.joint import Joint, gradient_label, joint_of
 from compare.outcome import Outcome, flatten, is_number
+from compare.state import Held, State, array_of, arrays_in, structures_in
 from compare.yardstick import Yardstick
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
-from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
+from graphc.capture.records import opener
 from graphc.capture.state.environment import Environment
+from graphc.capture.state.places import Place
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.storage.sharing import owner_of
 from graphc.capture.trace import forget
-from graphc.capture.tree import Kept, Slot, map_tensors, tensors_of
+from graphc.capture.tree import Kept, Slot, map_leaves, map_tensors, tensors_of
 from graphc.compiling.compiled import compile
-from graphc.ir import Builder, Graph, Ref
+from graphc.ir import Graph
 from graphc.ops.aval import Aval, aval_of
 from graphc.passes import optimize
 from graphc.passes.pipeline import Pass, default_passes
+
+Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Input(NamedTuple):
@@ -36,19 +42,6 @@ class Input(NamedTuple):
     name: str
     tensor: Tensor
     positions: tuple[int, ...]
-
-
-class Joint(NamedTuple):
-    """The captured program with its gradients, as one graph of (inputs, cotangents) -> labelled outputs.
-
-    seeded    numbers of the slots of the result that have a cotangent: so many outputs come before them
-    labels    of the graph's outputs, in order
-    """
-
-    graph: Graph
-    seeded: tuple[int, ...]
-    labels: tuple[str, ...]
-    structure: Any
 
 
 class Stage(NamedTuple):
@@ -60,18 +53,27 @@ class Stage(NamedTuple):
     after: Graph
 
 
-WRITTEN = (Argument, Captured, GradOf, MemoryOf)  # effects whose values are those of a tensor after the call
-
-
 @final
 class Case:
     """`fn(*args, **kwargs)`, its captured program, and the cotangents to differentiate it with.
 
     program and failure: what `graphc.capture` returned or raised. Arguments with history are cut off from it.
+    wrap     makes what is called from `fn`, or from what a mode has in its place
+    locates  whether it is asked where modes part
     """
 
-    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], seed: int):
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        seed: int,
+        wrap: Wrap = lambda call: call,
+        locates: bool = True,
+    ):
         self.fn = fn
+        self.locates = locates
+        self._wrap = wrap
         self.name = getattr(fn, "__name__", type(fn).__name__)
         self.seed = seed
         leaves: dict[int, Tensor] = {}
@@ -83,11 +85,14 @@ class Case:
         self.kwargs = {name: map_tensors(value, leaf) for name, value in kwargs.items()}
         self.tensors = [*tensors_of(self.args), *tensors_of(self.kwargs)]
         self._random = default_generator.get_state()
+        self.state = State(fn, self.args, self.kwargs)
+        self._traced: list[tuple[Place, Any]] = []
         self.program: Program | None = None
         self.failure: Exception | None = None
         with self._restored(self.tensors):
             try:
                 self.program = self.captured()
+                self._traced = [(place, place.now()) for place in self.state.changed()]
             except Exception as error:
                 self.failure = error
         self.inputs = self._inputs()
@@ -97,7 +102,7 @@ class Case:
         """The program of the call, as `graphc.compile` captures it: right on the path that Python takes."""
         environment = Environment(self.fn, self.args, self.kwargs)
         failed = functools.partial(forget, environment)
-        return capture(self.fn, self.args, self.kwargs, environment=environment, failed=failed)
+        return capture(self._wrap(self.fn), self.args, self.kwargs, environment=environment, failed=failed)
 
     # --- the tensors of the call
 
@@ -148,7 +153,9 @@ class Case:
         return [np.array(self._tensor(source)._array()) for source in self.program.sources]
 
     def preserved(self) -> contextlib.AbstractContextManager[None]:
-        """Context: the state from which every run starts; at its end tensors and the generator are put back."""
+        """Context: the state from which every run starts; at its end tensors, the generator and Python's state are
+        put back.
+        """
         return self._restored([i.tensor for i in self.inputs])
 
     @contextlib.contextmanager
@@ -156,7 +163,8 @@ class Case:
         saved = [(t, t._array(), t._array().copy(), t._n, *_gradient_of(t)) for t in tensors]
         default_generator.set_state(self._random)
         try:
-            yield
+            with self.state.restored():
+                yield
         finally:
             default_generator.set_state(self._random)
             for t, array, values, node, grad, grad_values in saved:
@@ -174,21 +182,52 @@ class Case:
         with self.preserved():
             before = {i.name: _contents(i.tensor) for i in self.inputs}
             try:
-                result = call(*self.args, **self.kwargs)
+                result = self._wrap(call)(*self.args, **self.kwargs)
                 structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x))
-                values = {label: np.array(_array_of(leaf)) for label, leaf in leaves.items()}
+                values = {label: np.array(array_of(leaf)) for label, leaf in leaves.items()}
                 tensors = {label: leaf for label, leaf in leaves.items() if isinstance(leaf, Tensor)}
                 gradients = self._tape_gradients(list(tensors.values()))
             except Exception as error:
                 return Outcome(error=error)
+            held = self._held()
             return Outcome(
                 structure,
                 values,
                 {label: Aval(tuple(t.shape), t.dtype.numpy) for label, t in tensors.items()},  # numbers declare nothing
                 {label: t.requires_grad for label, t in tensors.items()},
                 gradients,
-                self._changes(before),
+                self._changes(before) | arrays_in(held),
+                structures_in(held),
             )
+
+    def _held(self) -> dict[str, Held]:
+        return self.state.held(frozenset(i.name for i in self.inputs))
+
+    @cached_property
+    def traced_effects(self) -> frozenset[str]:
+        """Labels of the Python state that is changed when the function is traced, and not by the program."""
+        assert self.program is not None
+        with self.preserved():
+            for place, value in self._traced:
+                place.write(value)
+            return frozenset(self._held())
+
+    def state_after(self, leaf: Callable[[Slot], Any]) -> dict[str, Held]:
+        """The Python state that the captured program leaves, with `leaf(slot)` in place of what it computes."""
+        program, given = self.program, (self.args, self.kwargs)
+        assert program is not None
+
+        def filled(value: Any, path: str) -> Any:
+            return leaf(value) if type(value) is Slot else value.find(given)
+
+        with self.preserved():
+            for place, value in self._traced:
+                place.write(value)
+            known: dict[int, Any] = {}
+            values = [map_leaves(value, filled, "", known, _holding_slots) for _, value in program.changes]
+            for (change, _), value in zip(program.changes, values, strict=True):
+                change.carry_out(value, given)
+            return self._held()
 
     def _changes(self, before: Mapping[str, tuple[np.ndarray, np.ndarray | None]]) -> dict[str, np.ndarray]:
         changes: dict[str, np.ndarray] = {}
@@ -255,48 +294,40 @@ class Case:
     def joint(self) -> Joint:
         """The program with its gradients. Needs `program`."""
         assert self.program is not None
-        return self._differentiated(self.program.graph, self.program)
+        return joint_of(self, self.program.graph)
 
     @cached_property
     def wide_joint(self) -> Joint:
         """The program in float64, and its gradients: rules hold their own numbers in float64 too."""
         assert self.program is not None
-        return self._differentiated(widen(self.program.graph), self.program)
+        return joint_of(self, widen(self.program.graph))
 
-    def _differentiated(self, graph: Graph, program: Program) -> Joint:
-        structure, _ = flatten(program.structure, lambda x: type(x) is Slot or is_number(x))
-        refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
-        builder = Builder(graph.nodes)
-        builder.inputs = list(graph.inputs)
-        live = [k for k in self.tensor_slots if program.histories[k] is History.LIVE] if self.wrt else []
-        seeds: dict[int, Any] = {}
-        for k in live:
-            seed = builder.input(f"ct_{k}", graph.nodes[refs[k]].aval)
-            seeds[refs[k]] = seeds[refs[k]] + seed if refs[k] in seeds else seed
-        labels = [label for label, leaf in self.slots.items() if type(leaf) is Slot]
-        ids = refs[: len(labels)]
-        effects = [e for e in program.effects if e.id is not None and isinstance(e.target, WRITTEN)]
-        labels += [self._effect_label(e.target) for e in effects]
-        result = [*ids, *(e.id for e in effects)]
-        if live:
-            targets = [id for i in self.wrt for id in self.input_ids(i)]
-            found = pullback(builder, seeds, targets, program.recorded)
-            for i in self.wrt:
-                parts = [found[id] for id in self.input_ids(i) if id in found]
-                dtype = wide_dtype(i.tensor._dtype()) if graph is not program.graph else i.tensor._dtype()
-                zero = builder.language.full(shape=tuple(i.tensor._d.shape), value=0, dtype=dtype)
-                total = functools.reduce(builder.language.add, parts) if parts else zero
-                labels.append(gradient_label(i))
-                result.append(total.id)
-        joint = builder.graph(graph.name, tuple(Ref(id) for id in result))
-        return Joint(joint, tuple(live), tuple(labels), structure)
+    @cached_property
+    def slots_left(self) -> Mapping[str, Slot]:
+        """By label: which slots the program leaves in Python state."""
+        program = self.program
+        if program is None or not program.changes:
+            return {}
+        tensors: dict[int, Slot] = {}
+
+        def placeholder(slot: Slot) -> Any:
+            if slot.index in program.numbers:
+                return slot
+            tensor = Tensor._wrap(np.zeros(()))
+            tensors[id(tensor)] = slot
+            return tensor
+
+        leaves = {label: leaf for held in self.state_after(placeholder).values() for label, leaf in held.leaves.items()}
+        slots = {label: leaf if type(leaf) is Slot else tensors.get(id(leaf)) for label, leaf in leaves.items()}
+        return {label: slot for label, slot in slots.items() if slot is not None}
 
     def input_ids(self, i: Input) -> list[int]:
         """The ids of the graph's inputs that are this tensor."""
         assert self.program is not None
         return [self.program.graph.inputs[p] for p in i.positions]
 
-    def _effect_label(self, target: Any) -> str:
+    def effect_label(self, target: Any) -> str:
+        """How findings call what is written to `target`."""
         grad = isinstance(target, GradOf)
         tensor = self._tensor(owner_of(target))
         name = next(i.name for i in self.inputs if i.tensor is tensor)
@@ -332,9 +363,24 @@ class Case:
         return compile(self.fn)
 
     @cached_property
+    def strictly_compiled(self) -> Callable[..., Any]:
+        """The same with the rewrites and the XLA that keep every bit."""
+        return compile(self.fn, strict=True)
+
+    @cached_property
     def yardstick(self) -> Yardstick:
         """The float64 run of the joint graph, and what rounding in the program's own dtypes can do to it."""
         return Yardstick(self.joint.graph, self.operands, self.seed)
+
+    @cached_property
+    def alternatives(self) -> Alternatives:
+        """What else is right, for modes with another arithmetic than NumPy's."""
+        return Alternatives(self.joint.graph, self.operands, self.seed)
+
+    @cached_property
+    def wide_alternatives(self) -> Alternatives:
+        """The same for modes that compute in float64."""
+        return Alternatives(self.wide_joint.graph, [widen_array(a) for a in self.operands], self.seed)
 
     @cached_property
     def wide_yardstick(self) -> Yardstick:
@@ -342,13 +388,7 @@ class Case:
         return Yardstick(self.wide_joint.graph, self.operands, self.seed)
 
 
-def gradient_label(i: Input) -> str:
-    """How findings call the gradient of an input."""
-    return f"gradient of {i.name}"
-
-
-def _array_of(leaf: Any) -> np.ndarray:
-    return leaf._array() if isinstance(leaf, Tensor) else np.asarray(leaf)
+_holding_slots = opener(lambda leaf: type(leaf) in (Slot, Kept))
 
 
 def _cut(tensor: Tensor) -> Tensor:

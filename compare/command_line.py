@@ -7,10 +7,12 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from compare.commands.exit_codes import UNKNOWN
+from compare.commands.exit_codes import UNKNOWN, exit_code
+from compare.findings import DisagreementError
 from graphc.errors import MissingExtraError
 
-COMMANDS = ("check", "minimize", "fuzz", "ops", "bench")  # modules of compare.commands
+# modules of compare.commands
+COMMANDS = ("check", "localize", "certify", "verify", "minimize", "fuzz", "ops", "bench", "report", "selftest")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -18,6 +20,9 @@ def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(argv)
     try:
         return arguments.run(arguments)
+    except DisagreementError as error:
+        print(error, file=sys.stderr)
+        return exit_code(error.report)
     except (ValueError, MissingExtraError) as error:
         print(f"compare: {error}", file=sys.stderr)
         return UNKNOWN

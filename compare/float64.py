@@ -8,9 +8,10 @@ import numpy as np
 
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import with_bodies
-from graphc.ops import Literal
+from graphc.ops import Literal, Op, Rule, Trait
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import COMPLEX128, FLOAT64
+from graphc.ops.dtypes import COMPLEX128, FLOAT64, real_of
+from graphc.ops.interpret import run_kernel
 
 _WIDE = {"f": FLOAT64, "c": COMPLEX128}
 
@@ -37,10 +38,25 @@ def widen(graph: Graph) -> Graph:
             aval, params = Aval(node.shape, wide_dtype(node.dtype)), node.params
         else:
             node = with_bodies(node, widen) if node.op.structured else node
+            if node.op.traits & Trait.BITS:
+                node = _in_own_dtype(node, graph)
             params = {name: _widen_parameter(value, node.dtype) for name, value in node.params.items()}
             aval = node.op.rule.infer(node.op, [nodes[i].aval for i in node.inputs], params)
         nodes[id] = Node(id, node.op, node.inputs, params, aval, node.where, node.scope)
     return graph.replace(nodes, graph.result)
+
+
+def _in_own_dtype(node: Node, graph: Graph) -> Node:
+    """`node`, which runs on operands of the program's own dtypes and gives its own result, in double precision."""
+    op, params, dtypes = node.op, node.params, [graph.nodes[i].dtype for i in node.inputs]
+
+    def kernel(xp: Any, *arrays: np.ndarray) -> np.ndarray:
+        narrow = [a.astype(dtype) for a, dtype in zip(arrays, dtypes, strict=True)]
+        return widen_array(run_kernel(op, narrow, params))
+
+    aval = Aval(node.shape, wide_dtype(node.dtype))
+    own = Op(op.name, " ".join(op.args), impl=kernel, rule=Rule(lambda op, avals, params: aval))
+    return Node(node.id, own, node.inputs, {}, aval, node.where, node.scope)
 
 
 def _widen_parameter(value: Any, dtype: np.dtype) -> Any:
@@ -49,5 +65,5 @@ def _widen_parameter(value: Any, dtype: np.dtype) -> Any:
     if isinstance(value, Literal):
         return Literal(widen_array(value.array))
     if isinstance(value, float) and dtype.kind in "fc":
-        return np.asarray(value, dtype).item()
+        return np.asarray(value, real_of(dtype)).item()
     return value

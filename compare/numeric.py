@@ -7,9 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
-from compare.tolerance import operand_ulps, result_ulps
+from compare.tolerance import operand_ulps, result_floor, result_ulps
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
+from graphc.ops import Trait
 from graphc.ops.interpret import run_kernel
 
 
@@ -18,34 +19,69 @@ class Rounding:
     """Random relative errors of the size that a backend may make at each node of `graph` (Monte-Carlo arithmetic).
 
     The graph that is run is in float64; `graph` has the dtypes, and so the rounding errors, of the program itself.
+    `flushed` is the share of denormal numbers that become zero; and of a sum of products of which some may be with
+    padding, the share of elements to which an inf or nan spreads.
     """
 
-    def __init__(self, graph: Graph, seed: int):
+    def __init__(self, graph: Graph, seed: int, flushed: float = 0.0):
         self._graph = graph
         self._rng = np.random.default_rng(seed)
+        self._flushed = flushed
 
     def inside(self, node: Node, k: int) -> Rounding:
         """The errors in graph number `k` of those that `node` runs, by the same stream of random numbers."""
-        inner = Rounding(list(bodies(self._graph.nodes[node.id]))[k], 0)
+        inner = Rounding(list(bodies(self._graph.nodes[node.id]))[k], 0, self._flushed)
         inner._rng = self._rng
         return inner
 
     def operands(self, node: Node, operands: list[np.ndarray]) -> list[np.ndarray]:
         ulps = operand_ulps(node, self._graph)
-        return [self._shake(a, ulps * self._unit(node)) for a in operands] if ulps else operands
+        found = [self._shake(a, ulps * self._unit(node)) for a in operands] if ulps else operands
+        if not self._flushed:
+            return found
+        dtypes = [self._graph.nodes[i].dtype for i in self._graph.nodes[node.id].inputs]
+        return [self._flush(a, dtype) for a, dtype in zip(found, dtypes, strict=True)]
 
-    def result(self, node: Node, value: np.ndarray) -> np.ndarray:
+    def result(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
         ulps = result_ulps(node, self._graph)
-        return self._shake(value, ulps * self._unit(node)) if ulps else value
+        value = self._shake(value, ulps * self._unit(node), result_floor(node)) if ulps else value
+        value = self._underflow(value, self._graph.nodes[node.id].dtype)
+        if not self._flushed:
+            return value
+        if node.op.traits & Trait.PADS and not all(np.isfinite(a).all() for a in operands):
+            value = np.where(self._rng.random(value.shape) < self._flushed, np.nan, value)
+        return self._flush(value, self._graph.nodes[node.id].dtype)
 
     def _unit(self, node: Node) -> float:
         dtype = self._graph.nodes[node.id].dtype
         return float(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0
 
-    def _shake(self, value: np.ndarray, size: float) -> np.ndarray:
+    def _shake(self, value: np.ndarray, size: float, floor: float = 0.0) -> np.ndarray:
         if value.dtype.kind not in "fc" or not size:
             return value
-        return np.asarray(value * (1.0 + size * self._rng.uniform(-1.0, 1.0, value.shape)))
+        moved = value * (1.0 + size * self._rng.uniform(-1.0, 1.0, value.shape))
+        return np.asarray(moved + size * floor * self._rng.uniform(-1.0, 1.0, value.shape) if floor else moved)
+
+    def _underflow(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """Denormal numbers have an absolute error."""
+        if dtype.kind not in "fc":
+            return value
+        unit = np.finfo(dtype)
+        small = (np.abs(value) < unit.tiny) & (value != 0)
+        if not small.any():
+            return value
+        error = float(unit.smallest_subnormal) * self._rng.uniform(-1.0, 1.0, value.shape)
+        return np.where(small, value + error, value)
+
+    def _flush(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        if dtype.kind == "c":
+            real = np.finfo(dtype).dtype
+            return self._flush(np.real(value), real) + 1j * self._flush(np.imag(value), real)
+        if dtype.kind != "f":
+            return value
+        small = (np.abs(value) < np.finfo(dtype).tiny) & (value != 0)
+        chosen = small & (self._rng.random(value.shape) < self._flushed)
+        return np.where(chosen, np.copysign(0.0, value), value)
 
 
 def evaluate(
@@ -55,11 +91,13 @@ def evaluate(
     held: Mapping[int, np.ndarray] | None = None,
     rounding: Rounding | None = None,
     checked: bool = True,
+    choices: Mapping[int, np.ndarray] | None = None,
 ) -> dict[int, np.ndarray]:
     """The value of every node, by the NumPy kernels.
 
     held      values of nodes that are not computed but taken from here
     rounding  simulated errors, added at each node
+    choices   of nodes with several right results: what the one taken is to be like
     checked   False: no run-time check is asked. The path that Python took in the program's own precision is kept
     Raises the error of a run-time check that fails, with the user's line.
     """
@@ -80,7 +118,9 @@ def evaluate(
         if rounding is not None:
             operands = rounding.operands(node, operands)
         value = run_kernel(node.op, operands, node.params)
-        values[node.id] = value if rounding is None else rounding.result(node, value)
+        if choices is not None and node.id in choices and node.op.nearest is not None:
+            value = node.op.nearest(value, choices[node.id])
+        values[node.id] = value if rounding is None else rounding.result(node, value, operands)
     return values
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from compare.equivalence import check
-from compare.report import Report
+from compare.findings import Report
+from compare.modes import Mode
 from compare.tolerance import Verdict
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops import OPS, Op
-from graphc.ops.dtypes import FLOAT32
+from graphc.ops.dtypes import FLOAT32, is_inexact
 from graphc.ops.rules import integral
 from graphc.ops.samples import Bools, Floats, Ints, Sample
 
@@ -73,23 +74,52 @@ def check_ops(
     found: list[tuple[str, Report]] = []
     for op in [OPS[name] for name in names] if names else [op for op in OPS.values() if not op.structured]:
         for sample in samples_of(op):
-            found.append((op.name, check_op(op, sample, modes, seed, dtype)))
+            found.append((op.name, check_sample(op, sample, modes=modes, seed=seed, dtype=dtype)))
     return OpsReport(tuple(found))
 
 
-def check_op(op: Op, sample: Sample, modes: Sequence[str] | None, seed: int, dtype: np.dtype) -> Report:
-    """`check` one op on one of its samples."""
+def check_sample(
+    op: Op,
+    sample: Sample,
+    *,
+    modes: Sequence[str | Mode] | None = None,
+    seed: int = 0,
+    dtype: np.dtype = FLOAT32,
+    order: int = 1,
+    strided: bool = False,
+) -> Report:
+    """`check` one op on one of its samples, with floats of `dtype`; `strided`: the operands have gaps in memory."""
     rng = np.random.default_rng((seed, zlib.crc32(f"{op.name}{sample!r}".encode())))
-    tensors = [Tensor._wrap(np.asarray(a)) for a in sample.arrays(rng, op.domain, dtype)]
+    call = call_of(op, sample, rng, dtype, strided)
+    return check(call.function, *call.operands, modes=modes, seed=seed, order=order)
+
+
+class OpCall(NamedTuple):
+    """An op with the parameters of a sample, as a function of operands, and operands for it."""
+
+    op: Op
+    function: Callable[..., Any]
+    operands: tuple[Tensor, ...]
+
+
+def call_of(op: Op, sample: Sample, rng: np.random.Generator, dtype: np.dtype, strided: bool = False) -> OpCall:
+    """A sample with operands drawn from `rng`, floats of `dtype`; those that have a gradient rule require grad."""
+    arrays = [np.asarray(a) for a in sample.arrays(rng, op.domain, dtype)]
+    tensors = [Tensor._wrap(_with_gaps(a) if strided else a) for a in arrays]
     for k, tensor in enumerate(tensors):
-        if op.arg_of(k) in op.vjp and tensor._dtype().kind in "fc":
+        if op.arg_of(k) in op.vjp and is_inexact(tensor._dtype()):
             tensor.requires_grad_()
 
     def call(*operands: Tensor) -> Any:
         return getattr(E, op.name)(*operands, **sample.params)
 
-    call.__name__ = f"{op.name}[{sample!r}]"
-    return check(call, *tensors, modes=modes, seed=seed)
+    call.__name__ = f"{op.name}[{sample!r}]" + (f" in {dtype}" if dtype != FLOAT32 else "") + " strided" * strided
+    return OpCall(op, call, tuple(tensors))
+
+
+def _with_gaps(array: np.ndarray) -> np.ndarray:
+    """The same values, in every second element of a larger array."""
+    return np.repeat(array, 2, -1)[..., ::2] if array.ndim else array
 
 
 def samples_of(op: Op) -> Iterator[Sample]:

@@ -13,6 +13,7 @@ from graphc.lowering.reference import vjp
 
 STEP = 1e-3  # of a 4th order quotient: truncation about 1e-12 f5, rounding about 1e-13 |f|
 ELEMENTS = 64  # larger inputs are sampled
+JUMP = 1.75  # half the step doubles the quotient over a jump
 KINK = 0.75  # half the step halves the gap between one-sided quotients of a smooth function, and leaves that of a kink
 
 
@@ -65,7 +66,7 @@ class Differentiation(NamedTuple):
         """(inner product of outputs and cotangents, the sum of its terms' magnitudes)"""
         arrays = [x if k == position else a for k, a in enumerate(self.arrays)]
         values = evaluate(self.graph, arrays, held=held, checked=False)
-        terms = [ct * values[self.graph.outputs[k]] for k, ct in self.cotangents.items()]
+        terms = [np.real(ct * values[self.graph.outputs[k]]) for k, ct in self.cotangents.items()]
         return float(sum(np.sum(t) for t in terms)), float(sum(np.sum(np.abs(t)) for t in terms))
 
     def _quotient(
@@ -92,6 +93,8 @@ class Differentiation(NamedTuple):
         gaps = [abs(up - 2 * f + down) / h for (up, down), h in ((coarse, step), (fine, step / 2))]
         rounding = 1e-14 * size / step
         if gaps[1] > KINK * gaps[0] and gaps[1] > rounding + 1e-9 * abs(narrow):
+            return None
+        if abs(narrow) > JUMP * abs(wide) and abs(narrow - wide) > rounding + 1e-9 * abs(narrow):
             return None
         return narrow + (narrow - wide) / 3, abs(narrow - wide) + rounding
 

@@ -21,7 +21,9 @@ class Outcome:
     declared       the shape and dtype that each of `values` claims to have
     requires_grad  whether each of `values` can be differentiated
     gradients      "gradient of w": zeros where the result does not depend on the input; masked where not computed
-    changes        "w after the call", "w.grad after the call": inputs that the call has changed
+    changes        "w after the call", "w.grad after the call": inputs that the call has changed; and the tensors and
+                   numbers in `state`
+    state          "self.count after the call": Python state that the call has changed, with `Leaf` likewise
     error          the exception that the mode raised, with nothing else filled in
     error_bars     for some labels, the mode's own estimate of its error
     silent         why the mode has no opinion
@@ -33,6 +35,7 @@ class Outcome:
     requires_grad: Mapping[str, bool] = field(default_factory=dict)
     gradients: Mapping[str, np.ndarray] = field(default_factory=dict)
     changes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    state: Mapping[str, Any] = field(default_factory=dict)
     error: Exception | None = None
     error_bars: Mapping[str, np.ndarray] = field(default_factory=dict)
     silent: str = ""
@@ -58,10 +61,21 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool], path: str = "result") -> 
     """(`tree` with `Leaf` in place of each leaf, the leaves by path), left to right."""
     leaves: dict[str, Any] = {}
 
+    def keep(leaf: Any, at: str) -> Leaf:
+        leaves[at] = leaf
+        return Leaf()
+
+    return map_leaves(tree, is_leaf, keep, path), leaves
+
+
+def map_leaves(
+    tree: Any, is_leaf: Callable[[Any], bool], replaced: Callable[[Any, str], Any], path: str = "result"
+) -> Any:
+    """`tree` with `replaced(leaf, its path)` in place of each leaf, left to right."""
+
     def visit(value: Any, at: str) -> Any:
         if is_leaf(value):
-            leaves[at] = value
-            return Leaf()
+            return replaced(value, at)
         if isinstance(value, dict):
             return {key: visit(item, f"{at}.{key}") for key, item in value.items()}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -71,7 +85,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool], path: str = "result") -> 
             return type(value)(visit(item, f"{at}.{i}") for i, item in enumerate(value))
         return value
 
-    return visit(tree, path), leaves
+    return visit(tree, path)
 
 
 def is_number(value: Any) -> bool:
@@ -90,3 +104,15 @@ def same_structure(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         return bool(np.array_equal(a, b))
     return bool(a == b) or (a != a and b != b)
+
+
+def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest distance between elements, of two arrays of one shape, that are finite in both.
+
+    >>> largest_difference(np.array([1.0, np.nan]), np.array([1.5, 2.0]))
+    0.5
+    """
+    a, b = (np.ma.getdata(x).astype(complex if x.dtype.kind == "c" else float) for x in (a, b))
+    known = np.isfinite(a) & np.isfinite(b)
+    with np.errstate(over="ignore"):
+        return float(np.max(np.abs(np.where(known, a, 0) - np.where(known, b, 0)), initial=0.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import final
 
@@ -19,10 +19,17 @@ class Yardstick:
     """For each node of `graph`, run on `arrays`: `exact[id]`, and `noise[id]` (see `tolerance.judge`).
 
     Empty if the graph cannot be run in float64: an op's rule contradicts its kernel.
+    flushing  also simulate a backend that flushes denormal numbers to zero, always or not (see `Rounding`)
+    choices   of nodes with several right results, what the one taken is to be like
     """
 
-    def __init__(self, graph: Graph, arrays: Sequence[np.ndarray], seed: int):
+    def __init__(
+        self, graph: Graph, arrays: Sequence[np.ndarray], seed: int, *, flushing: bool = False,
+        choices: Mapping[int, np.ndarray] | None = None,
+    ):  # fmt: skip
         self._graph = graph
+        self._flushing = flushing
+        self._choices = choices
         self._arrays = [widen_array(a) for a in arrays]
         self._seed = seed
 
@@ -34,7 +41,7 @@ class Yardstick:
     def exact(self) -> dict[int, np.ndarray]:
         """The value of every node in float64."""
         try:
-            return evaluate(self._wide, self._arrays, checked=False)
+            return evaluate(self._wide, self._arrays, checked=False, choices=self._choices)
         except Exception:  # whatever a wrong declaration raises: the judge then has only eager's values to go by
             return {}
 
@@ -44,13 +51,17 @@ class Yardstick:
         exact = self.exact
         total: dict[int, np.ndarray] = {}
         for run in range(RUNS if exact else 0):
-            rounding = Rounding(self._graph, self._seed * RUNS + run)
-            for id, value in evaluate(self._wide, self._arrays, rounding=rounding, checked=False).items():
+            # once all denormal numbers are flushed, then some
+            flushed = (0.5 if run else 1.0) if self._flushing else 0.0
+            rounding = Rounding(self._graph, self._seed * RUNS + run, flushed)
+            found = evaluate(self._wide, self._arrays, rounding=rounding, checked=False, choices=self._choices)
+            for id, value in found.items():
                 other = exact[id]
                 if isinstance(value, tuple):
                     continue  # the results of control flow: each is a node of its own
                 if value.dtype.kind in "fc":
-                    share = np.square(np.abs(np.where(value == other, 0, value - other))) / RUNS
+                    same = (value == other) | (np.isnan(value) & np.isnan(other))
+                    share = np.square(np.abs(np.where(same, 0, value - other))) / RUNS
                     total[id] = np.asarray(share if id not in total else total[id] + share)
                 else:
                     total[id] = (value != other) | total.get(id, np.False_)

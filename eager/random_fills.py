@@ -44,11 +44,15 @@ def _fill(self: Tensor, name: str, source: Generator, draw: Callable[[tuple[int,
 
 def _memory_order(t: Tensor) -> tuple[int, ...] | None:
     """The dims of `t` from the longest step in memory to the shortest; None if they are in order."""
-    array = t._d
-    if not isinstance(array, np.ndarray) or array.flags.c_contiguous:
+    data = t._d
+    if data.__class__ is np.ndarray:
+        strides = None if data.flags.c_contiguous else data.strides
+    else:
+        strides = data.strides(t) if hasattr(data, "strides") else None  # of a traced tensor
+    if strides is None:
         return None
-    order = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
-    return None if order == tuple(range(array.ndim)) else order
+    order = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+    return None if order == tuple(range(len(strides))) else order
 
 
 def _contiguous(t: Tensor) -> bool:

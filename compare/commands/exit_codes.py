@@ -1,6 +1,6 @@
 """What the exit code of a command says."""
 
-from compare.report import Report
+from compare.findings import Report
 from compare.tolerance import Verdict
 
 AGREE, DISAGREE, UNKNOWN = 0, 1, 2

@@ -20,10 +20,12 @@ HELP = "judge random programs over all ops"
 def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--count", type=int, help="programs; 1000 if --seconds is not given either")
     command.add_argument("--seconds", type=float, help="begin nothing new after that time")
-    command.add_argument("--size", type=int, default=SIZE, help="steps of a program")
+    command.add_argument("--size", type=int, default=SIZE, help="ops of a program")
     command.add_argument("--batch", type=int, default=BATCH, help="programs that share a compilation")
     command.add_argument("--without", help="ops to leave out, separated by commas")
-    command.add_argument("--corpus", help="a folder for the programs that fail, as scripts")
+    command.add_argument("--workers", type=int, default=1, help="processes")
+    command.add_argument("--corpus", help="a folder for the programs that fail, as scripts, and how far it has come")
+    command.add_argument("--resume", action="store_true", help="go on where the campaign in --corpus has stopped")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     add_common(command, ", ".join(FUZZED))
 
@@ -35,6 +37,7 @@ def run(arguments: Namespace) -> int:
         report = fuzz(
             count, seconds=arguments.seconds, seed=arguments.seed, modes=modes_of(arguments) or FUZZED,
             size=arguments.size, batch=arguments.batch, corpus=arguments.corpus,
+            workers=arguments.workers, resume=arguments.resume,
             without=arguments.without.split(",") if arguments.without else (),
             progress=stack.enter_context(_progress(count)) if shown else None,
         )  # fmt: skip

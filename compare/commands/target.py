@@ -30,6 +30,11 @@ def target_of(arguments: Namespace) -> tuple[Callable[..., Any], tuple[Any, ...]
     return (functools.update_wrapper(functools.partial(fn, **keywords), fn) if keywords else fn), args
 
 
+def callable_named(target: str) -> Callable[..., Any]:
+    """What "module:name" or "file.py:name" names. Raises TargetError if it is not callable."""
+    return _load(target)[1]
+
+
 def add_common(command: ArgumentParser, modes: str = "all") -> None:
     """The options that all commands have."""
     command.add_argument("--modes", help=f"names separated by commas; {modes} if left out")

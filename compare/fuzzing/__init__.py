@@ -1,6 +1,7 @@
 """Random programs: how they are written down, made, and checked by the thousand."""
 
-from compare.fuzzing.campaign import Failure, FuzzReport, fuzz
+from compare.fuzzing.batches import Failure
+from compare.fuzzing.campaign import FuzzReport, fuzz
 from compare.fuzzing.generator import generate
 from compare.fuzzing.program import Input, Program, Statement
 

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
-import traceback
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
-from compare.equivalence import check
-from compare.fuzzing.coverage import Coverage, vocabulary
-from compare.fuzzing.generator import SIZE, generate
-from compare.fuzzing.program import Program
+from compare.fuzzing.batches import Failure, Settings, checked, in_processes
+from compare.fuzzing.corpus import Corpus
+from compare.fuzzing.coverage import Coverage
+from compare.fuzzing.design import vocabulary
+from compare.fuzzing.generator import SIZE
 from compare.modes import EAGER, modes_named
-from compare.report import Finding, Report
 from compare.tolerance import Verdict
-from eager.tensor import Tensor
-from graphc.lowering.stages import forget_programs
-from graphc.lowering.timing import unannounced
 from graphc.ops import OPS
 
 BATCH = 8  # programs that share a compilation
-FORGET = 64  # programs, after which what JAX keeps of them is dropped
-HARNESS = "the harness itself"  # what findings call it where `check` raises
 MODES = ("graph", "compiled")  # with eager, which is always there: three
-
-
-class Failure(NamedTuple):
-    """A program whose modes part, or of which one mode cannot say anything."""
-
-    seed: int
-    program: Program
-    report: Report
 
 
 @final
@@ -109,7 +95,9 @@ def fuzz(
     size: int = SIZE,
     batch: int = BATCH,
     without: Collection[str] = (),
+    workers: int = 1,
     corpus: str | Path | None = None,
+    resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> FuzzReport:
     """Check random programs, number `seed` and the following, in `modes`: values, gradients, what they change.
@@ -117,14 +105,18 @@ def fuzz(
     count     how many; None: as many as there is time for
     seconds   no further batch is begun after that time
     modes     names of registered modes, compared with eager
-    size      steps of a program
+    size      ops of a program
     batch     programs that are checked as one, for one compilation; where those part, each is checked alone
     without   names of ops to leave out
-    corpus    a folder: for each failure the program as a script, `<seed>.py`, which fails in a fresh process
+    workers   processes. With several, `fuzz` is called below `if __name__ == "__main__":`, as in any such program
+    corpus    a folder: for each failure the program as a script, `<seed>.py`, which fails in a fresh process; and
+              how far this campaign has come
+    resume    go on where the campaign in `corpus` has stopped (`count` and `seconds` are those of this call); what
+              failed then is checked again
     progress  called with (programs done, failures) after each batch
 
-    Program number k is the same only after the same numbers before it, as those decide what it should cover.
-    Raises ValueError without a bound, or for an unknown mode or op.
+    Program number k depends on k, `size` and `without` only. Raises ValueError without a bound, for an unknown mode
+    or op, and for a campaign to resume that is not there or had other settings.
 
     >>> import compare
     >>> compare.fuzz(2, modes=["graph"]).ok
@@ -132,60 +124,40 @@ def fuzz(
     """
     if count is None and seconds is None:
         raise ValueError("fuzz() needs count= or seconds=: it would never end")
-    if size < 1 or batch < 1:
-        raise ValueError(f"fuzz() needs size and batch of at least 1, got {size} and {batch}")
-    coverage, verdicts, failures = Coverage(), Counter[Verdict](), list[Failure]()
-    modes = list(dict.fromkeys((EAGER.name, *modes)))
+    for name, value in (("size", size), ("batch", batch), ("workers", workers)):
+        if value < 1:
+            raise ValueError(f"fuzz() needs {name} of at least 1, got {value}")
+    modes = tuple(dict.fromkeys((EAGER.name, *modes)))
     modes_named(modes)
     if unknown := sorted(set(without) - OPS.keys()):
         raise ValueError(f"no op named '{unknown[0]}'")
+    if resume and corpus is None:
+        raise ValueError("fuzz(resume=True) needs corpus=: the folder of the campaign")
+    settings = Settings(modes, size, tuple(sorted(without)))
     start = time.perf_counter()
-    done = 0
-    while (count is None or done < count) and (seconds is None or time.perf_counter() - start < seconds):
-        numbers = range(seed + done, seed + done + (batch if count is None else min(batch, count - done)))
-        programs = [generate(number, coverage, size, without) for number in numbers]
-        with unannounced():
-            reports = list(_checked(programs, modes))
-        for number, program, report in zip(numbers, programs, reports, strict=True):
-            verdicts[report.verdict] += 1
-            if not report.ok:
-                failures.append(Failure(number, program, report))
-                if corpus is not None:
-                    _keep(Path(corpus), failures[-1], modes)
-        done += len(programs)
-        if done // FORGET > (done - len(programs)) // FORGET:
-            forget_programs()
+    folder = None if corpus is None else Corpus(Path(corpus), settings, seed, resume)
+    first, before, earlier = (seed, 0, 0.0) if folder is None else (folder.first, folder.done, folder.seconds)
+    coverage, verdicts = (Coverage(), Counter[Verdict]()) if folder is None else (folder.coverage, folder.verdicts)
+    failures = [] if folder is None else checked(settings, folder.failed).failures
+    begun, done = first + before, 0
+
+    def batches() -> Iterator[range]:
+        for k in itertools.count(begun, batch):
+            if (count is not None and k >= begun + count) or (
+                seconds is not None and time.perf_counter() - start >= seconds
+            ):
+                return
+            yield range(k, k + batch if count is None else min(k + batch, begun + count))
+
+    one = (checked(settings, numbers) for numbers in batches())
+    for result in one if workers == 1 else in_processes(workers, settings, batches()):
+        done += result.verdicts.total()
+        verdicts.update(result.verdicts)
+        coverage.add(result.ops, result.pairs)
+        failures += result.failures
+        if folder is not None:
+            folder.note(before + done, earlier + time.perf_counter() - start, failures)
         if progress is not None:
             progress(done, len(failures))
-    return FuzzReport(seed, done, verdicts, tuple(failures), coverage, time.perf_counter() - start)
-
-
-def _checked(programs: Sequence[Program], modes: Sequence[str]) -> Iterator[Report]:
-    """The report of each program: that of all of them together, if that is good."""
-    report = _check(together(programs), [p.arguments() for p in programs], modes)
-    for program in programs:
-        yield report if report.ok else _check(program.function, program.arguments(), modes)
-
-
-def _check(fn: Callable[..., Any], arguments: Sequence[Any], modes: Sequence[str]) -> Report:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numbers beyond a function's domain are among the inputs
-        try:
-            return check(fn, *arguments, modes=modes)
-        except Exception as error:  # a fault of the harness itself is a finding like others: the rest goes on
-            text = "".join(traceback.format_exception(error))
-            return Report(fn.__name__, tuple(modes), (Finding(HARNESS, "exception", Verdict.BUG, text),), 0)
-
-
-def together(programs: Sequence[Program]) -> Callable[..., Any]:
-    """One function that calls each program with its own arguments, given as a list each."""
-
-    def batch(*arguments: list[Tensor]) -> Any:
-        return tuple(p.function(*a) for p, a in zip(programs, arguments, strict=True))
-
-    return batch
-
-
-def _keep(corpus: Path, failure: Failure, modes: Sequence[str]) -> None:
-    corpus.mkdir(parents=True, exist_ok=True)
-    (corpus / f"{failure.seed}.py").write_text(failure.program.script(modes))
+    took = earlier + time.perf_counter() - start
+    return FuzzReport(first, before + done, verdicts, tuple(failures), coverage, took)

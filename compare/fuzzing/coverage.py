@@ -1,22 +1,12 @@
-"""What random programs have covered, and what should come next."""
+"""What random programs have covered."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import final
 
-import numpy as np
-
-from graphc.ops import OPS, Op
-
-# made by other statements: a literal, a call of a user's Function, a write that autograd does not see
-NOT_ALONE = ("constant", "user_function", "overwritten")
-
-
-def vocabulary() -> list[Op]:
-    """The ops that statements can be made of."""
-    return [op for op in OPS.values() if not op.structured and not op.impure and op.name not in NOT_ALONE]
+from compare.fuzzing.design import vocabulary
 
 
 @final
@@ -44,12 +34,3 @@ class Coverage:
         makers = {op.name for op in known}
         found = sum(a in makers and b in takers for a, b in self.pairs)
         return found / (len(makers) * len(takers))
-
-    def next_op(self, rng: np.random.Generator, ops: Sequence[Op]) -> Op:
-        """One of `ops`, those seen least more often than others."""
-        weights = np.array([1.0 / (1 + self.ops[op.name]) for op in ops])
-        return ops[rng.choice(len(ops), p=weights / weights.sum())]
-
-    def worth(self, maker: str, taker: str) -> float:
-        """How much a value that `maker` has made is wanted for `taker`."""
-        return 1.0 if not maker else 100.0 if (maker, taker) not in self.pairs else 3.0

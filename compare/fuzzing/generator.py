@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.fuzzing.coverage import Coverage, vocabulary
+from compare.fuzzing.design import chain_of, vocabulary
 from compare.fuzzing.forms import FORMS
 from compare.fuzzing.program import Input, Program, Statement, literal, names
 from compare.fuzzing.values import fits, fitting
@@ -21,7 +21,7 @@ from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.samples import Bools, Complexes, Floats, Ints, Sample
 
 ATTEMPTS = 6  # at a statement that will not run, before another op is tried
-SIZE = 6  # statements that are there for an op
+SIZE = 8  # ops of a program, as far as they can be called
 LARGEST_ARRAY = 4096  # elements
 USUAL = (-8.0, 8.0)  # what ops that declare no domain are given
 DOUBLE, GRAD, FORM, FRESH, LOOSE, SPECIAL = 0.15, 0.75, 0.3, 0.15, 0.3, 0.04  # how often
@@ -41,11 +41,11 @@ class Draft:
 
     pool   the variables so far, with their values
     dtype  of its floating-point inputs
+    pairs  (op that has made a value, op that has taken it)
     """
 
-    def __init__(self, rng: np.random.Generator, coverage: Coverage, dtype: np.dtype):
+    def __init__(self, rng: np.random.Generator, dtype: np.dtype):
         self.rng = rng
-        self.coverage = coverage
         self.dtype = dtype
         self.pool: list[Value] = []
         self.inputs: list[Input] = []
@@ -78,13 +78,14 @@ class Draft:
             array.flat[self.rng.integers(array.size)] = self.rng.choice([0.0, -0.0, 1.0, -1.0, np.inf, np.nan])
         return self.input(array)
 
-    def pick(self, wanted: Any = None, taker: str = "") -> Value | None:
-        """One of the variables for which `wanted(tensor)` is true, those that `taker` has not had from first."""
+    def pick(self, wanted: Any = None, maker: str = "") -> Value | None:
+        """One of the variables for which `wanted(tensor)` is true; if there are, of those that the op `maker` made."""
         found = [v for v in self.pool if wanted is None or wanted(v.tensor)]
+        found = [v for v in found if v.origin == maker] or found
         if not found:
             return None
         # the latest more often: long chains, and every value is used
-        weights = np.array([self.coverage.worth(v.origin, taker) * (1 + k) for k, v in enumerate(found)])
+        weights = np.arange(1.0, len(found) + 1)
         return found[self.rng.choice(len(found), p=weights / weights.sum())]
 
     # --- statements
@@ -124,7 +125,7 @@ class Draft:
         if not results:
             return None
         read = used | set(results)
-        program = Program(name, [i for i in self.inputs if i.name in read], self.statements, results)
+        program = Program(name, [i for i in self.inputs if i.name in read], self.statements, results, self.pairs)
         return program if _runs(program) else None
 
 
@@ -146,53 +147,54 @@ def _runs(program: Program) -> bool:
     return True
 
 
-def generate(seed: int, coverage: Coverage | None = None, size: int = SIZE, without: Collection[str] = ()) -> Program:
-    """The random program number `seed`, of `size` steps besides those that fit values together.
+def generate(seed: int, size: int = SIZE, without: Collection[str] = ()) -> Program:
+    """The random program number `seed`, of `size` ops besides what fits values together; see `design.chain_of`.
 
-    coverage  what earlier programs had: others are preferred; noted there
     without   names of ops to leave out
 
     >>> program = generate(7)
     >>> len(program.function(*program.arguments())) == len(program.results)
     True
     """
-    coverage = Coverage() if coverage is None else coverage
+    ops = {op.name: op for op in vocabulary() if op.name not in without}
+    chain = [ops[name] for name in chain_of(seed, size, list(ops))]
     for attempt in range(100):
         rng = np.random.default_rng((seed, attempt))
-        draft = Draft(rng, coverage, FLOAT64 if rng.random() < DOUBLE else FLOAT32)
+        draft = Draft(rng, FLOAT64 if rng.random() < DOUBLE else FLOAT32)
         state = default_generator.get_state()
-        ops = [op for op in vocabulary() if op.name not in without]
-        while len(draft.statements) < 4 * size and sum(bool(s.ops) for s in draft.statements) < size:
-            if draft.pool and rng.random() < FORM:
+        maker = ""
+        for op in chain:
+            while draft.pool and rng.random() < FORM:
                 FORMS[rng.integers(len(FORMS))](draft)
-            else:
-                _add_op(draft, coverage.next_op(rng, ops))
+            if _add_op(draft, op, maker):
+                maker = op.name
         default_generator.set_state(state)
         program = draft.finished(f"program{seed}")
         if program is not None:
-            coverage.add(program.ops, draft.pairs)
             return program
     raise RuntimeError(f"no program for seed {seed} after 100 attempts")
 
 
-def _add_op(draft: Draft, op: Op) -> bool:
+def _add_op(draft: Draft, op: Op, maker: str) -> bool:
+    """Call `op` in some way, on a value of the op `maker` if that can be."""
     samples = list(samples_of(op))
     # what rules and gradients are written with relies on its callers for operands that fit together
     any_shapes = op.pointwise and not op.traits & Trait.SURROGATE
     for _ in range(ATTEMPTS):
         sample = samples[draft.rng.integers(len(samples))]
         loose = any_shapes and draft.rng.random() < LOOSE
-        if _call(draft, op, sample, loose) or (loose and _call(draft, op, sample, loose=False)):
+        if _call(draft, op, sample, loose, maker) or (loose and _call(draft, op, sample, False, maker)):
             return True
     return False
 
 
-def _call(draft: Draft, op: Op, sample: Sample, loose: bool) -> bool:
+def _call(draft: Draft, op: Op, sample: Sample, loose: bool, maker: str) -> bool:
     """Call `op` as `sample` does; `loose`: on operands of any shapes, if it takes them."""
     undo = draft.undoable()
     operands: list[Value] = []
+    chosen = draft.rng.integers(max(len(sample.inputs), 1))  # the operand that `maker` is to have made
     for k, spec in enumerate(sample.inputs):
-        operands.append(_operand(draft, op, spec, _interval(op, k), loose))
+        operands.append(_operand(draft, spec, _interval(op, k), loose, maker if k == chosen else ""))
     params = "".join(f", {name}={literal(value)}" for name, value in sample.params.items())
     call = f"E.{op.name}({', '.join(v.name for v in operands)}{params})".replace("(, ", "(")
     name = draft.fresh()
@@ -203,19 +205,17 @@ def _call(draft: Draft, op: Op, sample: Sample, loose: bool) -> bool:
     return False
 
 
-def _operand(draft: Draft, op: Op, spec: Any, interval: tuple[float, float], loose: bool) -> Value:
+def _operand(draft: Draft, spec: Any, interval: tuple[float, float], loose: bool, maker: str) -> Value:
     rng, dtype = draft.rng, draft.dtype
-    if draft.pool and rng.random() >= FRESH:
-        if loose:
+    if draft.pool and (maker or rng.random() >= FRESH):
+        if loose and isinstance(spec, (Floats, Ints, Bools, Complexes)):
             kind = {Ints: "i", Bools: "b", Complexes: "c"}.get(type(spec), "f")
-            alike = draft.pick(lambda t: t._array().dtype.kind == kind, op.name)
-            if alike is not None and isinstance(spec, (Floats, Ints, Bools, Complexes)):
+            alike = draft.pick(lambda t: t._array().dtype.kind == kind, maker)
+            if alike is not None and maker in ("", alike.origin):
                 return alike
-        ready = draft.pick(lambda t: fits(t, spec, interval, dtype), op.name)
-        other = draft.pick(lambda t: t.numel() > 0, op.name)
-        if ready is not None and (
-            other is None or draft.coverage.worth(ready.origin, op.name) >= draft.coverage.worth(other.origin, op.name)
-        ):
+        ready = draft.pick(lambda t: fits(t, spec, interval, dtype), maker)
+        other = draft.pick(lambda t: t.numel() > 0, maker)
+        if ready is not None and (other is None or maker in ("", ready.origin)):
             return ready
         if other is not None:
             text = fitting(other.name, other.tensor, spec, interval, dtype)

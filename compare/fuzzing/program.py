@@ -56,13 +56,20 @@ class Statement(NamedTuple):
 
 @final
 class Program:
-    """A function of tensors, as text: `inputs`, then `statements`; it returns the variables `results` as a tuple."""
+    """A function of tensors, as text: `inputs`, then `statements`; it returns the variables `results` as a tuple.
 
-    def __init__(self, name: str, inputs: Sequence[Input], statements: Sequence[Statement], results: Sequence[str]):
+    pairs  (an op that makes a value, an op that takes it), of those that the program was made for
+    """
+
+    def __init__(
+        self, name: str, inputs: Sequence[Input], statements: Sequence[Statement], results: Sequence[str],
+        pairs: Sequence[tuple[str, str]] = (),
+    ):  # fmt: skip
         self.name = name
         self.inputs = tuple(inputs)
         self.statements = tuple(statements)
         self.results = tuple(results)
+        self.pairs = tuple(pairs)
 
     @cached_property
     def source(self) -> str:
@@ -90,18 +97,30 @@ class Program:
         """The ops that its statements are there for, in order."""
         return tuple(op for s in self.statements for op in s.ops)
 
-    def script(self, modes: Sequence[str] | None = None) -> str:
-        """A file that runs the program on literal inputs in a fresh process, and exits with 1 if the modes part."""
-        arguments = ", ".join(i.name for i in self.inputs)
-        lines = [
+    def script(
+        self, modes: Sequence[str] | None = None, *, seed: int = 0, draws: bool = False, expected: str = ""
+    ) -> str:
+        """A file that runs the program on literal inputs in a fresh process, and exits with 1 if the modes part.
+
+        seed      of `check`
+        draws     whether to seed the random generator, with 0
+        expected  what `check` is to find: a comment
+        """
+        given = [
             f"{i.name} = torch.from_numpy({array_literal(i.array)}){'.requires_grad_()' if i.requires_grad else ''}"
             for i in self.inputs
         ]
-        options = f", modes={list(modes)!r}" if modes is not None else ""
-        call = f"compare.check({self.name}{', ' if arguments else ''}{arguments}{options})"
+        options = [] if modes is None else [f"modes={list(modes)!r}"]
+        options += [f"seed={seed}"] if seed else []
+        call = f"compare.check({', '.join([self.name, *(i.name for i in self.inputs), *options])})"
+        lines = [*(["torch.manual_seed(0)"] if draws else []), *given, ""]
+        lines += [f"# {line}".rstrip() for line in expected.splitlines()]
+        lines += [f"report = {call}", "print(report)", "raise SystemExit(0 if report.ok else 1)"]
         head = _HEAD.replace("import eager", "import compare\nimport eager")
-        end = ["", f"report = {call}", "print(report)", "raise SystemExit(0 if report.ok else 1)"]
-        return head + self.source + "\n\n" + "\n".join([*lines, *end]) + "\n"
+        return head + self.source + "\n\n" + "\n".join(lines) + "\n"
+
+    def __reduce__(self) -> Any:
+        return Program, (self.name, self.inputs, self.statements, self.results, self.pairs)
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: {len(self.statements)} statements>"
@@ -119,10 +138,10 @@ def literal(value: Any) -> str:
 def array_literal(array: np.ndarray) -> str:
     """An expression of the array, exact to the bit; in decimals where those say it all."""
     dtype = f"np.dtype('{array.dtype}')"
-    text = f"np.array({_decimals(array.tolist())}, {dtype}).reshape({array.shape})"
+    values = array
     if array.dtype.kind == "f" and array.dtype.itemsize < 8:
-        shortest = np.array([float(str(v)) for v in array.ravel()]).reshape(array.shape)
-        text = f"np.array({_decimals(shortest.tolist())}, {dtype}).reshape({array.shape})"
+        values = np.array([float(str(v)) for v in array.ravel()]).reshape(array.shape)
+    text = f"np.array({_decimals(values.tolist())}, '{array.dtype}')"
     if array.size and eval(text, {"np": np}).tobytes() == array.tobytes():
         return text
     return f"np.frombuffer(bytes.fromhex('{array.tobytes().hex()}'), {dtype}).reshape({array.shape}).copy()"

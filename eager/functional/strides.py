@@ -27,13 +27,15 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     copied = E.clone(self)
     if copied._d.__class__ is np.ndarray:
         copied._d = arranged(copied._d, memory_format)
+    elif hasattr(copied._d, "made_plain"):
+        copied._d.made_plain(copied)
     return copied
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`.
 
-    A traced tensor lies in no other order than row-major.
+    A traced tensor lies in no other of the orders than row-major.
     """
     data = self._d
     if data.__class__ is not np.ndarray:

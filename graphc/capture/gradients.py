@@ -155,7 +155,7 @@ class Autograd:
     def _accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
         old, tracer = self.get_grad(tensor), self.tracer
         if old is None:
-            self.set_grad(tensor, tracer.wrap(g, create_graph))
+            self.set_grad(tensor, tracer.wrap(g, create_graph and g.id in self._live()))
         elif create_graph:
             self.set_grad(tensor, tracer.wrap(tracer.read(old) + g, True))
             self.recorded.add(self._builder.next_id - 1)
@@ -186,7 +186,22 @@ class Autograd:
         ids = [self._nodes_of(t) for t in inputs]
         grads = self._pullback(outputs, cotangents, [i for nodes in ids for i in nodes], create_graph, keep)
         shares = [[grads[i] for i in nodes if i in grads] for nodes in ids]
-        return [tracer.wrap(functools.reduce(operator.add, found), create_graph) if found else None for found in shares]
+        live = self._live() if create_graph else ()
+        flags = [any(g.id in live for g in found) for found in shares]
+        return [
+            tracer.wrap(functools.reduce(operator.add, found), flag) if found else None
+            for found, flag in zip(shares, flags, strict=True)
+        ]
+
+    def _live(self) -> set[int]:
+        """The nodes from which gradients flow to a leaf: the gradient of a linear function is none."""
+        live = set(self.leaves)
+        for id_, node in self._builder.nodes.items():
+            op = node.op
+            through = (i for k, i in enumerate(node.inputs) if op.structured or op.arg_of(k) in op.vjp)
+            if id_ in self.recorded and not live.isdisjoint(through):
+                live.add(id_)
+        return live
 
     def _nodes_of(self, tensor: Tensor) -> list[int]:
         """The nodes at which gradients for a tensor arrive: a leaf that has been written has one for each value."""

@@ -41,7 +41,8 @@ from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import (
     whole_memory,
 )
-from graphc.capture.storage.memory import Memories, Memory, Place
+from graphc.capture.storage.layouts import Layouts
+from graphc.capture.storage.memory import Memories, Memory, Place, Strides, normal
 from graphc.capture.storage.results import Results
 from graphc.capture.storage.writing import Writing
 from graphc.capture.tree import map_tensors, tensors_of
@@ -97,6 +98,7 @@ class Tracer:
         self.fresh: dict[int, Tensor] = {}  # concrete tensors made inside the trace
         self.owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
         self.memories = Memories(self.builder)
+        self._layouts = Layouts(self.builder, self.memories, self._layout_of_input)
         self.writing = Writing(self)
         self.assign, self.set_data, self.written = self.writing.assign, self.writing.set_data, self.writing.written
         self.asking = Asking(self)
@@ -336,12 +338,27 @@ class Tracer:
         """See `eager.state.Interpreter`."""
         self.fresh[id(tensor)] = tensor
 
+    def made_plain(self, tensor: Tensor) -> None:
+        """See `graphc.ir.Symbol`."""
+        self.place_of(tensor, self.read(tensor))  # a memory of its own, which is row-major
+
+    def _layout_of_input(self, position: int) -> Strides:
+        source = self.sources[position]
+        if not isinstance(source, (Argument, Captured, Reached)):
+            return None
+        given = self.given(source)
+        if not isinstance(given, Tensor):
+            return None
+        if self.outer is not None and given._d.__class__ is Symbol:
+            return normal(tuple(given._d.shape), self.outer.strides(given))
+        return self.asking.layout(self._stand_ins.get(id(given), given), source)
+
     def strides(self, tensor: Tensor) -> tuple[int, ...]:
         """The strides of a traced tensor, in elements."""
         place = self.memories.find(self.read(tensor).id)
         if place is None and id(tensor) in self.owners:
             place = self.place_of(tensor, self.read(tensor))
-        strides = None if place is None else place.strides
+        strides = self._layouts.of(self.read(tensor).id) if place is None else place.strides
         return row_major(tuple(tensor._d.shape)) if strides is None else strides
 
     @contextlib.contextmanager

@@ -67,6 +67,10 @@ class Symbol(OperatorMixin):
     def strides(self, tensor: Any) -> tuple[int, ...]:
         return self._reader(errors.TRACED_TO_NUMPY, "the strides").strides(tensor)
 
+    def made_plain(self, tensor: Any) -> None:
+        """Note that a tensor, just made, lies in row-major order."""
+        self._reader(errors.TRACED_TO_NUMPY, "the strides").made_plain(tensor)
+
     def _reader(self, message: str, what: str) -> Any:
         """Who knows the values for which the graph is being made."""
         if self.builder.closed or self.builder.reader is None:

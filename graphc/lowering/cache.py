@@ -6,8 +6,10 @@ that the user has configured in JAX is left as it is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from graphc.lowering.loading import jax
@@ -42,6 +44,21 @@ def enable_cache() -> None:
     jax.config.update("jax_compilation_cache_dir", str(directory))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", _WORTHWHILE)
+
+
+@contextlib.contextmanager
+def uncached() -> Iterator[None]:
+    """Context: programs are compiled although the cache has them, so that this can be timed. For the whole process."""
+    from jax.experimental.compilation_cache import compilation_cache
+
+    before = getattr(jax.config, "jax_enable_compilation_cache", True)
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()  # JAX looks at the option once
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", before)
+        compilation_cache.reset_cache()
 
 
 enable_cache()

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering.source import Source
-from graphc.lowering.stages import compile_timed, is_wide, setting
+from graphc.lowering.stages import Compilation, compile_measured, is_wide, setting
 from graphc.lowering.timing import Stopwatch
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
@@ -123,9 +123,13 @@ class Executable:
 
     def compile(self) -> dict[str, float]:
         """Compile now. Returns the seconds it took: {"trace": ..., "lower": ..., "xla": ...}."""
+        return self.compile_measured().seconds
+
+    def compile_measured(self) -> Compilation:
+        """Compile now. Returns the seconds it took, and the memory that the program will take."""
         with setting(self._wide, self._device):
             structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.graph.input_avals()]
-            return compile_timed(self._jitted, *structs)
+            return compile_measured(self._jitted, *structs)
 
     def __repr__(self) -> str:
         return f"<Executable of {self.graph!r}>"

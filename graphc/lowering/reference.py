@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.ir.graph import Graph
+from graphc.ir.graph import Graph, Node
 from graphc.lowering.source import jax_kernel
-from graphc.lowering.stages import compile_timed, is_wide, setting
+from graphc.lowering.stages import Compilation, compile_measured, is_wide, setting
 
 
 @final
@@ -53,22 +53,43 @@ class ReverseMode:
         with setting(self._wide):
             return self._jitted(tuple(arrays), tuple(cotangents))
 
-    def compile(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> Mapping[str, float]:
-        """Compile for these arguments. Returns seconds: {"trace": ..., "lower": ..., "xla": ...}."""
+    def compile_measured(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> Compilation:
+        """Compile for these arguments. Returns the seconds it took, and the memory that the program will take."""
         with setting(self._wide):
-            return compile_timed(self._jitted, tuple(arrays), tuple(cotangents))
+            return compile_measured(self._jitted, tuple(arrays), tuple(cotangents))
 
 
 def interpret(graph: Graph, arrays: Sequence[Any], recorded: Collection[int] | None = None) -> tuple[Any, ...]:
     """The outputs of `graph`, run with JAX's kernels node by node, with the graphs inside it as functions."""
     values: dict[int, Any] = dict(zip(graph.inputs, arrays, strict=True))
     for node in graph.operations():
-        _, kernel = jax_kernel(node.op)
-        params = {name: _callable(value) for name, value in node.params.items()} if node.op.structured else node.params
-        value = kernel(*(values[i] for i in node.inputs), **params)
+        value = _run_node(node, [values[i] for i in node.inputs])
         frozen = recorded is not None and node.id not in recorded
         values[node.id] = lax.stop_gradient(value) if frozen else value
     return tuple(values[id] for id in graph.outputs)
+
+
+def op_by_op(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of `graph`, each operation by XLA calls of its own, which is awaited.
+
+    Raises the error of a run-time check that fails, with the user's line.
+    """
+    with setting(is_wide(graph)):
+        values: dict[int, Any] = dict(zip(graph.inputs, map(jnp.asarray, arrays), strict=True))
+        for node in graph.operations():
+            operands = [values[i] for i in node.inputs]
+            check = node.op.check
+            if check is not None and not check.ok(jnp, *operands, **node.params):
+                raise check.failure(node.params, node.where or "unknown line")
+            values[node.id] = jax.block_until_ready(_run_node(node, operands))
+        return [np.asarray(values[id]) for id in graph.outputs]
+
+
+def _run_node(node: Node, operands: Sequence[Any]) -> Any:
+    """The result of `node` by JAX's kernel, with the graphs that it runs as functions."""
+    _, kernel = jax_kernel(node.op)
+    params = {name: _callable(value) for name, value in node.params.items()} if node.op.structured else node.params
+    return kernel(*operands, **params)
 
 
 def _callable(value: Any) -> Any:

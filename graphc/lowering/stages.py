@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -39,12 +39,27 @@ def forget_programs() -> None:
     jax.clear_caches()
 
 
-def compile_timed(jitted: Any, *arguments: Any) -> dict[str, float]:
-    """Compile for `arguments` now. Returns the seconds it took: {"trace": ..., "lower": ..., "xla": ...}."""
+class Compilation(NamedTuple):
+    """What it took to compile a program, and what it will take to run it.
+
+    seconds  {"trace": ..., "lower": ..., "xla": ...}
+    memory   bytes of results and temporaries, as XLA has laid them out; None where the backend does not tell
+    """
+
+    seconds: dict[str, float]
+    memory: int | None
+
+
+def compile_measured(jitted: Any, *arguments: Any) -> Compilation:
+    """Compile for `arguments` now."""
     seconds: dict[str, float] = {}
     stage: Any = jitted
     for name, method, given in (("trace", "trace", arguments), ("lower", "lower", ()), ("xla", "compile", ())):
         start = time.perf_counter()
         stage = getattr(stage, method)(*given)
         seconds[name] = time.perf_counter() - start
-    return seconds
+    plan = stage.memory_analysis()
+    if plan is None:
+        return Compilation(seconds, None)
+    # what is written to donated arguments takes no memory of its own
+    return Compilation(seconds, plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)

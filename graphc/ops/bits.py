@@ -43,6 +43,6 @@ def _from_bytes(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 bitcast = op(
     "bitcast", "input", params={"dtype": None}, impl=lambda xp, x, dtype: _viewed(x, dtype), numpy=_viewed,
-    rule=Rule(_infer), traits=Trait.VIEW, ref=_from_bytes, label="View",
+    rule=Rule(_infer), traits=Trait.VIEW | Trait.BITS, ref=_from_bytes, label="View",
     samples=(Sample((3, 4), dtype=np.dtype(np.int16)), Sample((3, 4), dtype=INT32), Sample((3, 4), dtype=FLOAT64)),
 )  # fmt: skip

@@ -125,6 +125,9 @@ def _transpose_of(function, shape):
     return lambda g: np.array([column @ g.ravel() for column in columns]).reshape(shape)
 
 
+CONVOLVING = BILINEAR | Trait.PADS
+
+
 def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> None:
     """Declare conv<rank>d and its two transposes; each sample is (x shape, w shape, out shape, parameters)."""
     name = f"conv{rank}d"
@@ -133,7 +136,7 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     transposes = samples[:2]
     op(
         name, "input weight", params=defaults, impl=kernels.conv, numpy=kernels.conv, rule=Rule(_conv),
-        traits=BILINEAR, label="Convolution", flops=_conv_flops, ref=_naive_conv,
+        traits=CONVOLVING, label="Convolution", flops=_conv_flops, ref=_naive_conv,
         samples=tuple(Sample(x, w, **params) for x, w, _, params in samples),
         vjp=dict(
             input=lambda F, g, weight, input_shape, stride, padding, dilation, groups: getattr(F, f"{name}_input")(
@@ -143,7 +146,7 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     )  # fmt: skip
     op(
         f"{name}_input", "grad weight", params={"shape": None, **defaults}, impl=kernels.conv_input,
-        numpy=kernels.conv_input, rule=Rule(_of_shape), traits=BILINEAR, label="Convolution",
+        numpy=kernels.conv_input, rule=Rule(_of_shape), traits=CONVOLVING, label="Convolution",
         flops=lambda avals, result, params: 2 * avals[0].size * avals[1].size // avals[1].shape[0],
         ref=lambda g, w, shape, **p: _transpose_of(lambda x: _naive_conv(x, w, **p), shape)(g),
         samples=tuple(Sample(out, w, shape=x, **params) for x, w, out, params in transposes),
@@ -155,7 +158,7 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     )  # fmt: skip
     op(
         f"{name}_weight", "grad input", params={"shape": None, **defaults}, impl=kernels.conv_weight,
-        numpy=kernels.conv_weight, rule=Rule(_of_shape), traits=BILINEAR, label="Convolution",
+        numpy=kernels.conv_weight, rule=Rule(_of_shape), traits=CONVOLVING, label="Convolution",
         flops=lambda avals, result, params: 2 * avals[0].size * result.size // max(result.shape[0], 1),
         ref=lambda g, x, shape, **p: _transpose_of(lambda w: _naive_conv(x, w, **p), shape)(g),
         samples=tuple(Sample(out, x, shape=w, **params) for x, w, out, params in transposes),

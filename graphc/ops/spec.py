@@ -33,6 +33,8 @@ class Trait(enum.Flag):
     STRUCTURED = enum.auto()  # runs graphs that are among its parameters, or takes apart what such an op returns
     SURROGATE = enum.auto()  # its gradient rule is not the derivative of its value, on purpose
     OPAQUE = enum.auto()  # its gradient rule is a program of the user's, not part of the declaration
+    PADS = enum.auto()  # a sum of products, some perhaps with zeros that stand for nothing: 0 * inf may be among them
+    BITS = enum.auto()  # what it computes depends on how its operands are represented, not only on their values
 
 
 class Rule(NamedTuple):
@@ -96,6 +98,8 @@ class Op:
     naming    `f(shapes)`, with the shapes of the operands: the whole name of the node, where PyTorch has several
     definition  `f(F, *operands, **params)` in the op language: what a graph holds in place of this op, which is then
               one kernel and one node of the eager engine only
+    nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
+              to `like`
     """
 
     __slots__ = (
@@ -114,6 +118,7 @@ class Op:
         "label",
         "name",
         "naming",
+        "nearest",
         "numpy",
         "opaque",
         "overloads",
@@ -149,6 +154,7 @@ class Op:
         overloads: Mapping[str, str] | None = None,
         naming: Callable[[list[tuple[int, ...]]], str] | None = None,
         definition: Callable[..., Any] | None = None,
+        nearest: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
         doc: str = "",
     ):
         self.name = name
@@ -177,6 +183,7 @@ class Op:
         self.naming = naming
         self.overloads = MappingProxyType(dict(overloads or {}))
         self.definition = definition
+        self.nearest = nearest
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)
 

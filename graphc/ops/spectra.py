@@ -62,6 +62,27 @@ NOT_FINITE = "torch.linalg.eig: input tensor should not contain infs or NaNs."
 SVD_CHECK = Check(_known, LinAlgError, NOT_CONVERGED.format(name="svd", batch=""))
 
 
+def _nearest_vectors(result: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """The same decomposition with vectors of other signs or phases: vectors below the first row may have any."""
+    vectors = result[..., 1:, :]
+    overlap = np.sum(np.conj(vectors) * like[..., 1:, :], axis=-2, keepdims=True)
+    size = np.abs(overlap)
+    turn = np.where(size > 0, overlap, 1) / np.where(size > 0, size, 1)
+    return np.concatenate([result[..., :1, :], vectors * turn], axis=-2).astype(result.dtype)
+
+
+def _nearest_pairs(result: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """As `_nearest_vectors`, with the eigenvalues in another order besides."""
+    from scipy.optimize import linear_sum_assignment
+
+    sorted_ = result.copy()
+    for at in np.ndindex(result.shape[:-2]):
+        distances = np.abs(like[at][0][:, None] - result[at][0][None, :])
+        if np.isfinite(distances).all():
+            sorted_[at] = result[at][:, linear_sum_assignment(distances)[1]]
+    return _nearest_vectors(sorted_, like)
+
+
 def _eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x = square(op, avals, params)
     n = x.shape[-1]
@@ -109,7 +130,7 @@ eigh = op(
     "eigh", "input", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
     rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),
-    vjp=dict(input=_eigh_vjp),
+    vjp=dict(input=_eigh_vjp), nearest=_nearest_vectors,
 )  # fmt: skip
 
 
@@ -155,7 +176,7 @@ def _ref_eig(x):
 
 eig = op(
     "eig", "input", impl=_eig, numpy=_np_eig, rule=Rule(_eigen_shape), label="LinalgEig", ref=_ref_eig,
-    vjp=dict(input=_eig_vjp),
+    vjp=dict(input=_eig_vjp), nearest=_nearest_pairs,
     check=Check(lambda xp, x: True if xp is np else xp.all(xp.isfinite(x)), RuntimeError, NOT_FINITE),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
 )  # fmt: skip
@@ -213,7 +234,7 @@ def _ref_svd(x):
 
 svd = op(
     "svd", "input", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK, rule=Rule(_svd_shape),
-    label="LinalgSvd", ref=_ref_svd, vjp=dict(input=_svd_vjp),
+    label="LinalgSvd", ref=_ref_svd, vjp=dict(input=_svd_vjp), nearest=_nearest_vectors,
     samples=(Sample(Regular((3, 3))), Sample((4, 2)), Sample((2, 2, 3))),
 )  # fmt: skip
 

@@ -26,11 +26,18 @@ def node_cost(node: Node, nodes: Mapping[int, Node]) -> float:
 
 def work(node: Node, nodes: Mapping[int, Node]) -> float:
     """The part of `node_cost` that is left where the result is not written: where its users compute it on the way."""
+    count = operations(node, nodes)
+    if node.op.flops is not None:
+        return count / PRODUCT_RATE
+    return count * (FUNCTION if node.op.pointwise and node.op.rule.promote == "float" else 1)
+
+
+def operations(node: Node, nodes: Mapping[int, Node]) -> float:
+    """The number of scalar operations, those that take long counted as one."""
     op = node.op
     if not node.inputs or op.view:
         return 0.0
     operands = [nodes[i].aval for i in node.inputs]
     if op.flops is not None:
-        return op.flops(operands, node.aval, node.params) / PRODUCT_RATE
-    size = max([a.size for a in operands] + [node.aval.size])
-    return size * (FUNCTION if op.pointwise and op.rule.promote == "float" else 1)
+        return op.flops(operands, node.aval, node.params)
+    return max([a.size for a in operands] + [node.aval.size])

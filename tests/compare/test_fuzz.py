@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -14,8 +15,9 @@ import compare
 import eager as torch
 from compare.command_line import main
 from compare.fuzzing import Program, Statement, fuzz, generate
-from compare.fuzzing.campaign import together
-from compare.fuzzing.coverage import Coverage, vocabulary
+from compare.fuzzing.batches import together
+from compare.fuzzing.coverage import Coverage
+from compare.fuzzing.design import chain_of, vocabulary
 from compare.fuzzing.forms import FORMS
 from compare.fuzzing.generator import Draft
 from compare.fuzzing.program import Input, array_literal
@@ -27,13 +29,15 @@ from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
 
 
 def made(count: int, first: int = 0) -> tuple[list[Program], Coverage]:
-    coverage = Coverage()
-    return [generate(first + k, coverage) for k in range(count)], coverage
+    programs, coverage = [generate(first + k) for k in range(count)], Coverage()
+    for program in programs:
+        coverage.add(program.ops, program.pairs)
+    return programs, coverage
 
 
-def test_a_seed_gives_the_same_programs():
-    (once, _), (again, _) = made(6), made(6)
-    for a, b in zip(once, again, strict=True):
+def test_a_seed_gives_the_same_program_whatever_was_made_before():
+    (once, _), (again, _) = made(6), made(3, first=3)
+    for a, b in zip(once[3:], again, strict=True):
         assert a.source == b.source
         assert [i.array.tobytes() for i in a.inputs] == [i.array.tobytes() for i in b.inputs]
     assert len({p.source for p in once}) == 6
@@ -43,8 +47,17 @@ def test_programs_reach_every_op_and_many_pairs():
     programs, coverage = made(200)
     missing = {op.name for op in vocabulary()} - coverage.ops.keys()
     assert not missing
-    assert len(coverage.pairs) > 3 * len(programs)  # mostly new ones
+    assert len(coverage.pairs) > 5 * len(programs)  # mostly new ones
     assert 0 < coverage.pair_share() < 1
+
+
+@pytest.mark.parametrize("names", ["ab", "abcdefg", "abcdefghijklm"])
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_the_design_has_every_pair_of_ops_once_it_is_through(names, size):
+    chains = [chain_of(k, size, list(names)) for k in range(len(names) ** 2 * 4)]
+    pairs = {pair for chain in chains for pair in itertools.pairwise(chain)}
+    assert {(a, b) for a in names for b in names if a != b} <= pairs
+    assert max(map(len, chains)) <= size
 
 
 def test_they_take_views_write_in_place_branch_loop_and_draw():
@@ -55,7 +68,7 @@ def test_they_take_views_write_in_place_branch_loop_and_draw():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_adds_a_statement_that_runs(form):
-    draft = Draft(np.random.default_rng(0), Coverage(), FLOAT32)
+    draft = Draft(np.random.default_rng(0), FLOAT32)
     draft.drawn(Floats((3, 4)), (-2.0, 2.0))
     assert any(form(draft) for _ in range(20))
     program = draft.finished("p")
@@ -110,8 +123,7 @@ def test_a_fault_of_one_lowering_is_found_named_and_kept_as_a_script(monkeypatch
 
 def test_in_a_batch_only_wrong_programs_are_blamed(monkeypatch):
     monkeypatch.setitem(OVERRIDES, "expm1", wrong_expm1)
-    coverage = Coverage()
-    programs = [generate(k, coverage, 4, REST if k % 2 else (*REST, "expm1")) for k in range(4)]
+    programs = [generate(k, 4, REST if k % 2 else (*REST, "expm1")) for k in range(4)]
     report = compare.check(together(programs), *(p.arguments() for p in programs), modes=["compiled"])
     wrong = {f.what.split(".")[1] for f in report.findings if f.verdict is Verdict.BUG and f.what.startswith("result.")}
     assert wrong and wrong <= {str(k) for k, p in enumerate(programs) if "expm1" in p.source}
@@ -125,9 +137,34 @@ def test_a_fault_of_the_harness_is_a_failure_and_the_rest_goes_on(monkeypatch):
             raise ZeroDivisionError("planted")
         return compare.check(fn, *arguments, **options)
 
-    monkeypatch.setattr("compare.fuzzing.campaign.check", check)
+    monkeypatch.setattr("compare.fuzzing.batches.check", check)
     report = fuzz(3, seed=500, modes=["graph"], without=KNOWN)
     assert [f.seed for f in report.failures] == [501] and "planted" in str(report)
+
+
+def test_a_campaign_goes_on_where_it_stopped(monkeypatch, tmp_path):
+    settings = {"modes": ["compiled"], "size": 4, "without": REST, "batch": 2, "corpus": tmp_path}
+    with monkeypatch.context() as planted:
+        planted.setitem(OVERRIDES, "expm1", wrong_expm1)
+        first = fuzz(4, seed=8, **settings)
+        again = fuzz(2, resume=True, **settings)
+    assert (again.first, again.count, again.seconds > first.seconds) == (8, 6, True)
+    assert {f.seed for f in first.failures} <= {f.seed for f in again.failures}  # checked again, and still wrong
+    whole = Coverage()
+    for program in (generate(8 + k, 4, REST) for k in range(6)):
+        whole.add(program.ops, program.pairs)
+    assert (again.coverage.ops, again.coverage.pairs) == (whole.ops, whole.pairs)
+    mended = fuzz(1, resume=True, **settings)
+    assert mended.count == 7 and not mended.failures
+    with pytest.raises(ValueError, match="other settings"):
+        fuzz(1, resume=True, **{**settings, "size": 5})
+    with pytest.raises(ValueError, match="no campaign"):
+        fuzz(1, resume=True, **{**settings, "corpus": tmp_path / "elsewhere"})
+
+
+def test_several_processes_find_what_one_does():
+    one, two = (fuzz(6, seed=500, modes=["graph"], batch=2, without=KNOWN, workers=n) for n in (1, 2))
+    assert (one.count, one.verdicts, one.coverage.pairs) == (two.count, two.verdicts, two.coverage.pairs)
 
 
 def test_the_script_has_the_inputs_to_the_bit():
@@ -148,6 +185,8 @@ def test_bounds_and_wrong_options():
         fuzz(1, modes=["nonsense"])
     with pytest.raises(ValueError, match="no op named"):
         fuzz(1, without=["nonsense"])
+    with pytest.raises(ValueError, match="needs corpus"):
+        fuzz(1, resume=True)
     assert fuzz(seconds=0.0).count == 0
     seen = []
     fuzz(4, modes=["graph"], batch=2, progress=lambda done, failed: seen.append((done, failed)))

@@ -11,12 +11,11 @@ import compare
 import eager as torch
 from compare import modes as registry
 from compare.case import Case
-from compare.localize import Culprit
-from compare.operations import check_op, check_ops, samples_of
+from compare.culprit import Culprit
+from compare.operations import check_ops, check_sample, samples_of
 from compare.outcome import Outcome
 from compare.tolerance import Verdict
 from graphc.ops import OPS
-from graphc.ops.dtypes import FLOAT32
 from graphc.passes.pipeline import default_passes
 
 
@@ -64,15 +63,15 @@ def test_op_means_the_same_in_every_mode(name: str):
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
 def test_every_op_means_the_same_compiled(name: str):
     for sample in samples_of(OPS[name]):
-        report = check_op(OPS[name], sample, ["graph", "compiled"], 0, FLOAT32)
+        report = check_sample(OPS[name], sample, modes=["graph", "compiled"])
         assert report.ok, str(report)
 
 
 def test_ops_report_names_the_worst_of_an_op(monkeypatch: pytest.MonkeyPatch):
-    def check_op_with_bug(op: Any, sample: Any, *rest: Any) -> Any:
+    def check_with_bug(op: Any, sample: Any, **rest: Any) -> Any:
         return compare.check(lambda x: x[x > 0], torch.tensor([1.0]), modes=["graph"])
 
-    monkeypatch.setattr("compare.operations.check_op", check_op_with_bug)
+    monkeypatch.setattr("compare.operations.check_sample", check_with_bug)
     report = check_ops(["tanh"])
     assert not report.ok
     assert report.rows()["tanh"]["graph"] is Verdict.UNSUPPORTED

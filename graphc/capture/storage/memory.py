@@ -189,27 +189,27 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
         if strides is None:
             return None
         found = reshaped(shape, strides, params["shape"])
-        return COPY if found is None else _normal(params["shape"], found)
+        return COPY if found is None else normal(params["shape"], found)
     if name == "as_strided":
-        return _normal(params["size"], params["stride"])
+        return normal(params["size"], params["stride"])
     steps = strides or row_major(shape)
     if name == "permute":
         dims = params["dims"]
-        return _normal(tuple(shape[i] for i in dims), tuple(steps[i] for i in dims))
+        return normal(tuple(shape[i] for i in dims), tuple(steps[i] for i in dims))
     if name == "slice":
         region = zip(params["start"], params["stop"], params["step"], strict=True)
         extents = tuple(max(0, -(-(stop - start) // step)) for start, stop, step in region)
-        return _normal(extents, tuple(a * b for a, b in zip(steps, params["step"], strict=True)))
+        return normal(extents, tuple(a * b for a, b in zip(steps, params["step"], strict=True)))
     if name == "broadcast_to":
         wide = params["shape"]
         new = len(wide) - len(shape)
-        return _normal(
+        return normal(
             wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True))
         )
     return strides
 
 
-def _normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
+def normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
     """`strides`, or None if they are row-major; those of dims of size 1 do not matter."""
     plain = row_major(shape)
     same = all(a == b or n == 1 for n, a, b in zip(shape, strides, plain, strict=True)) or 0 in shape
@@ -218,7 +218,7 @@ def _normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
 
 def strides_of(array: np.ndarray) -> Strides:
     """The strides of a concrete array."""
-    return _normal(array.shape, tuple(step // array.itemsize for step in array.strides))
+    return normal(array.shape, tuple(step // array.itemsize for step in array.strides))
 
 
 assert all(name in OPS for name in INVERSES)

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from compare.localize import Culprit
+from compare.culprit import Culprit
 from compare.tolerance import Verdict
 
 
@@ -15,10 +15,11 @@ from compare.tolerance import Verdict
 class Finding:
     """One thing that a mode and eager were compared in.
 
-    mode     the mode's name
-    what     "result", "gradient of w", "w after the call", "exception", "structure", "shape of result", ...
-    detail   the numbers behind the verdict
-    culprit  for a bug: where the modes part
+    mode        the mode's name
+    what        "result", "gradient of w", "w after the call", "exception", "structure", "shape of result", ...
+    detail      the numbers behind the verdict
+    culprit     for a bug: where the modes part
+    difference  the largest from eager among finite elements; None where no two arrays were compared
     """
 
     mode: str
@@ -26,6 +27,7 @@ class Finding:
     verdict: Verdict
     detail: str = ""
     culprit: Culprit | None = None
+    difference: float | None = None
 
     def __str__(self) -> str:
         text = f"{self.mode}: {self.what}: {self.verdict}"
@@ -94,3 +96,11 @@ class Report:
         findings = [{**asdict(f), "verdict": str(f.verdict)} for f in self.findings]
         head = {"name": self.name, "ok": self.ok, "verdict": str(self.verdict), "seed": self.seed}
         return {**head, "modes": list(self.modes), "findings": findings}
+
+
+class DisagreementError(RuntimeError):
+    """The modes do not agree, so what was asked for has no meaning. `report` says where they part."""
+
+    def __init__(self, report: Report, refused: str):
+        super().__init__(f"the modes do not agree, so {refused}:\n{report}")
+        self.report = report

@@ -1,0 +1,116 @@
+"""`scaling`: the same benchmark at several sizes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from compare.benchmarking.bench import bench
+from compare.benchmarking.result import FORWARD, BenchReport
+from compare.benchmarking.table import Cells, plain, seconds_text
+
+
+@final
+@dataclass(frozen=True)
+class ScalingReport:
+    """Benchmarks of one function by size, in increasing order."""
+
+    reports: Mapping[int, BenchReport]
+
+    @property
+    def name(self) -> str:
+        """The function's."""
+        return next(iter(self.reports.values())).name
+
+    @property
+    def agree(self) -> bool:
+        """Whether the modes agree at every size."""
+        return all(r.agree for r in self.reports.values())
+
+    @property
+    def series(self) -> list[tuple[str, str]]:
+        """(mode, kind of call) of the rows that every size has."""
+        rows = [[(t.mode, t.what) for t in r.timings] for r in self.reports.values()]
+        return [row for row in rows[0] if all(row in other for other in rows)]
+
+    def steady(self, mode: str, what: str = FORWARD) -> list[float]:
+        """Seconds of a call at each size. Raises KeyError if they were not measured."""
+        return [r.timing(mode, what).steady.median for r in self.reports.values()]
+
+    def exponent(self, mode: str, what: str = FORWARD) -> float:
+        """The power of the size that the time grows with, by least squares over the upper half of the sizes, where
+        overhead hides it least (at least two; nan for a single size)."""
+        sizes, times = list(self.reports), self.steady(mode, what)
+        if len(sizes) == 1:
+            return math.nan
+        start = min(len(sizes) // 2, len(sizes) - 2)
+        return float(np.polyfit(np.log(sizes[start:]), np.log(times[start:]), 1)[0])
+
+    def crossover(self, mode: str, what: str = FORWARD) -> int | None:
+        """The size from which on `mode` is faster than the first row, in each of the sizes measured; None: at none."""
+        base = self.steady(self.series[0][0], what)
+        found = None
+        for size, ours, theirs in reversed(list(zip(self.reports, self.steady(mode, what), base, strict=True))):
+            if ours >= theirs:
+                break
+            found = size
+        return found
+
+    def rows(self) -> list[Cells]:
+        """The table's cells, header first."""
+        header = ("call", "mode", *map(str, self.reports), "exponent", "ahead from")
+        return [header, *(self._cells(mode, what) for mode, what in self.series)]
+
+    def _cells(self, mode: str, what: str) -> Cells:
+        ahead = "" if mode == self.series[0][0] else str(self.crossover(mode, what) or "never")
+        return (
+            what, mode, *map(seconds_text, self.steady(mode, what)), f"{self.exponent(mode, what):.2f}", ahead,
+        )  # fmt: skip
+
+    def tables(self) -> list[list[Cells]]:
+        """The tables that are printed."""
+        return [self.rows()]
+
+    def notes(self) -> list[str]:
+        """What is to be known about the figures in the table."""
+        return ["exponent: the power of the size that the time grows with, among the larger sizes"]
+
+    def __str__(self) -> str:
+        return plain(self.title, self.tables(), self.notes())
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        warning = "" if self.agree else " (the modes do NOT agree)"
+        return f"{self.name}: steady state by size{warning}"
+
+    def to_json(self) -> str:
+        """The reports as JSON text: see `BenchReport.to_json`."""
+        reports = [{"size": size, **r.as_dict()} for size, r in self.reports.items()]
+        return json.dumps({"name": self.name, "agree": self.agree, "sizes": reports}, indent=2)
+
+    def plot(self, path: str | None = None) -> Any:
+        """Time by size as a matplotlib figure; written to `path`, if one is given. Raises MissingExtraError."""
+        from compare.benchmarking.plots import scaling_figure
+
+        return scaling_figure(self, path)
+
+
+def scaling(make: Callable[[int], tuple[Any, ...]], sizes: Iterable[int], **options: Any) -> ScalingReport:
+    """Benchmark `make(size)`, which returns (function, args), at each of `sizes`; `options` are those of `bench`.
+
+    Raises ValueError for no size, and what `bench` raises.
+    """
+    ordered = sorted(set(sizes))
+    if not ordered:
+        raise ValueError("scaling needs at least one size")
+    reports: dict[int, BenchReport] = {}
+    for size in ordered:
+        fn, args = make(size)
+        reports[size] = bench(fn, *args, **options)
+    return ScalingReport(reports)

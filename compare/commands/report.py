@@ -1,0 +1,30 @@
+"""`python -m compare report`: check and time a function, and write one HTML file about it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from compare.commands.bench import add_timing, timing_options
+from compare.commands.exit_codes import exit_code
+from compare.commands.target import add_target, target_of
+from compare.reporting import report
+
+HELP = "check and time a function, and write one HTML file about it"
+
+
+def add_arguments(command: ArgumentParser) -> None:
+    add_target(command)
+    add_timing(command)
+    command.add_argument("--out", default="report.html", metavar="FILE", help="the HTML file; %(default)s if left out")
+
+
+def run(arguments: Namespace) -> int:
+    fn, args = target_of(arguments)
+    found = report(fn, *args, **timing_options(arguments))
+    written = found.write(arguments.out)
+    if arguments.json:
+        print(found.to_json())
+    else:
+        print(found.check if found.bench is None else found.bench)
+        print(f"written to {written}")
+    return exit_code(found.check)

@@ -1,0 +1,122 @@
+"""One call each for those who add to the system: `check_op` for an op of one's own, `check_mode` for a mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from compare.equivalence import check
+from compare.findings import Finding, Report
+from compare.modes import Mode
+from compare.operations import OpsReport, check_sample, samples_of
+from compare.specimens import specimens
+from compare.tolerance import Verdict, same_bits
+from graphc.ops import OPS, Op, aval_of
+from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8
+from graphc.ops.interpret import operand_dtype, run_kernel
+from graphc.ops.samples import Floats, Sample
+
+DTYPES = (FLOAT32, FLOAT64, FLOAT16, COMPLEX64, INT64, INT32, UINT8, BOOL)
+DECLARATION = "declaration"
+
+
+def check_op(
+    op: Op | str,
+    *,
+    dtypes: Sequence[np.dtype] = DTYPES,
+    modes: Sequence[str | Mode] | None = None,
+    seed: int = 0,
+) -> OpsReport:
+    """Whether an op means the same in every mode, on everything that its declaration admits.
+
+    The op is run on its samples, or, if it declares none, on equal shapes, shapes that broadcast, scalars and an empty
+    array; on operands with gaps in memory; with each of `dtypes` in place of its samples' floats, where a refusal has
+    to be the same in every mode; and its gradients are differentiated once more. The rows "declaration" say whether the
+    kernel gives the shape and dtype that the rule declares, leaves its operands alone, and returns memory of its own
+    (unless the op is a view).
+
+    op     declared with `graphc.ops.op`, or its name
+    modes  see `check`
+
+    Raises ValueError for a name that is not registered.
+
+    >>> import compare
+    >>> from graphc.ops import OPS, op
+    >>> from graphc.ops.rules import pointwise_float
+    >>> double = op("double_doc", "x", impl=lambda xp, x: x + x, rule=pointwise_float,
+    ...             vjp=dict(x=lambda F, g: 2 * g))
+    >>> compare.check_op(double, dtypes=[]).ok
+    True
+    >>> OPS.remove("double_doc")
+    """
+    if isinstance(op, str) and op not in OPS:
+        raise ValueError(f"no op named '{op}'")
+    op = OPS[op] if isinstance(op, str) else op
+    return OpsReport(tuple((op.name, report) for report in _op_reports(op, dtypes, modes, seed)))
+
+
+def _op_reports(op: Op, dtypes: Sequence[np.dtype], modes: Sequence[str | Mode] | None, seed: int) -> Iterator[Report]:
+    samples = list(samples_of(op))
+    if not op.samples and op.args:
+        samples.append(Sample(*(_emptied(s) for s in samples[0].inputs), **samples[0].params))
+    first = samples[0]
+    order = 2 if op.differentiable else 1
+    for sample in samples:
+        yield Report(f"{op.name}[{sample!r}]", (DECLARATION,), tuple(_declared(op, sample, seed)), seed)
+        yield check_sample(op, sample, modes=modes, seed=seed, order=order if sample is first else 1)
+    if any(s.shape for s in first.inputs):
+        yield check_sample(op, first, modes=modes, seed=seed, strided=True)
+    if any(isinstance(s, Floats) for s in first.inputs):
+        for dtype in dtypes:
+            if dtype != FLOAT32:
+                yield check_sample(op, first, modes=modes, seed=seed, dtype=np.dtype(dtype))
+
+
+def _emptied(spec: Any) -> Any:
+    """The spec of an operand without elements."""
+    return spec._replace(shape=(0, *spec.shape[1:]))
+
+
+def _declared(op: Op, sample: Sample, seed: int) -> Iterator[Finding]:
+    """What the kernel does, beside what the declaration says."""
+    given = [np.asarray(a) for a in sample.arrays(np.random.default_rng(seed), op.domain, FLOAT32)]
+    common = operand_dtype(op, [(a.dtype, 2 if a.ndim else 1) for a in given])
+    first = op.rule.first
+    arrays = [a if common is None or k < first else a.astype(common) for k, a in enumerate(given)]
+    kept = [a.copy() for a in arrays]
+    result = run_kernel(op, arrays, {**op.params, **sample.params})
+    declared = op.rule.infer(op, [aval_of(a) for a in kept], {**op.params, **sample.params})
+    same = aval_of(result) == declared
+    yield _declaration("shape and dtype", same, f"the rule says {declared}, the kernel gives {aval_of(result)}")
+    written = [op.arg_of(k) for k, (a, b) in enumerate(zip(arrays, kept, strict=True)) if not same_bits(a, b)]
+    yield _declaration("operands", not written, f"the kernel writes to {', '.join(written)}")
+    shared = [op.arg_of(k) for k, a in enumerate(arrays) if np.shares_memory(result, a)]
+    yield _declaration("memory of the result", op.view or not shared, f"it is that of {', '.join(shared)}")
+
+
+def _declaration(what: str, holds: bool, otherwise: str) -> Finding:
+    return Finding(DECLARATION, what, Verdict.IDENTICAL if holds else Verdict.BUG, "" if holds else otherwise)
+
+
+def check_mode(mode: Mode | str, *, names: Sequence[str] = (), seed: int = 0) -> OpsReport:
+    """Whether a mode agrees with eager: on a sample of each op (or of those named), and on a few programs.
+
+    mode  a `compare.modes.Mode`, registered or not, or the name of a registered one
+    Raises ValueError for an op or a mode that is not registered.
+
+    >>> import compare
+    >>> class Again:
+    ...     name, wide, repeats = "again", False, False
+    ...     def run(self, case): return case.observe(case.fn)
+    ...     def locate(self, case, label, outcome): return None
+    >>> compare.check_mode(Again(), names=["tanh"]).ok
+    True
+    """
+    if unknown := [name for name in names if name not in OPS]:
+        raise ValueError(f"no op named '{unknown[0]}'")
+    ops = [OPS[name] for name in names] if names else [op for op in OPS.values() if not op.structured]
+    found = [(op.name, check_sample(op, next(iter(samples_of(op))), modes=[mode], seed=seed)) for op in ops]
+    found += [(name, check(fn, *args, modes=[mode], seed=seed)) for name, fn, args in specimens(seed)]
+    return OpsReport(tuple(found))

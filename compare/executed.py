@@ -1,0 +1,61 @@
+"""What a run of a graph carries out: its operations one by one, and those of the graphs that control flow runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from compare.numeric import evaluate, outputs_of
+from graphc.ir import Graph, Node
+from graphc.ir.structure import with_bodies
+from graphc.ops.interpret import run_kernel
+
+CALLS = 4  # of a body that a loop runs many times, so many are looked at
+
+
+class Step(NamedTuple):
+    """An operation on arrays: what it was given and what NumPy makes of it. `outer`: the node of the whole graph."""
+
+    node: Node
+    operands: list[np.ndarray]
+    value: np.ndarray
+    outer: Node
+
+    @property
+    def inside(self) -> bool:
+        """Whether control flow has run it."""
+        return self.node is not self.outer
+
+
+def executed(graph: Graph, arrays: Sequence[np.ndarray]) -> Iterator[Step]:
+    """The operations of a run on NumPy in order, without control flow itself: in its place what it has run."""
+    values: dict[int, Any] = dict(zip(graph.inputs, arrays, strict=True))
+    for node in graph.operations():
+        operands = [values[i] for i in node.inputs]
+        if not node.op.structured:
+            values[node.id] = run_kernel(node.op, operands, node.params)
+            yield Step(node, operands, values[node.id], node)
+            continue
+        recorded: list[_Recorded] = []
+        watched = with_bodies(node, lambda body, kept=recorded: kept.append(_Recorded(body)) or kept[-1])  # type: ignore
+        values[node.id] = run_kernel(node.op, operands, watched.params)
+        for body in recorded:
+            for given in body.calls:
+                yield from (step._replace(outer=node) for step in executed(body.graph, given))
+
+
+@final
+class _Recorded:
+    """A graph that control flow runs, with what it was given the first times."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.output_avals = graph.output_avals
+        self.calls: list[tuple[np.ndarray, ...]] = []
+
+    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        if len(self.calls) < CALLS:
+            self.calls.append(tuple(np.array(a) for a in arrays))
+        return tuple(outputs_of(self.graph, evaluate(self.graph, arrays, checked=False)))

@@ -1,0 +1,114 @@
+"""Checking a batch of random programs: in this process, or in several."""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple
+
+from compare.equivalence import check
+from compare.findings import Finding, Report
+from compare.fuzzing.generator import generate
+from compare.fuzzing.program import Program
+from compare.tolerance import Verdict
+from eager.tensor import Tensor
+from graphc.lowering.stages import forget_programs
+from graphc.lowering.timing import unannounced
+
+HARNESS = "the harness itself"  # what findings call it where `check` raises
+FORGET = 64  # programs, after which what JAX keeps of them is dropped
+AHEAD = 2  # batches for each process that wait for it
+
+
+class Settings(NamedTuple):
+    """What makes two campaigns the same but for their numbers: modes, ops of a program, ops that are left out."""
+
+    modes: tuple[str, ...]
+    size: int
+    without: tuple[str, ...]
+
+
+class Failure(NamedTuple):
+    """A program whose modes part, or of which one mode cannot say anything."""
+
+    seed: int
+    program: Program
+    report: Report
+
+
+class Result(NamedTuple):
+    """What came of a batch: how many programs had which verdict, what they covered, those that are not ok."""
+
+    verdicts: Counter[Verdict]
+    ops: list[str]
+    pairs: list[tuple[str, str]]
+    failures: list[Failure]
+
+
+def checked(settings: Settings, numbers: Sequence[int]) -> Result:
+    """Check the programs of these numbers as one, for one compilation; where modes part, each by itself."""
+    programs = [generate(number, settings.size, settings.without) for number in numbers]
+    with unannounced():
+        reports = list(_reports(programs, settings.modes))
+    if any(number % FORGET == 0 for number in numbers):
+        forget_programs()
+    found = [Failure(*f) for f in zip(numbers, programs, reports, strict=True) if not f[2].ok]
+    ops, pairs = [op for p in programs for op in p.ops], [pair for p in programs for pair in p.pairs]
+    return Result(Counter(r.verdict for r in reports), ops, pairs, found)
+
+
+def _reports(programs: Sequence[Program], modes: Sequence[str]) -> Iterator[Report]:
+    """The report of each program: that of all of them together, if that is good."""
+    if not programs:
+        return
+    report = _check(together(programs), [p.arguments() for p in programs], modes, locate=False)
+    for program in programs:
+        yield report if report.ok else _check(program.function, program.arguments(), modes)
+
+
+def _check(fn: Callable[..., Any], arguments: Sequence[Any], modes: Sequence[str], locate: bool = True) -> Report:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numbers beyond a function's domain are among the inputs
+        try:
+            return check(fn, *arguments, modes=modes, locate=locate)
+        except Exception as error:  # a fault of the harness itself is a finding like others: the rest goes on
+            text = "".join(traceback.format_exception(error))
+            return Report(fn.__name__, tuple(modes), (Finding(HARNESS, "exception", Verdict.BUG, text),), 0)
+
+
+def together(programs: Sequence[Program]) -> Callable[..., Any]:
+    """One function that calls each program with its own arguments, given as a list each."""
+
+    def batch(*arguments: list[Tensor]) -> Any:
+        return tuple(p.function(*a) for p, a in zip(programs, arguments, strict=True))
+
+    return batch
+
+
+def in_processes(workers: int, settings: Settings, batches: Iterable[Sequence[int]]) -> Iterator[Result]:
+    """`checked` for each of `batches`, in order, in so many processes. A batch is taken when a process is free for it.
+
+    Raises RuntimeError, with the numbers that were under way, if a process dies.
+    """
+    running: deque[tuple[Sequence[int], Future[Result]]] = deque()
+
+    def oldest() -> Result:
+        numbers, future = running.popleft()
+        try:
+            return future.result()
+        except BrokenProcessPool as error:
+            under_way = ", ".join(f"{n[0]} to {n[-1]}" for n in (numbers, *(n for n, _ in running)))
+            raise RuntimeError(f"a process died while checking the programs {under_way}") from error
+
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        for numbers in batches:
+            running.append((numbers, pool.submit(checked, settings, numbers)))
+            if len(running) > AHEAD * workers:
+                yield oldest()
+        while running:
+            yield oldest()

@@ -1,0 +1,59 @@
+"""`minimize`: the smallest program that still shows what `check` has found: a few ops on literal inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compare.case import Case
+from compare.equivalence import check
+from compare.findings import Finding
+from compare.fuzzing.program import Program
+from compare.minimizing.errors import MinimizeError
+from compare.minimizing.search import Minimized, Search, search_of
+from compare.minimizing.sources import source_of
+from compare.minimizing.writing import program_of
+
+__all__ = ["MinimizeError", "Minimized", "minimize", "minimize_program"]
+
+SECONDS = 30.0
+
+
+def minimize(
+    fn: Callable[..., Any], *args: Any, modes: Sequence[str] | None = None, seed: int = 0,
+    seconds: float = SECONDS, **kwargs: Any,
+) -> Minimized:  # fmt: skip
+    """The smallest program found that has the same bug as `fn(*args, **kwargs)`: the same mode, op, pass and rule.
+
+    The captured graph of `fn`, or if that does not show the bug the source of `fn`, is made smaller: only the
+    statements at which the modes part, inputs in place of what was computed, what a loop does at its first step in
+    place of the loop, fewer elements, rounder numbers. Each step is kept only if `check` still names the same culprit.
+
+    modes, seed  as for `check`
+    seconds      after which the smallest program so far is returned
+
+    Raises MinimizeError if `check` finds no bug, or if neither the graph nor the source shows it by itself.
+    """
+    report = check(fn, *args, modes=modes, seed=seed, **kwargs)
+    search = search_of(report, seed, seconds)
+    reasons: list[str] = []
+    for form, written in (("graph", program_of), ("source", source_of)):
+        try:
+            program = written(Case(fn, args, kwargs, seed))
+        except MinimizeError as error:
+            reasons.append(str(error))
+            continue
+        if search.shows(program):
+            return search.smallest(program)
+        reasons.append(f"the {form} by itself does not show the bug")
+    raise MinimizeError(f"{report.name}: {'; '.join(dict.fromkeys(reasons))}")
+
+
+def minimize_program(
+    program: Program, modes: Sequence[str], bug: Finding | None = None, *, seed: int = 0, seconds: float = SECONDS
+) -> Minimized:
+    """The smallest part of `program` that has the same bug; `bug`: which one, else the first that `check` finds."""
+    search = Search(modes, bug, seed, seconds)
+    if not search.shows(program):
+        raise MinimizeError(f"{program.name}: the program by itself does not show the bug")
+    return search.smallest(program)

@@ -1,0 +1,42 @@
+"""The modes that call something in place of the function: it itself, and what `graphc.compile` makes of it."""
+
+from __future__ import annotations
+
+from typing import final
+
+from compare import locating
+from compare.case import Case
+from compare.culprit import Culprit
+from compare.outcome import Outcome
+from compare.surroundings import in_surroundings
+
+
+@final
+class Eager:
+    """Define by run: the reference."""
+
+    name, wide, repeats, foreign = "eager", False, True, False
+
+    def run(self, case: Case) -> Outcome:
+        return case.observe(case.fn)
+
+    def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
+        return None
+
+
+@final
+class Compiled:
+    """`graphc.compile`, gradients through the tape; with `strict`, by the rules and the XLA that keep every bit."""
+
+    wide, repeats = False, True
+
+    def __init__(self, strict: bool = False):
+        self.name = "strict" if strict else "compiled"
+        self._strict = strict
+
+    def run(self, case: Case) -> Outcome:
+        return case.observe(case.strictly_compiled if self._strict else case.compiled)
+
+    def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
+        by_stage = locating.in_lowering(case, outcome) or locating.in_passes(case, label)
+        return by_stage or locating.in_graph(case, label, outcome) or in_surroundings(case, self)

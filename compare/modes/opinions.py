@@ -1,0 +1,99 @@
+"""The modes that only have an opinion on gradients, in float64, and share no gradient rule with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+import numpy as np
+
+from compare import locating
+from compare.case import Case
+from compare.culprit import Culprit
+from compare.float64 import widen, widen_array
+from compare.joint import gradient_label
+from compare.modes.protocol import NOT_CAPTURED
+from compare.opinions import Differentiation
+from compare.outcome import Outcome
+
+
+class _Opinion:
+    """A mode that only has an opinion on gradients, in float64."""
+
+    name = ""
+    wide, repeats = True, False
+
+    def run(self, case: Case) -> Outcome:
+        if case.program is None:
+            return Outcome(silent=NOT_CAPTURED)
+        try:
+            if not case.joint.seeded:
+                return Outcome(silent="nothing to differentiate")
+            problem = differentiation(case)
+            gradients, bars = self.gradients(case, problem)
+        except Exception as error:
+            return Outcome(silent=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        return Outcome(gradients=gradients, error_bars=bars)
+
+    def gradients(
+        self, case: Case, problem: Differentiation
+    ) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
+        """(gradients, error bars) by label."""
+        raise NotImplementedError
+
+    def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
+        return locating.in_gradient_rules(case)
+
+
+@final
+class JaxGrad(_Opinion):
+    """`jax.vjp` of the lowered forward, in float64."""
+
+    name = "jax.grad"
+
+    def gradients(
+        self, case: Case, problem: Differentiation
+    ) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
+        positions = [p for i in case.wrt for p in i.positions]
+        found = dict(zip(positions, problem.by_jax(positions), strict=True))
+        return {gradient_label(i): _total([found[p] for p in i.positions], i.tensor._d.shape) for i in case.wrt}, {}
+
+
+@final
+class FiniteDifferences(_Opinion):
+    """Central differences of the graph on NumPy in float64."""
+
+    name, foreign = "finite differences", False
+
+    def gradients(
+        self, case: Case, problem: Differentiation
+    ) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
+        gradients: dict[str, np.ndarray] = {}
+        bars: dict[str, np.ndarray] = {}
+        for i in case.wrt:
+            if i.tensor._dtype().kind != "f" or not i.positions:
+                continue
+            found = [problem.by_differences(p, case.seed) for p in i.positions]
+            label = gradient_label(i)
+            gradients[label] = _total([g for g, _ in found], i.tensor._d.shape)
+            # 10: the estimate is of the coarser quotient's error, but only if the next term is small
+            bars[label] = 10 * np.sum([bar for _, bar in found], axis=0) + 1e-9
+        return gradients, bars
+
+
+def _total(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    total = parts[0] if parts else np.zeros(shape)
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def differentiation(case: Case) -> Differentiation:
+    """The program's forward part in float64, to be differentiated by somebody else. Needs `case.program`."""
+    program = case.program
+    assert program is not None
+    with case.preserved():
+        arrays = [widen_array(a) for a in case.arrays()]
+    graph = widen(program.graph)
+    cotangents = dict(zip(case.joint.seeded, case.operands[len(arrays) :], strict=True))
+    return Differentiation(graph, arrays, {k: widen_array(ct) for k, ct in cotangents.items()}, program.recorded)

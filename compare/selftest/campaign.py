@@ -1,0 +1,134 @@
+"""`selftest`: hunt all planted faults, check clean random programs, and say how many were found, named, and false."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from compare.fuzzing import FuzzReport, fuzz
+from compare.selftest.fault import Fault
+from compare.selftest.faults import FAULTS
+from compare.selftest.hunting import SECONDS, Catch, hunt
+
+RATE = 0.95  # of the faults that are found, and of those found that are localized
+PROGRAMS = 500
+
+
+class Row(NamedTuple):
+    """The figures of one layer."""
+
+    layer: str
+    planted: int
+    found: int
+    localized: int
+
+
+@final
+@dataclass(frozen=True)
+class SelftestReport:
+    """What has become of the faults, and of the programs without any (None if there were none)."""
+
+    catches: tuple[Catch, ...]
+    clean: FuzzReport | None
+
+    @property
+    def found(self) -> float:
+        """The share of the faults that were found."""
+        return _share(sum(c.found for c in self.catches), len(self.catches))
+
+    @property
+    def localized(self) -> float:
+        """The share of the found faults that were localized."""
+        return _share(sum(c.localized for c in self.catches), sum(c.found for c in self.catches))
+
+    @property
+    def alarms(self) -> int:
+        """How many clean programs were called bugs, or not supported."""
+        return 0 if self.clean is None else len(self.clean.failures)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the rates hold, and there is no false alarm."""
+        return self.found >= RATE and self.localized >= RATE and not self.alarms
+
+    def rows(self) -> list[Row]:
+        """One row for each layer."""
+        layers = dict.fromkeys(c.fault.layer for c in self.catches)
+        return [_row(layer, [c for c in self.catches if c.fault.layer == layer]) for layer in layers]
+
+    def __str__(self) -> str:
+        total = _row("all", self.catches)
+        table = [("layer", "planted", "found", "localized"), *(tuple(map(str, r)) for r in (*self.rows(), total))]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]))) for row in table]
+        lines += [f"survived: {c.fault.name}" for c in self.catches if not c.found]
+        lines += [_mistaken(c) for c in self.catches if c.found and not c.localized]
+        lines.append(f"found {self.found:.1%}, of these localized {self.localized:.1%} (at least {RATE:.0%} each)")
+        if self.clean is not None:
+            lines.append(f"false alarms: {self.alarms} in {self.clean.count:,} clean random programs")
+            lines += [f"\nseed {f.seed}\n{f.program.source}\n{f.report}" for f in self.clean.failures]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report for `json`."""
+        return {
+            "ok": self.ok,
+            "found": self.found,
+            "localized": self.localized,
+            "layers": [row._asdict() for row in self.rows()],
+            "faults": [c.as_dict() for c in self.catches],
+            "false_alarms": self.alarms,
+            "clean": None if self.clean is None else self.clean.as_dict(),
+        }
+
+    def to_json(self) -> str:
+        """The report as JSON text."""
+        return json.dumps(self.as_dict(), indent=2)
+
+
+def selftest(
+    programs: int = PROGRAMS,
+    seconds: float = SECONDS,
+    faults: Collection[str] = (),
+    workers: int = 1,
+    progress: Callable[[Catch], object] | None = None,
+) -> SelftestReport:
+    """Plant each fault and hunt it; then check clean random programs.
+
+    programs  how many of those; 0 for none
+    seconds   that random programs may take for one fault that nothing else has found
+    faults    parts of the names of those to plant, or of their layers; none for all
+    workers   processes for the clean programs
+    progress  called with what has become of each fault
+
+    Raises ValueError for a name that no fault has.
+    """
+    catches: list[Catch] = []
+    for fault in chosen(faults):
+        catches.append(hunt(fault, seconds))
+        if progress is not None:
+            progress(catches[-1])
+    return SelftestReport(tuple(catches), fuzz(programs, workers=workers) if programs else None)
+
+
+def chosen(names: Collection[str]) -> list[Fault]:
+    """The faults with one of `names` in their name or layer; all of them without names. Raises ValueError."""
+    for name in names:
+        if not any(name in f.name or name in f.layer for f in FAULTS):
+            layers = ", ".join(dict.fromkeys(f.layer for f in FAULTS))
+            raise ValueError(f"no fault is called '{name}'; layers are {layers}")
+    return [f for f in FAULTS if not names or any(name in f.name or name in f.layer for name in names)]
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+def _row(layer: str, catches: Collection[Catch]) -> Row:
+    return Row(layer, len(catches), sum(c.found for c in catches), sum(c.localized for c in catches))
+
+
+def _mistaken(catch: Catch) -> str:
+    return f"mistaken: {catch.fault.name}: the report names {catch.culprit or 'nothing'}, not {catch.fault.culprit}"

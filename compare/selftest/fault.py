@@ -1,0 +1,63 @@
+"""A planted fault: a change of one part of the library that a check has to find, and to name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from compare.culprit import Culprit
+from compare.findings import Report
+from compare.selftest.planting import Plant
+
+
+class Trial(NamedTuple):
+    """One look at the library: `how` it was done, and what came of it."""
+
+    how: str
+    report: Report
+
+
+Trials = Callable[[], Iterator[Trial]]
+
+
+class Expected(NamedTuple):
+    """What localization has to name: whatever is given here. `part` may be the beginning of the culprit's."""
+
+    op: str = ""
+    part: str = ""
+    rule: str = ""
+    pass_name: str = ""
+
+    def is_named_by(self, culprit: Culprit) -> bool:
+        """Whether `culprit` is this one."""
+        return (
+            self.op in ("", culprit.op)
+            and self.rule in ("", culprit.rule)
+            and self.pass_name in ("", culprit.pass_name.partition(": ")[2] or culprit.pass_name)
+            and culprit.part.startswith(self.part)
+        )
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self._asdict().items() if value)
+
+
+@final
+@dataclass(frozen=True)
+class Fault:
+    """A fault that can be planted.
+
+    name    unique: "gradient of sin: scaled"
+    layer   the kind of thing that is at fault: "gradient rules", "kernels", ...
+    plant   a context in which the library has the fault; afterwards it is as before
+    culprit what a report has to name
+    trials  what is tried to find it, in this order, made one by one while the fault is there
+    op      the op that random programs are made of if all that fails; "" for programs of any ops
+    """
+
+    name: str
+    layer: str
+    plant: Plant
+    culprit: Expected
+    trials: Trials
+    op: str = ""

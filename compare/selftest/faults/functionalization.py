@@ -1,0 +1,164 @@
+"""Wrong reading and writing of state: what a captured program does to tensors, views, `.grad` and Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compare.selftest import stateful
+from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.planting import Plant, attribute, entry, wrapped
+from compare.selftest.stateful import CUBE, X, Y
+from compare.selftest.trials import in_turn, numbers, program, session
+from compare.surroundings import STATE
+from graphc.autodiff import reverse
+from graphc.capture import Effect, GradOf, History
+from graphc.capture.gradients import Autograd
+from graphc.capture.sources import Computed, Given, LeafFlag
+from graphc.capture.state.environment import Environment
+from graphc.capture.storage.memory import INVERSES, Memories
+from graphc.capture.storage.results import Results
+from graphc.capture.storage.writing import Writing
+from graphc.capture.tracer import Tracer
+from graphc.execution import straight
+from graphc.execution.runner import Runner
+
+LAYER = "functionalization"
+Effects = Callable[[list[Effect]], list[Effect]]
+
+
+def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
+    return Fault(f"functionalization: {what}", LAYER, plant, Expected(part=STATE), trials)
+
+
+def _inverse(op: str, wrong: Callable[..., Any]) -> Plant:
+    return lambda: entry(INVERSES, op, wrong)
+
+
+def _effects(change: Effects) -> Plant:
+    return wrapped(Tracer, "effects", lambda sound: lambda tracer: change(sound(tracer)))
+
+
+def _exchanged(effects: list[Effect]) -> list[Effect]:
+    """The values of the first two effects exchanged."""
+    if len(effects) < 2:
+        return effects
+    a, b, *rest = effects
+    return [a._replace(id=b.id), b._replace(id=a.id), *rest]
+
+
+# --- wrong forms
+
+
+def _version_kept(sound: Any) -> Any:
+    def write(self: Memories, memory: Any, whole: Any) -> None:
+        sound(self, memory, whole)
+        memory.version -= 1
+
+    return write
+
+
+def _never_written(sound: Any) -> Any:
+    def write(self: Memories, memory: Any, whole: Any) -> None:
+        sound(self, memory, whole)
+        self.written.pop(id(memory), None)
+
+    return write
+
+
+def _without_history(sound: Any) -> Any:
+    return lambda self, memory, whole, recorded: sound(self, memory, whole, False)
+
+
+def _twice(sound: Any) -> Any:
+    def accumulate(self: Autograd, tensor: Any, g: Any, create_graph: bool) -> None:
+        sound(self, tensor, g, create_graph)
+        sound(self, tensor, g, create_graph)
+
+    return accumulate
+
+
+def _overwritten_grad(sound: Any) -> Any:
+    def accumulate(self: Autograd, tensor: Any, g: Any, create_graph: bool) -> None:
+        self.set_grad(tensor, None)
+        sound(self, tensor, g, create_graph)
+
+    return accumulate
+
+
+def _copied(sound: Any) -> Any:
+    """Results that were there before the call come back as copies."""
+
+    def returned(self: Results, tensor: Any) -> Any:
+        found = sound(self, tensor)
+        if not isinstance(found, Given):
+            return found
+        return Computed(self._tracer.read(tensor).id, self._number(tensor))
+
+    return returned
+
+
+def _last_share(grads: dict[int, Any], key: int, d: Any) -> None:
+    grads[key] = d
+
+
+def _memory_replaced(tensor: Any, data: Any) -> None:
+    tensor._d = data
+
+
+def _histories_lost(sound: Any) -> Any:
+    return lambda self, tensor: History.NONE if sound(self, tensor) is History.LIVE else sound(self, tensor)
+
+
+def _ones(sound: Any) -> Any:
+    def complete(self: Runner, cotangents: Any) -> Any:
+        given = cotangents if isinstance(cotangents, dict) else {0: cotangents}
+        return [a if n in given else a + 1 for n, a in enumerate(sound(self, cotangents))]
+
+    return complete
+
+
+_whole_state = in_turn(program(stateful.writes, X, Y), session(stateful.argument_written))
+
+FAULTS: tuple[Fault, ...] = (
+    _fault("a write through a slice is lost", _inverse("slice", lambda F, whole, value, **region: whole),
+           program(stateful.through_slice, X)),
+    _fault("a permutation is not inverted",
+           _inverse("permute", lambda F, whole, value, dims: F.permute(value, dims=dims)),
+           program(stateful.through_permutation, CUBE, numbers(2, 2, 2, seed=6))),
+    _fault("a reshaped write arrives reversed", _inverse(
+        "reshape", lambda F, whole, value, shape: F.reshape(F.flip(value, axis=(0,)), shape=whole.shape)),
+        program(stateful.through_reshape, numbers(8))),
+    _fault("the imaginary part is lost", _inverse("real", lambda F, whole, value: F.complex(value, F.real(whole))),
+           program(stateful.real_part, stateful.complex_numbers())),
+    _fault("views are not read anew", wrapped(Memories, "write", _version_kept), program(stateful.view_read_after, X)),
+    _fault("written arguments are forgotten", wrapped(Memories, "write", _never_written), _whole_state),
+    _fault("the last effect is forgotten", _effects(lambda effects: effects[:-1]), _whole_state),
+    _fault("written back to the wrong tensor", _effects(_exchanged), _whole_state),
+    _fault("the history of writes is lost", wrapped(Writing, "_write", _without_history),
+           program(stateful.through_slice, X)),
+    _fault("overlapping arguments are taken apart", lambda: attribute(Writing, "_overlapping", lambda self, owner: []),
+           session(stateful.overlapping)),
+    _fault("a tensor comes back as a copy", wrapped(Results, "_returned", _copied), session(stateful.returned_itself)),
+    _fault("a view comes back as a copy", lambda: attribute(Results, "_base", lambda self, memory: None),
+           session(stateful.returned_view)),
+    _fault("results share no memory", lambda: attribute(Results, "_base", lambda self, memory: None),
+           session(stateful.results_share)),
+    _fault("a write replaces the memory", lambda: entry(straight._shared, "overwrite", _memory_replaced),
+           session(stateful.views_held)),
+    _fault(".grad is accumulated twice", wrapped(Autograd, "_accumulate", _twice), session(stateful.training)),
+    _fault(".grad is not accumulated", wrapped(Autograd, "_accumulate", _overwritten_grad), session(stateful.training)),
+    _fault(".grad is not cleared", lambda: attribute(straight, "_cleared", lambda program: []),
+           session(stateful.zeroed)),
+    _fault(".grad is not written", _effects(lambda effects: [e for e in effects if not isinstance(e.target, GradOf)]),
+           session(stateful.training)),
+    _fault("requires_grad is not set",
+           _effects(lambda effects: [e for e in effects if not isinstance(e.target, LeafFlag)]),
+           session(stateful.flagged)),
+    _fault("Python attributes are not written", lambda: attribute(Environment, "written", lambda self: []),
+           session(stateful.counting)),
+    _fault("results have no history", wrapped(Autograd, "history", _histories_lost), program(stateful.used_twice, X)),
+    _fault("missing cotangents are ones", wrapped(Runner, "_complete", _ones), session(stateful.one_of_two)),
+    _fault("of several shares of a gradient the last", lambda: attribute(reverse, "_add", _last_share),
+           program(stateful.used_twice, X)),
+)  # fmt: skip

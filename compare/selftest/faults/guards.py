@@ -1,0 +1,306 @@
+"""Wrong guards: a compiled function that runs the program of an earlier call where it is not right any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import eager as torch
+from compare.auditing import audit
+from compare.selftest.fault import Expected, Fault, Trial, Trials
+from compare.selftest.planting import Plant, attribute, declared, together, wrapped
+from compare.selftest.replay import GUARDS
+from compare.selftest.trials import in_turn, numbers, session
+from eager import nn
+from eager.tensor import Tensor
+from graphc.capture.asking import Asking
+from graphc.capture.state.environment import Environment
+from graphc.capture.state.places import Attribute, Cell, Entry, Inside, Place, RequiresGrad
+from graphc.capture.storage.sharing import Sharing
+from graphc.capture.tracer import Tracer
+from graphc.compiling.conditions import Conditions
+from graphc.compiling.signature import Signatures
+from graphc.ops import OPS
+from graphc.ops.dims import Sizes
+
+LAYER = "guards"
+
+
+def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
+    return Fault(f"guards: {what}", LAYER, plant, Expected(part=GUARDS), trials)
+
+
+def _audited(make: Callable[[], tuple[Any, ...]]) -> Trials:
+    """`audit` of the function and the arguments that `make` returns."""
+
+    def trials() -> Iterator[Trial]:
+        yield Trial("audit", audit(*make()))
+
+    return trials
+
+
+# --- the signature
+
+
+def _unsigned(blind: Callable[[Any], bool]) -> Plant:
+    """Signatures in which everything that is `blind` is taken for the same."""
+    sound = Signatures.of
+
+    def of(self: Signatures, args: Any, kwargs: Any) -> Any:
+        key, tensors = sound(self, args, kwargs)
+        return tuple("anything" if blind(item) else item for item in key), tensors
+
+    return lambda: attribute(Signatures, "of", of)
+
+
+def _is_shape(item: Any) -> bool:
+    return isinstance(item, tuple) and all(type(n) is int for n in item)
+
+
+# --- Python's state
+
+
+def _unwatched(blind: Callable[[Place], bool]) -> Plant:
+    """Environments that guard no place that is `blind`."""
+    sound = Environment.__init__
+
+    def init(self: Environment, *args: Any, **kwargs: Any) -> None:
+        sound(self, *args, **kwargs)
+        self._guarded = [place for place in self._guarded if not blind(place)]
+
+    return lambda: attribute(Environment, "__init__", init)
+
+
+def _as_constants(sound: Any) -> Any:
+    """Tensors that the function reaches are built into the program with the values of the first call."""
+
+    def capture(self: Tracer, tensor: Tensor) -> Any:
+        if tensor._n is None and self.owners.get(id(tensor)) is None:
+            self.fresh[id(tensor)] = tensor
+        return sound(self, tensor)
+
+    return capture
+
+
+def _unasked(sound: Any) -> Any:
+    """Modules do not ask that their mode stays as it is."""
+
+    def guard(self: Asking, getter: Any, value: Any, what: str, *rest: Any) -> None:
+        if "training" not in what:
+            sound(self, getter, value, what, *rest)
+
+    return guard
+
+
+def _without_tensors(sound: Any) -> Any:
+    def init(self: Conditions, *args: Any) -> None:
+        sound(self, *args)
+        self._captured = []
+
+    return init
+
+
+# --- programs
+
+
+def _t(*shape: int, seed: int = 5) -> Any:
+    return torch.from_numpy(numbers(*shape, seed=seed))
+
+
+def _sizes(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum())
+    for n in (3, 4, 7, 3):
+        yield f(_t(n))
+
+
+def _shapes(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x: x.reshape(-1) * x.shape[1])
+    for shape in ((2, 3), (3, 2), (2, 4)):
+        yield f(_t(*shape))
+
+
+def _dtypes(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x: x / 3 + torch.zeros(3, dtype=x.dtype))
+    yield f(_t(3))
+    yield f(_t(3).double())
+
+
+def _requires_grad(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x: x.sin())
+    yield f(_t(3))
+    yield f(_t(3).requires_grad_())
+
+
+def _grad_mode(compile: Any) -> Iterator[Any]:
+    x = _t(3).requires_grad_()
+    f = compile(lambda x: x.sin())
+    with torch.no_grad():
+        yield f(x)
+    yield f(x)
+
+
+def _numbers_given(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x, negative: -x if negative else x * 2)
+    for negative in (True, False, True):
+        yield f(_t(3), negative)
+
+
+def _strings_given(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x, reduction: x.sum() if reduction == "sum" else x.mean())
+    for reduction in ("sum", "mean", "sum"):
+        yield f(_t(3), reduction)
+
+
+def _same_twice(compile: Any) -> Iterator[Any]:
+    def write(a: Any, b: Any) -> Any:
+        a.mul_(2)
+        return a + b
+
+    f, x = compile(write), _t(4)
+    yield f(_t(3), _t(3, seed=6))
+    yield f(x[:3], x[1:]), x
+    yield f(x, x), x
+
+
+def _global_number(compile: Any) -> Iterator[Any]:
+    config = {"scale": True}
+    f = compile(lambda x: x * 3 if config["scale"] else x)
+    for config["scale"] in (True, False, True):
+        yield f(_t(3))
+
+
+def _attribute(compile: Any) -> Iterator[Any]:
+    config = SimpleNamespace(power="square")
+    f = compile(lambda x: x * x if config.power == "square" else x.exp())
+    for config.power in ("square", "exp", "square"):
+        yield f(_t(3))
+
+
+def _closure(compile: Any) -> Iterator[Any]:
+    kind = "sin"
+    f = compile(lambda x: x.sin() if kind == "sin" else x.cos())
+    for kind in ("sin", "cos"):  # noqa: B007
+        yield f(_t(3))
+
+
+def _list(compile: Any) -> Iterator[Any]:
+    layers = [torch.sin]
+
+    def run(x: Any) -> Any:
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    f = compile(run)
+    yield f(_t(3))
+    layers.append(torch.cos)
+    yield f(_t(3))
+
+
+def _module_mode(compile: Any) -> Iterator[Any]:
+    model = nn.BatchNorm1d(3)
+    f = compile(model)
+    for training in (True, False, True):
+        model.train(training)
+        yield f(_t(4, 3)), model.running_mean
+
+
+def _parameter_frozen(compile: Any) -> Iterator[Any]:
+    w = _t(3).requires_grad_()
+    f = compile(lambda x: x * w)
+    for flag in (True, False, True):
+        w.requires_grad_(flag)
+        yield f(_t(3))
+
+
+def _decision(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x: x.sin() if x.sum() > 0 else x.exp())
+    for sign in (1, -1, 1):
+        yield f(_t(3) * sign)
+
+
+def _state_replaced(compile: Any) -> Iterator[Any]:
+    state = torch.ones(3)
+    f = compile(lambda x: x * state)
+    yield f(_t(3))
+    state.fill_(5)
+    yield f(_t(3))
+
+
+def _buffer_reshaped(compile: Any) -> Iterator[Any]:
+    state = torch.ones(3)
+    f = compile(lambda x: x * state + state.numel())
+    yield f(_t(3))
+    state.data = torch.ones(1)
+    yield f(_t(3))
+    state.data = torch.ones(3, dtype=torch.float64)
+    yield f(_t(3))
+
+
+def _sizes_decide(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x: x.sum() if x.shape[0] > 5 else x * 2)
+    for n in (3, 4, 8, 9):
+        yield f(_t(n))
+
+
+def _strides(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x: x * 2 if x.is_contiguous() else x * 3)
+    x = _t(3, 3)
+    yield f(x)
+    yield f(x.T)
+
+
+def _gradients_there(compile: Any) -> Iterator[Any]:
+    w = _t(3).requires_grad_()
+    f = compile(lambda x: x * 2 if w.grad is None else x * w.grad)
+    yield f(_t(3))
+    (w * 3).sum().backward()
+    yield f(_t(3))
+
+
+def _scaled_by_state() -> tuple[Any, ...]:
+    state = SimpleNamespace(scale=2.0, table=[1.0, 2.0])
+    return lambda x: x * state.scale + state.table[0], _t(3)
+
+
+def _undecided() -> AbstractContextManager[None]:
+    check = OPS["decided"].check
+    assert check is not None
+    return declared(OPS["decided"], check=check._replace(ok=lambda xp, x, expected: xp.all(x == x)))
+
+
+FAULTS: tuple[Fault, ...] = (
+    _fault("shapes are not in the signature", _unsigned(_is_shape), in_turn(session(_sizes), session(_shapes))),
+    _fault("dtypes are not in the signature", _unsigned(lambda i: isinstance(i, np.dtype)), session(_dtypes)),
+    _fault("requires_grad is not in the signature", _unsigned(lambda i: type(i) is bool), session(_requires_grad)),
+    _fault("the gradient mode is not in the signature", _unsigned(lambda i: type(i) is bool), session(_grad_mode)),
+    _fault("numbers are not in the signature", _unsigned(lambda i: type(i) is bool), session(_numbers_given)),
+    _fault("strings are not in the signature", _unsigned(lambda i: isinstance(i, str)), session(_strings_given)),
+    _fault("no Python state is watched", _unwatched(lambda place: True),
+           in_turn(_audited(_scaled_by_state), session(_attribute))),
+    _fault("entries of dicts are not watched", _unwatched(lambda p: isinstance(p, (Entry, Inside))),
+           session(_global_number)),
+    _fault("attributes are not watched", _unwatched(lambda p: isinstance(p, (Attribute, Entry))), session(_attribute)),
+    _fault("enclosing variables are not watched", _unwatched(lambda p: isinstance(p, Cell)), session(_closure)),
+    _fault("contents of lists are not watched", _unwatched(lambda p: isinstance(p, (Inside, Entry))), session(_list)),
+    _fault("training and evaluation are not told apart", together(
+        _unwatched(lambda p: p.key == "training"), wrapped(Asking, "guard", _unasked)), session(_module_mode)),
+    _fault("requires_grad of parameters is not watched", together(
+        _unwatched(lambda p: isinstance(p, RequiresGrad)), wrapped(Conditions, "__init__", _without_tensors)),
+        session(_parameter_frozen)),
+    _fault("captured tensors are not looked at", wrapped(Conditions, "__init__", _without_tensors),
+           session(_buffer_reshaped)),
+    _fault("captured tensors are constants", wrapped(Tracer, "_capture", _as_constants), session(_state_replaced)),
+    _fault("decisions are not looked at", _undecided, session(_decision)),
+    _fault("conditions on sizes are not looked at", lambda: attribute(Sizes, "broken", lambda self, sizes: None),
+           session(_sizes_decide)),
+    _fault("shared memory is not looked at", lambda: attribute(Sharing, "holds", lambda self, tensors: True),
+           session(_same_twice)),
+    _fault("conditions are not asked for",
+           lambda: attribute(Conditions, "lines", lambda self, *args: [" alone = False"]),
+           in_turn(session(_strides), session(_gradients_there))),
+)  # fmt: skip

@@ -1,0 +1,86 @@
+"""Hunting a planted fault: its trials first, then random programs, until something is found or time is up."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from compare.culprit import Culprit
+from compare.findings import Report
+from compare.fuzzing import fuzz
+from compare.selftest.fault import Fault
+from compare.tolerance import Verdict
+from graphc.lowering.timing import unannounced
+from graphc.ops import OPS
+
+SECONDS = 600.0  # what a fuzz may take
+MODES = ("graph", "compiled", "jax.grad")  # of random programs
+BATCH = 8
+
+
+class Catch(NamedTuple):
+    """What has become of a hunt.
+
+    how       the trial that found the fault; "" if none did
+    culprit   what its report names first
+    localized whether that is at fault
+    seconds   that the hunt took
+    evidence  the first finding that is a bug
+    """
+
+    fault: Fault
+    how: str
+    culprit: Culprit | None
+    localized: bool
+    seconds: float
+    evidence: str = ""
+
+    @property
+    def found(self) -> bool:
+        return bool(self.how)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `json`."""
+        named = None if self.culprit is None else str(self.culprit)
+        return {
+            "name": self.fault.name, "layer": self.fault.layer, "found": self.found, "how": self.how,
+            "localized": self.localized, "expected": str(self.fault.culprit), "named": named,
+            "seconds": round(self.seconds, 3), "evidence": self.evidence,
+        }  # fmt: skip
+
+
+def hunt(fault: Fault, seconds: float = SECONDS) -> Catch:
+    """Plant `fault`, and look for it: its own trials, then random programs for at most `seconds`."""
+    start = time.perf_counter()
+    with fault.plant(), warnings.catch_warnings(), unannounced():
+        warnings.simplefilter("ignore")  # wrong kernels leave their domains
+        for how, report in fault.trials():
+            if report.verdict is Verdict.BUG:
+                return _caught(fault, how, report, start)
+        report = _at_random(fault.op, start + seconds)
+    if report is not None:
+        return _caught(fault, "random program", report, start)
+    return Catch(fault, "", None, False, time.perf_counter() - start)
+
+
+def _at_random(op: str, until: float) -> Report | None:
+    """The report of the first random program, of `op` alone or of any ops, that is a bug; None at the time `until`."""
+    others: Collection[str] = [name for name in OPS if name != op] if op else ()
+    seed = 0
+    while time.perf_counter() < until:
+        found = fuzz(BATCH, seed=seed, modes=MODES, batch=BATCH, without=others)
+        for failure in found.failures:
+            if failure.report.verdict is Verdict.BUG:
+                return failure.report
+        seed += BATCH
+    return None
+
+
+def _caught(fault: Fault, how: str, report: Report, start: float) -> Catch:
+    finding = next((f for f in report.findings if f.verdict is Verdict.BUG and f.culprit is not None), None)
+    evidence = next(str(f) for f in report.findings if f.verdict is Verdict.BUG)
+    culprit = None if finding is None else finding.culprit
+    named = culprit is not None and fault.culprit.is_named_by(culprit)
+    return Catch(fault, how, culprit, named, time.perf_counter() - start, evidence)

@@ -1,0 +1,101 @@
+"""Contexts in which a part of the library is another one. At their end everything is as before, also after errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import MappingProxyType
+from typing import Any
+
+from eager.language import double, refresh, single
+from graphc.ops import OPS, Op
+from graphc.ops.interpret import F
+
+Plant = Callable[[], AbstractContextManager[None]]
+_ABSENT = object()
+
+
+@contextmanager
+def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """`owner.name` is `value`. `owner` is a module, a class, or an object that has the attribute itself."""
+    before = vars(owner)[name]
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def wrapped(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Plant:
+    """`owner.name` is `wrap` of what it was."""
+    return lambda: attribute(owner, name, wrap(vars(owner)[name]))
+
+
+def together(*plants: Plant) -> Plant:
+    """All of them at once."""
+
+    @contextmanager
+    def planted() -> Iterator[None]:
+        with ExitStack() as stack:
+            for plant in plants:
+                stack.enter_context(plant())
+            yield
+
+    return planted
+
+
+@contextmanager
+def entry(table: MutableMapping[Any, Any], key: Any, value: Any) -> Iterator[None]:
+    """`table[key]` is `value`."""
+    before = table.get(key, _ABSENT)
+    order = list(table)
+    table[key] = value
+    try:
+        yield
+    finally:
+        if before is _ABSENT:
+            del table[key]
+        else:
+            table[key] = before
+        assert list(table) == order
+
+
+@contextmanager
+def declared(op: Op, **fields: Any) -> Iterator[None]:
+    """The declaration of `op` has these `fields`, and everything made from it follows."""
+    before = {name: getattr(op, name) for name in fields}
+    followers = _followers(op)
+    try:
+        _set(op, fields)
+        _follow(op, followers)
+        yield
+    finally:
+        followers |= _followers(op)
+        _set(op, before)
+        _follow(op, followers)
+
+
+def with_rule(op: Op, argument: str, rule: Any) -> Any:
+    """The gradient rules of `op` with another one for `argument`."""
+    return MappingProxyType({**op.vjp, argument: rule})
+
+
+def _set(op: Op, fields: Mapping[str, Any]) -> None:
+    for name, value in fields.items():
+        setattr(op, name, value)
+
+
+def _followers(op: Op) -> set[str]:
+    """The ops whose generated code calls the kernel of `op`: its own, and that of gradient rules."""
+    kernel = getattr(op.kernel, "__name__", op.name)
+    called = re.compile(rf"\b(np_{re.escape(kernel)}|k_{re.escape(op.name)})(_\d+)?\(")
+    found = {name for m in (single, double) for name, known in m.generated.items() if called.search(known.source)}
+    return {op.name, *found}
+
+
+def _follow(op: Op, followers: set[str]) -> None:
+    vars(F).pop(op.name, None)
+    for name in followers:
+        if name in OPS:
+            refresh(OPS[name])

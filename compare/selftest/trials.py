@@ -1,0 +1,66 @@
+"""What is tried to find a fault: an op's samples, a program, a session, random programs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from compare.equivalence import check
+from compare.operations import check_sample, samples_of
+from compare.selftest.fault import Trial, Trials
+from compare.selftest.replay import Session, replay
+from eager.tensor import Tensor
+from graphc.ops import OPS
+from graphc.ops.dtypes import FLOAT32, FLOAT64
+
+
+def samples(name: str) -> Trials:
+    """`check` of op `name` on the samples that it declares, in float32 and float64."""
+
+    def trials() -> Iterator[Trial]:
+        op = OPS[name]
+        for dtype, sample in itertools.product((FLOAT32, FLOAT64), list(samples_of(op))):
+            yield Trial(f"sample {sample!r} in {dtype}", check_sample(op, sample, dtype=dtype))
+
+    return trials
+
+
+def program(fn: Callable[..., Any], *args: Any, modes: Sequence[str] | None = None) -> Trials:
+    """`check` of a function on `args`: ndarrays, which become new tensors, or others.
+
+    Once with all floating tensors requiring grad, and once without: some rules apply where no gradient reads along.
+    """
+
+    def trials() -> Iterator[Trial]:
+        yield Trial("program with gradients", check(fn, *(_given(a, True) for a in args), modes=modes))
+        yield Trial("program", check(fn, *(_given(a, False) for a in args), modes=modes))
+
+    return trials
+
+
+def session(fn: Session) -> Trials:
+    """`replay` of a session."""
+
+    def trials() -> Iterator[Trial]:
+        yield Trial("session", replay(fn))
+
+    return trials
+
+
+def in_turn(*several: Trials) -> Trials:
+    """One after the other."""
+    return lambda: itertools.chain.from_iterable(trials() for trials in several)
+
+
+def _given(value: Any, grad: bool) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return Tensor._wrap(value.copy()).requires_grad_(grad and value.dtype.kind in "fc")
+
+
+def numbers(*shape: int, low: float = 0.5, high: float = 1.5, dtype: Any = FLOAT32, seed: int = 5) -> np.ndarray:
+    """Random numbers, the same for the same seed."""
+    return np.random.default_rng(seed).uniform(low, high, shape).astype(dtype)

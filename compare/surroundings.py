@@ -1,0 +1,61 @@
+"""What surrounds the graph of a captured program: random draws, and the reading and writing of state.
+
+They are at fault where a mode parts from eager and no op, pass or rule does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from compare.culprit import Culprit
+from compare.outcome import Outcome
+from compare.tolerance import Verdict, judge
+from compare.yardstick import stand_in
+from eager.generator import Generator
+from graphc.capture import Draw
+from graphc.ops.aval import aval_of
+
+if TYPE_CHECKING:
+    from compare.case import Case
+    from compare.modes.protocol import Mode
+
+RANDOM = "random numbers"
+STATE = "functionalization"  # what is captured, written back, shared in memory, differentiated
+
+
+@contextmanager
+def without_chance() -> Iterator[None]:
+    """A context in which all random bits are zero: draws in another order, or fewer of them, make no difference."""
+    drawn = Generator.bits
+    Generator.bits = lambda self, count, wide=False: np.zeros(count, np.uint64)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Generator.bits = drawn  # type: ignore[method-assign]
+
+
+def in_surroundings(case: Case, mode: Mode) -> Culprit:
+    """`RANDOM`, if the mode agrees with eager where there is no chance; else `STATE`."""
+    if case.program is None or not any(isinstance(source, Draw) for source in case.program.sources):
+        return Culprit(STATE)
+    with without_chance():
+        other = type(case)(case.fn, case.args, case.kwargs, case.seed)
+        reference = other.observe(other.fn)
+        agree = all(_agree(mode.run(other), reference) for _ in range(1 + mode.repeats))
+    return Culprit(RANDOM if agree else STATE)
+
+
+def _agree(found: Outcome, expected: Outcome) -> bool:
+    if found.error is not None or expected.error is not None:
+        return type(found.error) is type(expected.error)
+    a, b = found.arrays(), expected.arrays()
+    return a.keys() == b.keys() and all(_close(a[label], b[label]) for label in a)
+
+
+def _close(found: np.ndarray, expected: np.ndarray) -> bool:
+    same = aval_of(found) == aval_of(expected)
+    return same and judge(found, expected, *stand_in(expected)).verdict is not Verdict.BUG

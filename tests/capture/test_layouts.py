@@ -1,0 +1,74 @@
+"""How computed tensors lie in memory is the same in both modes, where a program asks: `stride`, random fills."""
+
+from __future__ import annotations
+
+import pytest
+
+import eager as torch
+import graphc
+
+PROGRAMS = {
+    "a view of an argument": lambda x: x.mT,
+    "pointwise": lambda x: x.mT + 1,
+    "a chain": lambda x: torch.tanh(x.mT * 2) - x.mT,
+    "row-major meets column-major": lambda x: x.mT.exp() * torch.ones(4, 3),
+    "broadcast": lambda x: x.mT + torch.ones(3),
+    "a swap of the last dims": lambda x: x.reshape(3, 2, 2).permute(2, 0, 1).sin(),
+    "a sum": lambda x: x.reshape(3, 2, 2).permute(2, 0, 1).sum(1),
+    "a product": lambda x: x.mT @ x,
+    "a slice": lambda x: x.mT[::2].cos(),
+    "repeated": lambda x: x[0].expand(3, 4).mT * 2,
+    "in row-major order again": lambda x: (x.mT + 1).contiguous(),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+@pytest.mark.parametrize("given", ["row-major", "column-major"])
+def test_random_numbers_fill_memory_in_its_order(program, given):
+    x = torch.arange(12.0).reshape(3, 4) / 10
+    if given == "column-major":
+        x = torch.arange(12.0).reshape(4, 3).mT / 10
+
+    def f(x):
+        y = program(x)
+        return torch.rand_like(y), torch.randn_like(y) + y
+
+    torch.manual_seed(5)
+    expected = f(x)
+    compiled = graphc.compile(f)
+    for _ in range(3):
+        torch.manual_seed(5)
+        for a, b in zip(expected, compiled(x), strict=True):
+            assert torch.allclose(a, b)
+
+
+def test_another_layout_of_an_argument_is_another_program():
+    f = graphc.compile(lambda x: torch.rand_like(x * 2))
+    a = torch.ones(3, 4)
+    for x in (a, torch.ones(4, 3).mT, a):
+        torch.manual_seed(0)
+        expected = torch.rand_like(x * 2)
+        torch.manual_seed(0)
+        assert torch.equal(f(x), expected)
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_strides_are_eager_s(program):
+    x = torch.arange(12.0).reshape(3, 4)
+    found = []
+    graphc.trace(lambda x: found.append(program(x).stride()) or x, x)
+    expected = program(x).stride()
+    shape = program(x).shape
+    assert all(a == b for n, a, b in zip(shape, found[0], expected, strict=True) if n > 1)
+
+
+def test_large_tensors_too():
+    x = torch.ones(700, 300).mT
+
+    def f(x):
+        return torch.rand_like(x + 1)
+
+    torch.manual_seed(1)
+    expected = f(x)
+    torch.manual_seed(1)
+    assert torch.equal(graphc.compile(f)(x), expected)

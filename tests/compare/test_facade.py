@@ -1,0 +1,36 @@
+"""`import compare`: light, and every name is what it says, whatever was imported before."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import compare
+
+
+@pytest.mark.parametrize("name", compare.__all__)
+def test_names_load(name: str):
+    assert not isinstance(getattr(compare, name), ModuleType)
+    assert name in dir(compare)
+
+
+def test_no_name_is_a_module_too():
+    modules = {module.name for module in pkgutil.iter_modules(compare.__path__)}
+    assert not modules & set(compare.__all__)
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="module 'compare' has no attribute 'nonsense'"):
+        _ = compare.nonsense
+
+
+def test_import_loads_nothing():
+    code = "import sys, compare; print(*{'jax', 'numpy', 'eager', 'graphc'} & sys.modules.keys())"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
