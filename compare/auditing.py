@@ -12,6 +12,7 @@ from compare.findings import Finding, Report
 from compare.modes import COMPILED, EAGER
 from compare.outcome import Outcome
 from compare.perturbations import Perturbation, perturbations
+from compare.surroundings import STALE
 from compare.tolerance import Verdict, same_bits
 from graphc.compiling.compiled import compile
 
@@ -48,7 +49,11 @@ def audited(case: Case) -> Report:
         mode = _Replay(perturbation.name, case)
         names.append(mode.name)
         with case.preserved():
-            perturbation.change()
+            try:
+                perturbation.change()
+            except Exception as error:  # an attribute that cannot be set: what it is, is no business of the audit
+                findings.append(Finding(mode.name, "everything", Verdict.NO_OPINION, f"refused: {error}"))
+                continue
             findings += _replayed(mode, case, perturbation)
         back = _Replay(f"{perturbation.name}, and back", case)
         findings += [f for f in findings_of(case, back, reference, back.run(case)) if f.verdict is Verdict.BUG]
@@ -78,7 +83,7 @@ class _Replay:
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         fresh = case.observe(compile(case.fn))
         if _differ(fresh, outcome, label):
-            return Culprit("program of an earlier call", evidence="a newly compiled function gives something else")
+            return Culprit(STALE, evidence="a newly compiled function gives something else")
         return COMPILED.locate(case, label, outcome)
 
 

@@ -343,18 +343,22 @@ class Case:
         return arrays + [self.cotangent(k, nodes[outputs[k]].aval) for k in self.joint.seeded]
 
     @cached_property
+    def passes(self) -> tuple[tuple[str, Pass], ...]:
+        """The pipeline: (name, pass)."""
+        return default_passes()
+
+    @cached_property
     def stages(self) -> list[Stage]:
         """`joint.graph` after each pass of the pipeline."""
         found: list[Stage] = []
-        passes = dict(enumerate(default_passes()))
         before = self.joint.graph
 
         def record(name: str, graph: Graph) -> None:
             nonlocal before
-            found.append(Stage(name, passes[len(found)][1], before, graph))
+            found.append(Stage(name, self.passes[len(found)][1], before, graph))
             before = graph
 
-        optimize(self.joint.graph, passes=list(passes.values()), after_each=record)
+        optimize(self.joint.graph, passes=self.passes, after_each=record)
         return found
 
     @cached_property

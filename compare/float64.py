@@ -38,7 +38,7 @@ def widen(graph: Graph) -> Graph:
             aval, params = Aval(node.shape, wide_dtype(node.dtype)), node.params
         else:
             node = with_bodies(node, widen) if node.op.structured else node
-            if node.op.traits & Trait.BITS:
+            if node.op.traits & Trait.BITS and not node.op.vjp:
                 node = _in_own_dtype(node, graph)
             params = {name: _widen_parameter(value, node.dtype) for name, value in node.params.items()}
             aval = node.op.rule.infer(node.op, [nodes[i].aval for i in node.inputs], params)
@@ -55,7 +55,8 @@ def _in_own_dtype(node: Node, graph: Graph) -> Node:
         return widen_array(run_kernel(op, narrow, params))
 
     aval = Aval(node.shape, wide_dtype(node.dtype))
-    own = Op(op.name, " ".join(op.args), impl=kernel, rule=Rule(lambda op, avals, params: aval))
+    rule = Rule(lambda op, avals, params: aval)
+    own = Op(op.name, " ".join(op.args), impl=kernel, rule=rule, traits=op.traits)
     return Node(node.id, own, node.inputs, {}, aval, node.where, node.scope)
 
 

@@ -70,6 +70,8 @@ def objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterato
     """Who disagrees with the gradient rules of the node's op: eager's tape, finite differences, JAX."""
     op, graph = node.op, alone(node, operands)
     wrt = [k for k, a in enumerate(operands) if is_inexact(a.dtype) and op.arg_of(k) in op.vjp]
+    if not wrt:
+        return
     rng = np.random.default_rng(seed)
     cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape)).astype(node.dtype)
     narrow = _Rules(graph, [*operands, cotangent], wrt)
@@ -131,7 +133,9 @@ def _independent(problem: Differentiation, rules: _Rules, k: int, argument: str)
     if judgement.verdict is Verdict.BUG and judgement.bad is not None:
         places = [tuple(map(int, at)) for at in np.argwhere(judgement.bad)[:16]]
         kink = not any(problem.is_smooth(k, at) for at in places)
-        outvoted = quotient is not None and bool((judgement.bad & (abs(found - quotient) > bar)).filled(False).any())
+        outvoted = quotient is not None and bool(
+            np.ma.filled(judgement.bad & (abs(found - quotient) > bar), False).any()
+        )
         lowered = outvoted or _lowered_otherwise(problem)
         yield Objection(argument, f"jax.grad against the rule: {judgement.detail}", kink, lowered)
 

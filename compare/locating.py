@@ -49,7 +49,7 @@ def in_graph(case: Case, label: str, outcome: Outcome) -> Culprit | None:
     except Exception as error:  # a rule may raise anything while the graph is differentiated, and any op
         return _first_broken(case) or in_traceback(outcome.error or error)
     if outcome.error is not None:
-        return in_traceback(outcome.error)
+        return in_passes(case, "") or in_traceback(outcome.error)
     found = _first_broken(case) or _eager_differs(case, graph, values)
     if found is None and label.startswith("gradient of "):
         found = in_gradient_rules(case)
@@ -139,10 +139,13 @@ def in_pass(case: Case, stage: Stage, label: str) -> Culprit:
 
 
 def in_passes(case: Case, label: str) -> Culprit | None:
-    """The pass or rule that breaks output `label`, found by bisection; None if the whole pipeline is sound."""
-    if case.program is None or label not in case.joint.labels:
+    """The pass or rule that breaks output `label`, found by bisection; None if the whole pipeline is sound.
+
+    label  "" to ask only for passes that raise
+    """
+    if case.program is None:
         return None
-    passes = [(stage.name, stage.run) for stage in case.stages]
+    passes = case.passes
     try:
         values = evaluate(case.joint.graph, case.operands)
     except Exception:  # the graph is at fault before any pass
@@ -151,17 +154,27 @@ def in_passes(case: Case, label: str) -> Culprit | None:
     def after(k: int) -> Graph:
         return optimize(case.joint.graph, passes=passes[:k])
 
-    def unsound(graph: Graph) -> bool:
-        return not _agrees(case, case.joint.graph, values, graph, label)
+    def sound(graph: Graph) -> bool:
+        return label not in case.joint.labels or _agrees(case, case.joint.graph, values, graph, label)
 
-    if not unsound(after(len(passes))):
+    def broken(k: int) -> bool:
+        try:
+            return not sound(after(k))
+        except Exception:
+            return True
+
+    if not broken(len(passes)):
         return None
-    k = bisect.bisect_left(range(len(passes)), True, key=lambda k: unsound(after(k)))  # the fewest that are unsound
-    name, good, wrong = passes[k - 1][0], after(k - 1), after(k)
+    k = bisect.bisect_left(range(len(passes)), True, key=broken)  # the fewest that are broken
+    name, good = passes[k - 1][0], after(k - 1)
+    try:
+        wrong = after(k)
+    except Exception as error:
+        return Culprit("pass", pass_name=name, evidence=f"raises {type(error).__name__}: {_first_line(error)}")
     culprit = _in_pass(case, name, good, wrong, label)
     for rule, where in sorted(_fired(wrong).items() - _fired(good).items()):
         left_out = simplify([r for r in rules_for(REASSOCIATES) if r.name != rule])
-        if not unsound(optimize(case.joint.graph, passes=[*passes[: k - 1], (name, left_out)])):
+        if sound(optimize(case.joint.graph, passes=[*passes[: k - 1], (name, left_out)])):
             op = next(r for r in rules_for(REASSOCIATES) if r.name == rule).left.op.name
             return replace(culprit, part="rewrite rule", op=op, node=None, where=where, rule=rule)
     return culprit
@@ -222,8 +235,8 @@ def in_lowering(case: Case, outcome: Outcome) -> Culprit | None:
     try:
         graph = case.stages[-1].after
         values = evaluate(graph, case.operands)
-    except Exception:  # on NumPy, where XLA gives a value or another error
-        return _first_broken(case) or in_traceback(outcome.error)
+    except Exception:  # in a pass, or on NumPy, where XLA gives a value or another error
+        return in_passes(case, "") or _first_broken(case) or in_traceback(outcome.error)
     if case not in _unfaithful:  # the same for all that is wrong in a case
         _unfaithful[case] = _ill_typed(case) or _first_unfaithful(graph, values)
     return _unfaithful[case] or in_traceback(outcome.error)

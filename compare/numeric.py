@@ -20,7 +20,7 @@ class Rounding:
 
     The graph that is run is in float64; `graph` has the dtypes, and so the rounding errors, of the program itself.
     `flushed` is the share of denormal numbers that become zero; and of a sum of products of which some may be with
-    padding, the share of elements to which an inf or nan spreads.
+    padding, the share of elements to which an inf or nan spreads. If it is not 0, the signs of nan are random, too.
     """
 
     def __init__(self, graph: Graph, seed: int, flushed: float = 0.0):
@@ -40,7 +40,8 @@ class Rounding:
         if not self._flushed:
             return found
         dtypes = [self._graph.nodes[i].dtype for i in self._graph.nodes[node.id].inputs]
-        return [self._flush(a, dtype) for a, dtype in zip(found, dtypes, strict=True)]
+        found = [self._flush(a, dtype) for a, dtype in zip(found, dtypes, strict=True)]
+        return [self._turn(a) for a in found] if node.op.traits & Trait.BITS else found
 
     def result(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
         ulps = result_ulps(node, self._graph)
@@ -61,6 +62,13 @@ class Rounding:
             return value
         moved = value * (1.0 + size * self._rng.uniform(-1.0, 1.0, value.shape))
         return np.asarray(moved + size * floor * self._rng.uniform(-1.0, 1.0, value.shape) if floor else moved)
+
+    def _turn(self, value: np.ndarray) -> np.ndarray:
+        """Give nan any sign: backends do."""
+        if value.dtype.kind != "f":
+            return value
+        sign = self._rng.choice([-1.0, 1.0], value.shape)
+        return np.where(np.isnan(value), np.copysign(value, sign), value)
 
     def _underflow(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Denormal numbers have an absolute error."""

@@ -13,9 +13,10 @@ import numpy as np
 
 from compare.case import Case, Wrap
 from eager.tensor import Tensor
-from graphc.capture.state.places import Inside, Place
+from graphc.capture.state.places import Inside, Place, RequiresGrad
 from graphc.capture.tree import map_tensors
 from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import is_inexact
 
 MOST = 8  # places of a kind that are tried: each may cost a compilation
 CALLS = 3
@@ -151,7 +152,7 @@ def _changed_captures(case: Case) -> Iterator[Perturbation]:
     if captured:
         names = _listed([i.name for i in _captured(case)])
         yield here(f"other values in {names}", change=lambda: [_overwrite(t) for t in captured] and None)
-    places = [p for p in case.state.places if p.guarded and not isinstance(p.owner, (FunctionType, type))]
+    places = [p for p in case.state.places if p.guarded and _can_change(p)]
     flags = [p for p in places if p.path.shown.endswith("training") and type(p.before) is bool]
     if flags:
         yield here("training and evaluation exchanged", change=lambda: [p.write(not p.before) for p in flags] and None)
@@ -161,6 +162,13 @@ def _changed_captures(case: Case) -> Iterator[Perturbation]:
     yield from _each(here, rebound, "{} is another tensor", lambda p: _another(p.before))
     yield from _each(here, numbers, "{} changed", lambda p: _other_number(p.before))
     yield from _each(here, orders, "{} in another order", lambda p: [*p.owner[1:], p.owner[0]])
+
+
+def _can_change(place: Place) -> bool:
+    """Whether another value makes sense: not in the code of a function or a class, nor for a tensor of integers."""
+    if isinstance(place, RequiresGrad):
+        return place.owner.is_leaf and is_inexact(place.owner._dtype())
+    return not isinstance(place.owner, (FunctionType, type))
 
 
 def _each(

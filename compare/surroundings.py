@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from compare.modes.protocol import Mode
 
 RANDOM = "random numbers"
+STALE = "program of an earlier call"  # which a guard should have kept from running
 STATE = "functionalization"  # what is captured, written back, shared in memory, differentiated
 
 

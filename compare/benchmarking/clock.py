@@ -22,7 +22,8 @@ class Samples(NamedTuple):
 def interleaved(calls: Sequence[Callable[[], Any]], min_time: float) -> list[Samples]:
     """Time `calls`, which await their results, for `min_time` seconds each, and for `LEAST_ROUNDS` rounds."""
     firsts = [_seconds(call, 1) for call in calls]
-    loops = [max(1, math.ceil(ROUND / max(_seconds(call, 1), 1e-9))) for call in calls]
+    # a compiled function takes its shortest way from the third call on
+    loops = [max(1, math.ceil(ROUND / max(min(_seconds(call, 1) for _ in range(3)), 1e-9))) for call in calls]
     rounds: list[list[float]] = [[] for _ in calls]
     spent = 0.0
     while len(rounds[-1]) < LEAST_ROUNDS or spent < min_time * len(calls):

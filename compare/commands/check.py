@@ -14,10 +14,13 @@ HELP = "judge a function in every mode"
 def add_arguments(command: ArgumentParser) -> None:
     add_target(command)
     add_common(command)
+    command.add_argument("--order", type=int, default=1, choices=(1, 2), help="2: gradients of gradients, too")
+    command.add_argument("--audit", action="store_true", help="also call the compiled function in other ways")
 
 
 def run(arguments: Namespace) -> int:
     fn, args = target_of(arguments)
-    report = check(fn, *args, modes=modes_of(arguments), seed=arguments.seed)
+    report = check(fn, *args, modes=modes_of(arguments), seed=arguments.seed, order=arguments.order,
+                   audit=arguments.audit)  # fmt: skip
     print(report.to_json() if arguments.json else report)
     return exit_code(report)

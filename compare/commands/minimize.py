@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compare.commands.exit_codes import DISAGREE
 from compare.commands.target import add_common, add_target, modes_of, target_of
-from compare.minimizing import minimize
+from compare.minimizing import SECONDS, minimize
 
 HELP = "find the smallest program that shows the bug which check finds"
 
@@ -16,12 +16,13 @@ HELP = "find the smallest program that shows the bug which check finds"
 def add_arguments(command: ArgumentParser) -> None:
     add_target(command)
     add_common(command)
+    command.add_argument("--seconds", type=float, default=SECONDS, help="how long the search may take")
     command.add_argument("--out", help="a file for the script; else it is printed")
 
 
 def run(arguments: Namespace) -> int:
     fn, args = target_of(arguments)
-    found = minimize(fn, *args, modes=modes_of(arguments), seed=arguments.seed)
+    found = minimize(fn, *args, modes=modes_of(arguments), seed=arguments.seed, seconds=arguments.seconds)
     if arguments.out is not None:
         Path(arguments.out).write_text(found.script)
     if arguments.json:

@@ -67,8 +67,15 @@ def _reports(programs: Sequence[Program], modes: Sequence[str]) -> Iterator[Repo
     if not programs:
         return
     report = _check(together(programs), [p.arguments() for p in programs], modes, locate=False)
-    for program in programs:
-        yield report if report.ok else _check(program.function, program.arguments(), modes)
+    for k, program in enumerate(programs):
+        yield _part(report, k) if report.ok else _check(program.function, program.arguments(), modes)
+
+
+def _part(report: Report, k: int) -> Report:
+    """What the report of a batch says of program number `k`: its results, gradients and arguments."""
+    names = f"result.{k}.", f"arguments_{k}."
+    findings = tuple(f for f in report.findings if any(name in f"{f.what}." for name in names))
+    return Report(report.name, report.modes, findings, report.seed)
 
 
 def _check(fn: Callable[..., Any], arguments: Sequence[Any], modes: Sequence[str], locate: bool = True) -> Report:

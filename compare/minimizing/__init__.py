@@ -43,8 +43,9 @@ def minimize(
         except MinimizeError as error:
             reasons.append(str(error))
             continue
-        if search.shows(program):
-            return search.smallest(program)
+        found = search.smallest(program)
+        if found is not None:
+            return found
         reasons.append(f"the {form} by itself does not show the bug")
     raise MinimizeError(f"{report.name}: {'; '.join(dict.fromkeys(reasons))}")
 
@@ -53,7 +54,7 @@ def minimize_program(
     program: Program, modes: Sequence[str], bug: Finding | None = None, *, seed: int = 0, seconds: float = SECONDS
 ) -> Minimized:
     """The smallest part of `program` that has the same bug; `bug`: which one, else the first that `check` finds."""
-    search = Search(modes, bug, seed, seconds)
-    if not search.shows(program):
+    found = Search(modes, bug, seed, seconds).smallest(program)
+    if found is None:
         raise MinimizeError(f"{program.name}: the program by itself does not show the bug")
-    return search.smallest(program)
+    return found

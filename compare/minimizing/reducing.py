@@ -12,15 +12,18 @@ from compare.minimizing.statements import Rename, cut, statement
 _DEPTHS = (0, 1, 2, 4)  # of what a statement is computed from
 
 
-def around(program: Program, line: int, ops: Sequence[str], values: Mapping[str, Any]) -> Iterator[Program]:
-    """Only the statement in line number `line` of the source, or those of `ops`, with more and more before them."""
+def around(program: Program, line: int, op: str, values: Mapping[str, Any]) -> Iterator[Program]:
+    """Only the statement in line number `line` of the source, or those that call `op`, with more and more before them.
+
+    line  0 if it is not known
+    """
     found: list[int] = []
     last = 1  # the line of the def
     for k, s in enumerate(program.statements):
         first, last = last + 1, last + 1 + s.text.count("\n")
         if first <= line <= last:
             found.insert(0, k)
-        elif {*ops} & {*s.ops}:
+        elif op and _calls(s.text, op):
             found.append(k)
     for depth in _DEPTHS:
         for k in found:
@@ -29,6 +32,12 @@ def around(program: Program, line: int, ops: Sequence[str], values: Mapping[str,
             smaller = cut(program, others, values, program.statements[k].makes)
             if smaller is not None:
                 yield smaller
+
+
+def _calls(text: str, op: str) -> bool:
+    """Whether `text` calls a function or method named after an op, perhaps that which works in place."""
+    called = (n.func for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call))
+    return any(isinstance(f, ast.Attribute) and f.attr in (op, f"{op}_") for f in called)
 
 
 def _before(program: Program, k: int, depth: int) -> set[int]:

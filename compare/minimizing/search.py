@@ -115,13 +115,25 @@ class Search:
     def _elapsed(self) -> float:
         return time.perf_counter() - self._start
 
-    def smallest(self, program: Program) -> Minimized:
-        """The smallest program found that still shows the bug, from `program`, which does."""
+    def smallest(self, program: Program) -> Minimized | None:
+        """The smallest program found that shows the bug, from `program`; None if that does not show it itself."""
+        started = self._started(program)
+        return None if started is None else self._smallest(started)
+
+    def _started(self, program: Program) -> Program | None:
+        """A part of the program that shows the bug, at once if the culprit's op does; checks of the whole are slow."""
         split = apart(program)
+        small = self._first(self._at_the_culprit(split, by_line=False), split)
+        if small is not split:
+            return with_aliases(small)
+        if not self.shows(program):
+            return None
         if len(split.statements) > len(program.statements):
             program = self._or(split, program)
         program = with_aliases(program)
-        program = self._first(self._at_the_culprit(program), program)
+        return self._first(self._at_the_culprit(program, by_line=True), program)
+
+    def _smallest(self, program: Program) -> Minimized:
         while True:
             before = _weight(program)
             program = self._as_often_as_possible(inside, program)
@@ -151,12 +163,13 @@ class Search:
                 return program
             program = smaller
 
-    def _at_the_culprit(self, program: Program) -> Iterator[Program]:
-        """Where the report says that the modes part."""
+    def _at_the_culprit(self, program: Program, by_line: bool) -> Iterator[Program]:
+        """Where the report says that the modes part. by_line: whether the report is of this very program."""
         culprit = self.bug.culprit if self.bug is not None else None
         if culprit is not None:
             line = culprit.where.rpartition(":")[2]
-            yield from around(program, int(line) if line.isdigit() else 0, [culprit.op], values_of(program))
+            number = int(line) if by_line and line.isdigit() else 0
+            yield from around(program, number, culprit.op, values_of(program))
 
     def _fewer_statements(self, program: Program) -> Program:
         """Inputs in place of what statements compute: halves of them, quarters, ... and one at a time."""

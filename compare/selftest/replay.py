@@ -17,7 +17,7 @@ import numpy as np
 from compare.culprit import Culprit
 from compare.findings import Finding, Report
 from compare.outcome import flatten, is_number, same_structure
-from compare.surroundings import RANDOM, STATE, without_chance
+from compare.surroundings import RANDOM, STALE, STATE, without_chance
 from compare.tolerance import Verdict, judge, same_bits
 from compare.yardstick import stand_in
 from eager.random import default_generator
@@ -28,7 +28,6 @@ from graphc.ops.aval import aval_of
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 Session = Callable[[Compile], Iterable[Any]]
 MODE = "compiled"
-GUARDS = "program of an earlier call"
 
 
 class Step(NamedTuple):
@@ -43,8 +42,8 @@ class Step(NamedTuple):
 def replay(session: Session, seed: int = 0) -> Report:
     """Whether `session(graphc.compile)` yields what `session` yields of the functions themselves.
 
-    A difference is put down to the `GUARDS` if functions that are compiled anew for each call do not make it, to random
-    numbers if it goes away where all random bits are zero, and else to functionalization.
+    A difference is put down to random numbers if it goes away where all random bits are zero, to the program of an
+    earlier call if functions that are compiled anew for each call do not make it, and else to functionalization.
     """
     name = getattr(session, "__name__", "session")
     found = list(_differences(_steps(session, compile, seed), _steps(session, _as_it_is, seed)))
@@ -57,7 +56,7 @@ def _part(session: Session, seed: int) -> str:
     with without_chance():
         if not _differs(session, compile, seed):
             return RANDOM
-    return STATE if _differs(session, _anew, seed) else GUARDS
+    return STATE if _differs(session, _anew, seed) else STALE
 
 
 def _differs(session: Session, how: Compile, seed: int) -> bool:

@@ -42,7 +42,7 @@ from graphc.capture.storage.inputs import (
     whole_memory,
 )
 from graphc.capture.storage.layouts import Layouts
-from graphc.capture.storage.memory import Memories, Memory, Place, Strides, normal
+from graphc.capture.storage.memory import Memories, Memory, Place, Strides, normal, strides_of
 from graphc.capture.storage.results import Results
 from graphc.capture.storage.writing import Writing
 from graphc.capture.tree import map_tensors, tensors_of
@@ -327,7 +327,10 @@ class Tracer:
         found = self.memories.find(symbol.id)
         if found is None:
             owner, strides = self.owner_of(tensor), None
-            if owner is not None and not (self.outer is not None and tensor._d.__class__ is Symbol):
+            if owner is None:
+                made = tensor._d
+                strides = strides_of(made) if made.__class__ is np.ndarray else self._layouts.of(symbol.id)
+            elif not (self.outer is not None and tensor._d.__class__ is Symbol):
                 strides = self.asking.layout(tensor, owner)
             leaf = self.autograd.leaves.get(symbol.id)
             found = self.memories.place(symbol, owner, leaf if leaf is not None and leaf.is_leaf else None, strides)
@@ -340,7 +343,7 @@ class Tracer:
 
     def made_plain(self, tensor: Tensor) -> None:
         """See `graphc.ir.Symbol`."""
-        self.place_of(tensor, self.read(tensor))  # a memory of its own, which is row-major
+        self.memories.place(self.read(tensor), None, None, None)
 
     def _layout_of_input(self, position: int) -> Strides:
         source = self.sources[position]

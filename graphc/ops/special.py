@@ -68,11 +68,12 @@ def _is_negative(xp: Any, x: Any) -> Any:
     return xp.signbit(x) if x.dtype.kind in "fV" else x < 0 if x.dtype != bool else xp.zeros_like(x)
 
 
-copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float._replace(scalars="last"), traits=ORDERS,
-              overloads={"fs": "CopysignBackward1"}, domain=((0.3, 2.0), (0.3, 2.0)), ref="math.copysign",
+copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float._replace(scalars="last"),
+              traits=ORDERS | Trait.BITS, overloads={"fs": "CopysignBackward1"}, domain=((0.3, 2.0), (0.3, 2.0)),
+              ref="math.copysign",
               kinks=(Kink((0.0, 1.0), (0.0, 0.0)),),
               vjp=dict(input=_copysign_vjp, other=lambda F, g: g * 0))  # fmt: skip
-signbit = op("signbit", "input", impl=_is_negative, rule=Rule(_signbit, pointwise=True),
+signbit = op("signbit", "input", impl=_is_negative, rule=Rule(_signbit, pointwise=True), traits=Trait.BITS,
              ref=lambda x: np.vectorize(lambda v: math.copysign(1, v) < 0, otypes=[bool])(x))  # fmt: skip
 nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floating, traits=ORDERS,
                ref="math.nextafter", domain=((0.3, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),

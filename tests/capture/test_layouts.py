@@ -72,3 +72,18 @@ def test_large_tensors_too():
     expected = f(x)
     torch.manual_seed(1)
     assert torch.equal(graphc.compile(f)(x), expected)
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_reshape_of_a_computed_tensor_is_a_copy_where_it_is_one_in_eager(program):
+    def f(x):
+        y = program(x) * 1.0
+        flat = y.reshape(-1)
+        y.sub_(1.0)
+        return y, flat
+
+    x = torch.arange(12.0).reshape(3, 4)
+    expected, compiled = f(x), graphc.compile(f)
+    for _ in range(2):
+        for a, b in zip(expected, compiled(x), strict=True):
+            assert torch.allclose(a, b)

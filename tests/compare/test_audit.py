@@ -102,8 +102,8 @@ def test_numbers_among_the_arguments_are_changed():
 
 
 def test_exchange_of_training_and_evaluation():
-    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
-    report = compare.audit(model, torch.ones(3, 2))
+    model = torch.nn.BatchNorm1d(2)  # has an integer among its buffers, too
+    report = compare.audit(model, torch.tensor([[1.0, 2.0], [3.0, 5.0]]))
     assert report.ok, str(report)
     assert "training and evaluation exchanged" in report.modes
     assert model.training
@@ -122,3 +122,19 @@ def test_refusal_is_no_bug_of_the_audit():
 def test_check_with_audit():
     report = compare.check(torch.tanh, torch.ones(2), modes=["eager"], audit=True)
     assert report.modes[:3] == ("eager", "compiled", "3 calls in a row")
+
+
+def test_what_cannot_be_changed_is_left_out():
+    class Fixed:
+        __slots__ = ("scale",)
+
+        def __init__(self) -> None:
+            object.__setattr__(self, "scale", 2.0)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            raise AttributeError(f"{name} is fixed")
+
+    fixed = Fixed()
+    report = compare.audit(lambda x: x * fixed.scale, torch.tensor(1.0))
+    assert report.ok, str(report)
+    assert [f.detail for f in report.findings if f.mode == "fixed.scale changed"] == ["refused: scale is fixed"]

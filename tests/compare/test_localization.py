@@ -102,6 +102,25 @@ def test_bisection_finds_a_wrong_pass_wherever_it_is(monkeypatch: pytest.MonkeyP
     assert found.first.culprit.op == "positive" and found.first.culprit.operands
 
 
+def _raises(graph: Graph) -> Graph:
+    raise KeyError("planted")
+
+
+def test_a_pass_that_raises(monkeypatch: pytest.MonkeyPatch):
+    sound = pipeline_module.default_passes
+
+    def with_fault(*licence: Any) -> Any:
+        passes = list(sound(*licence))
+        return (*passes[:4], ("raises", _raises), *passes[4:])
+
+    monkeypatch.setattr("compare.case.default_passes", with_fault)
+    monkeypatch.setattr(pipeline_module, "default_passes", with_fault)
+    found = compare.localize(subtracts, operand(), modes=["graph", "passes", "compiled"])
+    assert found.first is not None and found.first.culprit is not None and len(found.divergences) == 1
+    assert (found.first.culprit.part, found.first.culprit.pass_name) == ("pass", "raises")
+    assert "KeyError: 'planted'" in found.first.culprit.evidence
+
+
 def test_a_wrong_lowering(monkeypatch: pytest.MonkeyPatch):
     import jax.numpy as jnp
 

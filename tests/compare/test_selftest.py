@@ -18,8 +18,9 @@ from compare.selftest.fault import Expected, Fault
 from compare.selftest.faults import FAULTS
 from compare.selftest.hunting import hunt
 from compare.selftest.planting import attribute, declared
-from compare.selftest.replay import GUARDS, replay
+from compare.selftest.replay import replay
 from compare.selftest.trials import samples
+from compare.surroundings import STALE
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.passes import pipeline
@@ -142,7 +143,7 @@ def test_session_that_differs_only_in_stale_programs_blames_the_guards():
     assert replay(session).ok
     with attribute(Environment, "lines", lambda self, names, miss: []):
         report = replay(session)
-    assert [f.culprit.part for f in report.bugs if f.culprit is not None] == [GUARDS]
+    assert [f.culprit.part for f in report.bugs if f.culprit is not None] == [STALE]
 
 
 def test_command(capsys: pytest.CaptureFixture[str]):

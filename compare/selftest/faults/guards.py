@@ -13,8 +13,8 @@ import eager as torch
 from compare.auditing import audit
 from compare.selftest.fault import Expected, Fault, Trial, Trials
 from compare.selftest.planting import Plant, attribute, declared, together, wrapped
-from compare.selftest.replay import GUARDS
 from compare.selftest.trials import in_turn, numbers, session
+from compare.surroundings import STALE
 from eager import nn
 from eager.tensor import Tensor
 from graphc.capture.asking import Asking
@@ -31,7 +31,7 @@ LAYER = "guards"
 
 
 def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"guards: {what}", LAYER, plant, Expected(part=GUARDS), trials)
+    return Fault(f"guards: {what}", LAYER, plant, Expected(part=STALE), trials)
 
 
 def _audited(make: Callable[[], tuple[Any, ...]]) -> Trials:

@@ -13,7 +13,7 @@ from graphc.ops.dims import has_dim
 from graphc.ops.interpret import run_kernel
 from graphc.ops.strided import row_major
 
-LARGEST = 1 << 16  # elements of an operand: of larger ones, pointwise ops are tried on fewer, others are row-major
+LARGEST = 1 << 12  # elements of an operand: of larger ones, pointwise ops are tried on fewer, others are row-major
 FEW = 2  # elements along each dim that are enough to see an order
 
 
@@ -44,6 +44,8 @@ class Layouts:
         return self._known[id]
 
     def _made(self, node: Node) -> Strides:
+        if len(node.shape) < 2:
+            return None
         if node.op is INPUT:
             return self._given(self._builder.inputs.index(node.id))
         if node.op.structured or all(self._known[i] is None for i in node.inputs):
