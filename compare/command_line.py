@@ -7,8 +7,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from compare.checking.findings import DisagreementError
 from compare.commands.exit_codes import UNKNOWN, exit_code
-from compare.findings import DisagreementError
 from graphc.errors import MissingExtraError
 
 # modules of compare.commands

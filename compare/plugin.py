@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 import pytest
 
 if TYPE_CHECKING:
-    from compare.findings import Report
+    from compare.checking.findings import Report
     from compare.modes import Mode
 
 RUNNING = pytest.StashKey[pytest.Item]()  # the test that runs: its markers are asked
@@ -94,8 +94,8 @@ def compare_check(request: pytest.FixtureRequest) -> Callable[..., Report]:
     --compare-seed. A function that raises fails the test, though every mode raises the same, unless the marker has
     `raises=`.
     """
-    from compare.equivalence import check
-    from compare.localization import localized
+    from compare.checking.equivalence import check
+    from compare.locating.localization import localized
 
     config = request.config
 
@@ -147,7 +147,7 @@ def in_mode(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     What the call changes is put back. `in_mode.name` is the mode; the marker and --compare-modes choose others.
     """
-    from compare.running import run
+    from compare.checking.running import run
 
     call = functools.partial(run, request.param)
     call.name = request.param.name  # type: ignore[attr-defined]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 import eager
+from compare.declared.operations import OpCall, call_of, samples_of
 from compare.fuzzing import Program, generate
 from compare.fuzzing.design import vocabulary
-from compare.fuzzing.generator import SIZE, _runs
+from compare.fuzzing.generator import SIZE, runs
 from compare.minimizing.statements import cut, values_of, with_aliases
-from compare.operations import OpCall, call_of, samples_of
 from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.errors import require
@@ -94,6 +94,6 @@ def programs(draw: st.DrawFn, size: int = SIZE, without: Collection[str] = ()) -
             aliased = with_aliases(program)
             away = {k for k, keep in enumerate(kept) if not keep} - {len(kept) - 1}
             program = cut(aliased, away, values_of(aliased)) or program
-            hypothesis.assume(_runs(program))
+            hypothesis.assume(runs(program))
     hypothesis.note(program.script())
     return program

@@ -13,7 +13,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 @pytest.mark.parametrize(("page", "least"), [
-    ("README.md", 5), ("docs/graphs.md", 5), ("docs/compile.md", 6), ("docs/findings.md", 3),
+    ("README.md", 5), ("docs/graphs.md", 5), ("docs/compile.md", 6), ("docs/findings.md", 3), ("docs/compare.md", 5),
 ])  # fmt: skip
 def test_examples_print_what_the_page_says(page: str, least: int):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -3,6 +3,6 @@
 from compare.benchmarking.bench import bench
 from compare.benchmarking.result import BOTH, FORWARD, BenchReport, Timing
 from compare.benchmarking.scaling import ScalingReport, scaling
-from compare.findings import DisagreementError
+from compare.checking.findings import DisagreementError
 
 __all__ = ["BOTH", "FORWARD", "BenchReport", "DisagreementError", "ScalingReport", "Timing", "bench", "scaling"]

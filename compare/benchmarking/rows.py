@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.benchmarking.result import BOTH, FORWARD
-from compare.case import Case
+from compare.checking.case import Case
 from compare.modes import Mode
 from eager import autograd
 from eager.tensor import Tensor

@@ -9,10 +9,10 @@ import numpy as np
 
 from compare.benchmarking.result import FORWARD
 from compare.benchmarking.rows import Contender, Cost, Row
-from compare.case import Case, Input, gradient_label
-from compare.culprit import Culprit
-from compare.outcome import Outcome, flatten, is_number
-from compare.tolerance import same_bits
+from compare.checking.case import Case, Input, gradient_label
+from compare.checking.outcome import Outcome, flatten, is_number
+from compare.judging.tolerance import same_bits
+from compare.locating.culprit import Culprit
 from eager.nn import Module
 from graphc.capture.tree import Slot, map_tensors
 from graphc.errors import require

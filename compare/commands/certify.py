@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from compare.certificate import certify
+from compare.certificates.certificate import certify
 from compare.commands.exit_codes import AGREE
 from compare.commands.target import add_common, add_target, modes_of, target_of
 

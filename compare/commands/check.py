@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from compare.checking.equivalence import check
 from compare.commands.exit_codes import exit_code
 from compare.commands.target import add_common, add_target, modes_of, target_of
-from compare.equivalence import check
 
 HELP = "judge a function in every mode"
 

@@ -1,7 +1,7 @@
 """What the exit code of a command says."""
 
-from compare.findings import Report
-from compare.tolerance import Verdict
+from compare.checking.findings import Report
+from compare.judging.tolerance import Verdict
 
 AGREE, DISAGREE, UNKNOWN = 0, 1, 2
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from compare.commands.exit_codes import exit_code
 from compare.commands.target import add_common, add_target, modes_of, target_of
-from compare.localization import localize
+from compare.locating.localization import localize
 
 HELP = "find the first op, pass or rule at which the modes part, and the line"
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from compare.commands.exit_codes import AGREE, DISAGREE
 from compare.commands.target import add_common, modes_of
-from compare.operations import check_ops
+from compare.declared.operations import check_ops
 
 HELP = "judge every op of the registry in every mode"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from compare.certificates.verification import verify
 from compare.commands.exit_codes import AGREE, DISAGREE
 from compare.commands.target import add_target, target_of
-from compare.verification import verify
 
 HELP = "replay a certificate: the same graph, inputs and verdicts"
 

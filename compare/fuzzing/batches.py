@@ -11,11 +11,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
-from compare.equivalence import check
-from compare.findings import Finding, Report
+from compare.checking.equivalence import check
+from compare.checking.findings import Finding, Report
 from compare.fuzzing.generator import generate
 from compare.fuzzing.program import Program
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
 from eager.tensor import Tensor
 from graphc.lowering.stages import forget_programs
 from graphc.lowering.timing import unannounced

@@ -16,8 +16,8 @@ from compare.fuzzing.corpus import Corpus
 from compare.fuzzing.coverage import Coverage
 from compare.fuzzing.design import vocabulary
 from compare.fuzzing.generator import SIZE
+from compare.judging.tolerance import Verdict
 from compare.modes import EAGER, modes_named
-from compare.tolerance import Verdict
 from graphc.ops import OPS
 
 BATCH = 8  # programs that share a compilation

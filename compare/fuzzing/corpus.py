@@ -10,7 +10,7 @@ from typing import Any, final
 
 from compare.fuzzing.batches import Failure, Settings
 from compare.fuzzing.coverage import Coverage
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
 
 STATE = "campaign.json"
 

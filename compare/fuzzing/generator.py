@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from compare.declared.operations import samples_of
 from compare.fuzzing.design import chain_of, vocabulary
 from compare.fuzzing.forms import FORMS
 from compare.fuzzing.program import Input, Program, Statement, literal, names
 from compare.fuzzing.values import fits, fitting
-from compare.operations import samples_of
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
@@ -126,10 +126,10 @@ class Draft:
             return None
         read = used | set(results)
         program = Program(name, [i for i in self.inputs if i.name in read], self.statements, results, self.pairs)
-        return program if _runs(program) else None
+        return program if runs(program) else None
 
 
-def _runs(program: Program) -> bool:
+def runs(program: Program) -> bool:
     """Whether the program and its gradients run."""
     arguments = program.arguments()
     state = default_generator.get_state()

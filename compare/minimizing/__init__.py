@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compare.case import Case
-from compare.equivalence import check
-from compare.findings import Finding
+from compare.checking.case import Case
+from compare.checking.equivalence import check
+from compare.checking.findings import Finding
 from compare.fuzzing.program import Program
 from compare.minimizing.errors import MinimizeError
 from compare.minimizing.search import Minimized, Search, search_of

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 import eager
-from compare.equivalence import check
-from compare.findings import Finding, Report
+from compare.checking.equivalence import check
+from compare.checking.findings import Finding, Report
 from compare.fuzzing.program import Program
+from compare.judging.tolerance import Verdict
 from compare.minimizing.errors import MinimizeError
 from compare.minimizing.reducing import around, simpler_expressions
 from compare.minimizing.simplifying import (
@@ -24,7 +25,6 @@ from compare.minimizing.simplifying import (
 from compare.minimizing.statements import apart, cut, live, values_of, with_aliases
 from compare.minimizing.unrolling import goes_on, inside, opened
 from compare.modes import PASSES, modes_named
-from compare.tolerance import Verdict
 from eager.random import default_generator
 from graphc.lowering.timing import unannounced
 

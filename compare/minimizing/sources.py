@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
-from compare.case import Case
+from compare.checking.case import Case
 from compare.fuzzing.program import Input, Program, Statement, names
 from compare.minimizing.errors import MinimizeError
 from compare.minimizing.functions import results_of, steps_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
-from compare import locating
-from compare.case import Case
-from compare.culprit import Culprit
-from compare.outcome import Outcome
-from compare.surroundings import in_surroundings
+from compare.checking.case import Case
+from compare.checking.outcome import Outcome
+from compare.locating import stages
+from compare.locating.culprit import Culprit
+from compare.locating.surroundings import in_surroundings
 
 
 @final
@@ -38,5 +38,5 @@ class Compiled:
         return case.observe(case.strictly_compiled if self._strict else case.compiled)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        by_stage = locating.in_lowering(case, outcome) or locating.in_passes(case, label)
-        return by_stage or locating.in_graph(case, label, outcome) or in_surroundings(case, self)
+        by_stage = stages.in_lowering(case, outcome) or stages.in_passes(case, label)
+        return by_stage or stages.in_graph(case, label, outcome) or in_surroundings(case, self)

@@ -7,15 +7,15 @@ from typing import Any, final
 
 import numpy as np
 
-from compare import locating
-from compare.case import Case
-from compare.culprit import Culprit
+from compare.checking.case import Case
+from compare.checking.outcome import Outcome, is_number
+from compare.checking.state import Held, arrays_in, structures_in
+from compare.judging.numeric import evaluate, outputs_of
+from compare.judging.tolerance import same_bits
+from compare.locating import stages
+from compare.locating.culprit import Culprit
+from compare.locating.surroundings import in_surroundings
 from compare.modes.protocol import NOT_CAPTURED
-from compare.numeric import evaluate, outputs_of
-from compare.outcome import Outcome, is_number
-from compare.state import Held, arrays_in, structures_in
-from compare.surroundings import in_surroundings
-from compare.tolerance import same_bits
 from eager.tensor import Tensor
 from graphc.capture import History
 from graphc.capture.tree import Slot
@@ -49,7 +49,7 @@ class _OnGraph:
             return Outcome(error=error)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return locating.in_graph(case, label, outcome) or in_surroundings(case, self)
+        return stages.in_graph(case, label, outcome) or in_surroundings(case, self)
 
 
 @final
@@ -69,7 +69,7 @@ class GraphMode(_OnGraph):
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         if self._stage and outcome.error is None:
-            return locating.in_pass(case, case.stages[self._stage - 1], label)
+            return stages.in_pass(case, case.stages[self._stage - 1], label)
         return super().locate(case, label, outcome)
 
 
@@ -83,7 +83,7 @@ class OpByOp(_OnGraph):
         return op_by_op(case.joint.graph, case.operands)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return locating.in_lowering(case, outcome) or super().locate(case, label, outcome)
+        return stages.in_lowering(case, outcome) or super().locate(case, label, outcome)
 
 
 def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:

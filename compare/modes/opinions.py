@@ -7,14 +7,14 @@ from typing import final
 
 import numpy as np
 
-from compare import locating
-from compare.case import Case
-from compare.culprit import Culprit
-from compare.float64 import widen, widen_array
-from compare.joint import gradient_label
+from compare.checking.case import Case
+from compare.checking.joint import gradient_label
+from compare.checking.outcome import Outcome
+from compare.judging.float64 import widen, widen_array
+from compare.judging.opinions import Differentiation
+from compare.locating import stages
+from compare.locating.culprit import Culprit
 from compare.modes.protocol import NOT_CAPTURED
-from compare.opinions import Differentiation
-from compare.outcome import Outcome
 
 
 class _Opinion:
@@ -42,7 +42,7 @@ class _Opinion:
         raise NotImplementedError
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return locating.in_gradient_rules(case)
+        return stages.in_gradient_rules(case)
 
 
 @final

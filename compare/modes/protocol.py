@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from compare.case import Case
-from compare.culprit import Culprit
-from compare.outcome import Outcome
+from compare.checking.case import Case
+from compare.checking.outcome import Outcome
+from compare.locating.culprit import Culprit
 
 NOT_CAPTURED = "the program was not captured"
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from compare import locating
-from compare.case import Case
-from compare.culprit import Culprit
-from compare.isolate import judge_alone
-from compare.joint import gradient_label
+from compare.checking.case import Case
+from compare.checking.joint import gradient_label
+from compare.checking.outcome import Outcome
+from compare.judging.isolate import judge_alone
+from compare.judging.numeric import evaluate
+from compare.judging.tolerance import Verdict
+from compare.locating import stages
+from compare.locating.culprit import Culprit
 from compare.modes.graphs import outcome_of
 from compare.modes.protocol import NOT_CAPTURED
-from compare.numeric import evaluate
-from compare.outcome import Outcome
-from compare.tolerance import Verdict
 from graphc.errors import require
 from graphc.ir import Graph
 
@@ -57,7 +57,7 @@ class PyTorch:
             judgement = judge_alone(found, values[node.id], node, operands)
             if judgement.verdict is Verdict.BUG:
                 return Culprit("PyTorch's form", node.op.name, node.id, node.where, evidence=judgement.detail)
-        return locating.in_gradient_rules(case) if label.startswith("gradient of ") else None
+        return stages.in_gradient_rules(case) if label.startswith("gradient of ") else None
 
 
 def _outputs(case: Case) -> dict[str, Tensor]:

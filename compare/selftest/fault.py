@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
-from compare.culprit import Culprit
-from compare.findings import Report
+from compare.checking.findings import Report
+from compare.locating.culprit import Culprit
 from compare.selftest.planting import Plant
 
 

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from compare.culprit import Culprit
-from compare.findings import Report
+from compare.checking.findings import Report
 from compare.fuzzing import fuzz
+from compare.judging.tolerance import Verdict
+from compare.locating.culprit import Culprit
 from compare.selftest.fault import Fault
-from compare.tolerance import Verdict
 from graphc.lowering.timing import unannounced
 from graphc.ops import OPS
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compare.culprit import Culprit
-from compare.findings import Finding, Report
-from compare.outcome import flatten, is_number, same_structure
-from compare.surroundings import RANDOM, STALE, STATE, without_chance
-from compare.tolerance import Verdict, judge, same_bits
-from compare.yardstick import stand_in
+from compare.checking.findings import Finding, Report
+from compare.checking.outcome import flatten, is_number, same_structure
+from compare.judging.tolerance import Verdict, judge, same_bits
+from compare.judging.yardstick import stand_in
+from compare.locating.culprit import Culprit
+from compare.locating.surroundings import RANDOM, STALE, STATE, without_chance
 from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.compiling.compiled import compile

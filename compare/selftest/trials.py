@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from compare.equivalence import check
-from compare.operations import check_sample, samples_of
+from compare.checking.equivalence import check
+from compare.declared.operations import check_sample, samples_of
 from compare.selftest.fault import Trial, Trials
 from compare.selftest.replay import Session, replay
 from eager.tensor import Tensor

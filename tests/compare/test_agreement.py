@@ -11,7 +11,7 @@ import pytest
 
 import compare
 import eager as torch
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
 from eager.nn import functional as nnf
 from graphc.lowering.overrides import OVERRIDES
 

@@ -10,10 +10,10 @@ import pytest
 
 import compare
 import eager as torch
-from compare.case import Case
-from compare.findings import Report
-from compare.perturbations import perturbations
-from compare.tolerance import Verdict
+from compare.checking.case import Case
+from compare.checking.findings import Report
+from compare.checking.perturbations import perturbations
+from compare.judging.tolerance import Verdict
 from graphc.capture.state import environment
 from graphc.capture.state.places import Cell, Entry, Place
 from graphc.compiling.signature import Signatures

@@ -12,10 +12,10 @@ import pytest
 
 import compare
 import eager as torch
-from compare import tolerance
-from compare.certificate import _canonical, digest, fingerprint
+from compare.certificates.certificate import _canonical, digest, fingerprint
 from compare.command_line import main
-from compare.tolerance import Verdict
+from compare.judging import tolerance
+from compare.judging.tolerance import Verdict
 
 MODES = ["graph", "jax.grad"]
 PROGRAM = """
@@ -116,7 +116,7 @@ def test_other_inputs(certificate: Path):
 def test_another_verdict(certificate: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tolerance, "SAFETY", 0.0)  # nothing is within rounding any more
     monkeypatch.setattr(tolerance, "TWICE", 0.0)
-    monkeypatch.setattr("compare.equivalence.same_bits", lambda a, b: False)
+    monkeypatch.setattr("compare.checking.equivalence.same_bits", lambda a, b: False)
     found = compare.verify(certificate, loss, *operands())
     assert not found.ok and "certified is" in found.reasons[0]
     assert "the table of rounding errors has changed" in found.notes

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import compare
-from compare.case import Case
-from compare.culprit import Culprit
-from compare.declarations import DECLARATION
+from compare.checking.case import Case
+from compare.checking.outcome import Outcome
+from compare.declared.declarations import DECLARATION
+from compare.declared.operations import OpsReport
+from compare.locating.culprit import Culprit
 from compare.modes import modes_named
-from compare.operations import OpsReport
-from compare.outcome import Outcome
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops.rules import pointwise, pointwise_float
 

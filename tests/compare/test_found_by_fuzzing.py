@@ -10,8 +10,8 @@ import scipy.special
 
 import eager as torch
 import graphc
-from compare.operations import check_ops
-from compare.tolerance import Verdict
+from compare.declared.operations import check_ops
+from compare.judging.tolerance import Verdict
 from eager.language import E
 
 

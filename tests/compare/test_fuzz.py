@@ -22,7 +22,7 @@ from compare.fuzzing.forms import FORMS
 from compare.fuzzing.generator import Draft
 from compare.fuzzing.program import Input, array_literal
 from compare.fuzzing.values import fits, fitting
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops.dtypes import FLOAT32
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
@@ -123,7 +123,7 @@ def test_a_fault_of_one_lowering_is_found_named_and_kept_as_a_script(monkeypatch
 
 def test_in_a_batch_only_wrong_programs_are_blamed(monkeypatch):
     monkeypatch.setitem(OVERRIDES, "expm1", wrong_expm1)
-    programs = [generate(k, 4, REST if k % 2 else (*REST, "expm1")) for k in range(4)]
+    programs = [generate(k, 4, REST if k % 2 else (*REST, "expm1")) for k in range(12)]
     report = compare.check(together(programs), *(p.arguments() for p in programs), modes=["compiled"])
     wrong = {f.what.split(".")[1] for f in report.findings if f.verdict is Verdict.BUG and f.what.startswith("result.")}
     assert wrong and wrong <= {str(k) for k, p in enumerate(programs) if "expm1" in p.source}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compare.float64 import widen
-from compare.tolerance import Judgement, Verdict, judge, same_bits
-from compare.yardstick import Yardstick
+from compare.judging.float64 import widen
+from compare.judging.tolerance import Judgement, Verdict, judge, same_bits
+from compare.judging.yardstick import Yardstick
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import aval_of
 

@@ -15,9 +15,9 @@ import compare
 import eager as torch
 import graphc
 from compare.command_line import main
-from compare.culprit import summary
-from compare.localization import source_line
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
+from compare.locating.culprit import summary
+from compare.locating.localization import source_line
 from eager.language import E
 from graphc.ir import Graph, Node
 from graphc.lowering.overrides import OVERRIDES
@@ -94,7 +94,7 @@ def test_bisection_finds_a_wrong_pass_wherever_it_is(monkeypatch: pytest.MonkeyP
         passes.insert(place % (len(passes) + 1), ("drops scaling", _drops_scaling))
         return tuple(passes)
 
-    monkeypatch.setattr("compare.case.default_passes", with_fault)
+    monkeypatch.setattr("compare.checking.case.default_passes", with_fault)
     monkeypatch.setattr(pipeline_module, "default_passes", with_fault)
     found = compare.localize(subtracts, operand(), modes=["compiled"])
     assert found.first is not None and found.first.culprit is not None
@@ -113,7 +113,7 @@ def test_a_pass_that_raises(monkeypatch: pytest.MonkeyPatch):
         passes = list(sound(*licence))
         return (*passes[:4], ("raises", _raises), *passes[4:])
 
-    monkeypatch.setattr("compare.case.default_passes", with_fault)
+    monkeypatch.setattr("compare.checking.case.default_passes", with_fault)
     monkeypatch.setattr(pipeline_module, "default_passes", with_fault)
     found = compare.localize(subtracts, operand(), modes=["graph", "passes", "compiled"])
     assert found.first is not None and found.first.culprit is not None and len(found.divergences) == 1

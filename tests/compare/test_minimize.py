@@ -15,7 +15,7 @@ import compare
 import eager as torch
 import graphc
 from benchmarks import minimizing as measured
-from compare.case import Case
+from compare.checking.case import Case
 from compare.command_line import main
 from compare.fuzzing import Input, Program, Statement
 from compare.minimizing import minimize_program

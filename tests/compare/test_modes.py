@@ -10,11 +10,11 @@ import pytest
 import compare
 import eager as torch
 from compare import modes as registry
-from compare.case import Case
-from compare.culprit import Culprit
-from compare.operations import check_ops, check_sample, samples_of
-from compare.outcome import Outcome
-from compare.tolerance import Verdict
+from compare.checking.case import Case
+from compare.checking.outcome import Outcome
+from compare.declared.operations import check_ops, check_sample, samples_of
+from compare.judging.tolerance import Verdict
+from compare.locating.culprit import Culprit
 from graphc.ops import OPS
 from graphc.passes.pipeline import default_passes
 
@@ -71,7 +71,7 @@ def test_ops_report_names_the_worst_of_an_op(monkeypatch: pytest.MonkeyPatch):
     def check_with_bug(op: Any, sample: Any, **rest: Any) -> Any:
         return compare.check(lambda x: x[x > 0], torch.tensor([1.0]), modes=["graph"])
 
-    monkeypatch.setattr("compare.operations.check_sample", check_with_bug)
+    monkeypatch.setattr("compare.declared.operations.check_sample", check_with_bug)
     report = check_ops(["tanh"])
     assert not report.ok
     assert report.rows()["tanh"]["graph"] is Verdict.UNSUPPORTED

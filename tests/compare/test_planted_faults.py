@@ -14,10 +14,10 @@ import pytest
 
 import compare
 import eager as torch
-from compare.culprit import Culprit
-from compare.findings import Report
+from compare.checking.findings import Report
+from compare.judging.tolerance import Verdict
+from compare.locating.culprit import Culprit
 from compare.selftest.planting import declared, with_rule
-from compare.tolerance import Verdict
 from eager.language import E
 from graphc.ir import Graph, Node
 from graphc.lowering.overrides import OVERRIDES
@@ -142,7 +142,7 @@ def test_wrong_pass(monkeypatch: pytest.MonkeyPatch):
     sound = pipeline_module.default_passes()
     broken = (*sound[:2], ("planted pass", _drops_scaling), *sound[2:])
     monkeypatch.setattr("compare.modes.default_passes", lambda: broken)
-    monkeypatch.setattr("compare.case.default_passes", lambda: broken)
+    monkeypatch.setattr("compare.checking.case.default_passes", lambda: broken)
     report = compare.check(lambda x: torch.exp(x) * 3.0, numbers(3), modes=["passes"])
     culprit = culprit_of(report, "pass 3: planted pass")
     assert (culprit.part, culprit.pass_name, culprit.op) == ("pass", "planted pass", "positive")

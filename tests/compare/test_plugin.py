@@ -35,7 +35,7 @@ def operands():
 def loaded() -> None:
     """Everything that an inner pytest uses: it drops the modules that it is the first to import."""
     compare.localize(torch.sin, torch.ones(2, requires_grad=True))
-    import_module("compare.running")
+    import_module("compare.checking.running")
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import compare
 import eager as torch
 from compare.benchmarking import BenchReport
 from compare.command_line import main
+from compare.judging.tolerance import Verdict
 from compare.reporting import HtmlReport
 from compare.reporting.elements import table, text
-from compare.tolerance import Verdict
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 

@@ -10,7 +10,7 @@ import pytest
 
 import compare
 import eager as torch
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
 from eager.language import E
 from graphc.ops.rules import pointwise_float
 

@@ -12,7 +12,8 @@ import pytest
 import compare
 import eager as torch
 from compare.command_line import main
-from compare.culprit import Culprit
+from compare.locating.culprit import Culprit
+from compare.locating.surroundings import STALE
 from compare.selftest.campaign import SelftestReport, chosen, selftest
 from compare.selftest.fault import Expected, Fault
 from compare.selftest.faults import FAULTS
@@ -20,7 +21,6 @@ from compare.selftest.hunting import hunt
 from compare.selftest.planting import attribute, declared
 from compare.selftest.replay import replay
 from compare.selftest.trials import samples
-from compare.surroundings import STALE
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.passes import pipeline

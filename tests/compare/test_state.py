@@ -11,9 +11,9 @@ import pytest
 
 import compare
 import eager as torch
-from compare.case import Case
+from compare.checking.case import Case
+from compare.judging.tolerance import Verdict
 from compare.modes import COMPILED, EAGER
-from compare.tolerance import Verdict
 from graphc.capture.state.places import Change
 
 MODES = ["eager", "graph", "compiled"]

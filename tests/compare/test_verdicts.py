@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import compare
-from compare.case import Case
-from compare.tolerance import Verdict
+from compare.checking.case import Case
+from compare.judging.tolerance import Verdict
 from tests.compare.verdicts import CASES
 
 

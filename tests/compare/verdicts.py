@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import eager as torch
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
 
 F = torch.nn.functional
 IDENTICAL, ROUNDING, ENVIRONMENT, CONVENTION, UNSUPPORTED, BUG = (
@@ -163,8 +163,6 @@ CASES = (
     Case("one over one", ENVIRONMENT, lambda x: 1 / (x * 1e-9), _TINY),
     Case("the root of one", ENVIRONMENT, lambda x: torch.sqrt(x * 1e-10), _TINY),
     Case("whether one is positive", ENVIRONMENT, lambda x: x * 1e-10 > 0, _TINY),
-    Case("the sign of nan", ENVIRONMENT, lambda x: torch.copysign(x, torch.log1p(x)).sum(),
-         _given([-2.0, 1.0], grad=True)),
     Case("XLA's simplifier loses a nan", ENVIRONMENT, lambda x: (x > 0).float() * x.log(), _given([-1.0, 2.0])),
     Case("a gradient that is one", ENVIRONMENT, lambda x: (x * 1e-20).sum() * 1e-20, _floats((3,), grad=True)),
     # several results are right

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compare.locating.surroundings import STATE
 from compare.selftest import stateful
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import Plant, attribute, entry, wrapped
 from compare.selftest.stateful import CUBE, X, Y
 from compare.selftest.trials import in_turn, numbers, program, session
-from compare.surroundings import STATE
 from graphc.autodiff import reverse
 from graphc.capture import Effect, GradOf, History
 from graphc.capture.gradients import Autograd

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import eager as torch
-from compare.auditing import audit
+from compare.checking.auditing import audit
+from compare.locating.surroundings import STALE
 from compare.selftest.fault import Expected, Fault, Trial, Trials
 from compare.selftest.planting import Plant, attribute, declared, together, wrapped
 from compare.selftest.trials import in_turn, numbers, session
-from compare.surroundings import STALE
 from eager import nn
 from eager.tensor import Tensor
 from graphc.capture.asking import Asking

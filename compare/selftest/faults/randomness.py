@@ -9,10 +9,10 @@ import numpy as np
 
 import eager as torch
 import graphc
+from compare.locating.surroundings import RANDOM
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import Plant, attribute, wrapped
 from compare.selftest.trials import in_turn, numbers, program, session
-from compare.surroundings import RANDOM
 from eager.random import default_generator
 from graphc.capture.flow import draws
 from graphc.capture.sources import Draw

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compare.float64 import widen, widen_array
-from compare.numeric import evaluate
-from compare.opinions import Differentiation
-from compare.tolerance import INDEPENDENT, Judgement, Verdict, judge
-from compare.yardstick import Yardstick
+from compare.judging.float64 import widen, widen_array
+from compare.judging.numeric import evaluate
+from compare.judging.opinions import Differentiation
+from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
+from compare.judging.yardstick import Yardstick
 from eager import autograd
 from eager.language import E
 from eager.tensor import Tensor

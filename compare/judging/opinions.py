@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.numeric import evaluate
+from compare.judging.numeric import evaluate
 from graphc.ir import Graph
 from graphc.lowering.reference import vjp
 

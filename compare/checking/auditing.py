@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, final
 
-from compare.case import Case
-from compare.culprit import Culprit
-from compare.equivalence import findings_of
-from compare.findings import Finding, Report
+from compare.checking.case import Case
+from compare.checking.equivalence import findings_of
+from compare.checking.findings import Finding, Report
+from compare.checking.outcome import Outcome
+from compare.checking.perturbations import Perturbation, perturbations
+from compare.judging.tolerance import Verdict, same_bits
+from compare.locating.culprit import Culprit
+from compare.locating.surroundings import STALE
 from compare.modes import COMPILED, EAGER
-from compare.outcome import Outcome
-from compare.perturbations import Perturbation, perturbations
-from compare.surroundings import STALE
-from compare.tolerance import Verdict, same_bits
 from graphc.compiling.compiled import compile
 
 

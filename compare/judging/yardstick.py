@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 
-from compare.float64 import widen, widen_array
-from compare.numeric import Rounding, evaluate
-from compare.tolerance import RUNS
+from compare.judging.float64 import widen, widen_array
+from compare.judging.numeric import Rounding, evaluate
+from compare.judging.tolerance import RUNS
 from graphc.ir import Graph
 
 

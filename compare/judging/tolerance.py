@@ -1,7 +1,7 @@
 """How much two correct runs may differ: the one table of rounding errors, and the rule that judges a difference.
 
 Errors are in ULP of the node's dtype. They are not tolerances on results: they are fed through the program by
-`compare.numeric.Rounding`, and what comes out at each element is what rounding can do there.
+`compare.judging.numeric.Rounding`, and what comes out at each element is what rounding can do there.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ def judge(
     unit = np.finfo(eager.dtype)
     trusted = np.isfinite(exact)
     exact = np.where(trusted, exact, eager)
-    noise = np.where(np.isnan(noise), np.inf, noise)
+    # where float64 has no finite value, there is only eager's to go by, and one ULP
+    noise = np.where(trusted, np.where(np.isnan(noise), np.inf, noise), np.abs(eager) * unit.eps)
     with np.errstate(all="ignore"):
         error, eager_error = np.abs(found - exact), np.abs(eager - exact)
         explained = SAFETY * slack * noise + 2 * unit.eps * np.abs(exact) + error_bar

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.alternatives import Alternatives
-from compare.float64 import widen, widen_array
-from compare.joint import Joint, gradient_label, joint_of
-from compare.outcome import Outcome, flatten, is_number
-from compare.state import Held, State, array_of, arrays_in, structures_in
-from compare.yardstick import Yardstick
+from compare.checking.joint import Joint, gradient_label, joint_of
+from compare.checking.outcome import Outcome, flatten, is_number
+from compare.checking.state import Held, State, array_of, arrays_in, structures_in
+from compare.judging.alternatives import Alternatives
+from compare.judging.float64 import widen, widen_array
+from compare.judging.yardstick import Yardstick
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.numeric import evaluate, outputs_of
+from compare.judging.numeric import evaluate, outputs_of
 from graphc.ir import Graph, Node
 from graphc.ir.structure import with_bodies
 from graphc.ops.interpret import run_kernel

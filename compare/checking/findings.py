@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from compare.culprit import Culprit
-from compare.tolerance import Verdict
+from compare.judging.tolerance import Verdict
+from compare.locating.culprit import Culprit
 
 
 @final

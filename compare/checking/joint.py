@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from compare.float64 import wide_dtype
-from compare.outcome import flatten, is_number
+from compare.checking.outcome import flatten, is_number
+from compare.judging.float64 import wide_dtype
 from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, GradOf, History, MemoryOf
 from graphc.capture.tree import Slot
 from graphc.ir import Builder, Graph, Ref
 
 if TYPE_CHECKING:
-    from compare.case import Case, Input
+    from compare.checking.case import Case, Input
 
 _WRITTEN = (Argument, Captured, GradOf, MemoryOf)  # effects whose values are those of a tensor after the call
 

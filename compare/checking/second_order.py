@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from compare.case import Case
-from compare.findings import Finding
-from compare.outcome import Outcome, flatten
+from compare.checking.case import Case
+from compare.checking.findings import Finding
+from compare.checking.outcome import Outcome, flatten
 from eager import autograd
 from eager.tensor import Tensor
 from graphc.capture.tree import tensors_of

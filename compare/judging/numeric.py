@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from compare.tolerance import operand_ulps, result_floor, result_ulps
+from compare.judging.tolerance import operand_ulps, result_floor, result_ulps
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait

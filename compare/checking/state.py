@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.outcome import flatten, is_number
+from compare.checking.outcome import flatten, is_number
 from eager.tensor import Tensor
 from graphc.capture.records import attributes
 from graphc.capture.state.places import Attribute, Inside, Path, Place, Reading, Table

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from compare.culprit import INHERITED, Culprit
-from compare.equivalence import check
-from compare.findings import Finding, Report
-from compare.tolerance import Verdict
+from compare.checking.equivalence import check
+from compare.checking.findings import Finding, Report
+from compare.judging.tolerance import Verdict
+from compare.locating.culprit import INHERITED, Culprit
 
 BLAMED = (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)  # those that have a culprit
 

@@ -1,4 +1,4 @@
-"""`certify`: a file that says what was compared, how, and what came out; `compare.verification` replays it."""
+"""`certify`: a file that says what was compared, how, and what came out; `verification` replays it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, final
 
 import numpy as np
 
-from compare import tolerance
-from compare.case import Case
+from compare.checking.case import Case
+from compare.checking.equivalence import check
+from compare.checking.findings import DisagreementError, Report
 from compare.environment import environment
-from compare.equivalence import check
-from compare.findings import DisagreementError, Report
+from compare.judging import tolerance
 from compare.modes import Mode
 from graphc.ir import Graph, Node
 from graphc.ir.structure import with_bodies

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compare.case import Case
+from compare.checking.case import Case
+from compare.checking.outcome import Leaf, map_leaves
 from compare.modes import Mode, modes_named
-from compare.outcome import Leaf, map_leaves
 from eager.tensor import Tensor
 
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compare.culprit import Culprit
-from compare.outcome import Outcome
-from compare.tolerance import Verdict, judge
-from compare.yardstick import stand_in
+from compare.checking.outcome import Outcome
+from compare.judging.tolerance import Verdict, judge
+from compare.judging.yardstick import stand_in
+from compare.locating.culprit import Culprit
 from eager.generator import Generator
 from graphc.capture import Draw
 from graphc.ops.aval import aval_of
 
 if TYPE_CHECKING:
-    from compare.case import Case
+    from compare.checking.case import Case
     from compare.modes.protocol import Mode
 
 RANDOM = "random numbers"

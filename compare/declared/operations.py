@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.equivalence import check
-from compare.findings import Report
+from compare.checking.equivalence import check
+from compare.checking.findings import Report
+from compare.judging.tolerance import Verdict
 from compare.modes import Mode
-from compare.tolerance import Verdict
 from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops import OPS, Op

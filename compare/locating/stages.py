@@ -15,12 +15,12 @@ import numpy as np
 import compare
 import eager
 import graphc
-from compare.culprit import INHERITED, KINK, Culprit, blame
-from compare.executed import executed
-from compare.isolate import eager_result, judge_alone, lowered_result, objections
-from compare.numeric import evaluate
-from compare.outcome import Outcome
-from compare.tolerance import Verdict, judge
+from compare.checking.outcome import Outcome
+from compare.judging.isolate import eager_result, judge_alone, lowered_result, objections
+from compare.judging.numeric import evaluate
+from compare.judging.tolerance import Verdict, judge
+from compare.locating.culprit import INHERITED, KINK, Culprit, blame
+from compare.locating.executed import executed
 from graphc.errors import GraphError
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import bodies, every_node
@@ -31,7 +31,7 @@ from graphc.passes.pipeline import rules_for, simplify
 from graphc.rewrite import REASSOCIATES
 
 if TYPE_CHECKING:
-    from compare.case import Case, Stage
+    from compare.checking.case import Case, Stage
 
 _OURS = tuple(os.path.dirname(os.path.abspath(str(package.__file__))) + os.sep for package in (eager, graphc, compare))
 

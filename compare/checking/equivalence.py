@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from compare.case import Case
-from compare.culprit import KINK, Culprit
-from compare.findings import Finding, Report
+from compare.checking.case import Case
+from compare.checking.findings import Finding, Report
+from compare.checking.outcome import Outcome, largest_difference, same_structure
+from compare.checking.second_order import gradient_case, of_second_order
+from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, same_bits
+from compare.judging.yardstick import stand_in
+from compare.locating.culprit import KINK, Culprit
+from compare.locating.surroundings import in_surroundings
 from compare.modes import EAGER, Mode, modes_named
 from compare.modes.protocol import is_foreign
-from compare.outcome import Outcome, largest_difference, same_structure
-from compare.second_order import gradient_case, of_second_order
-from compare.surroundings import in_surroundings
-from compare.tolerance import INDEPENDENT, Judgement, Verdict, judge, same_bits
-from compare.yardstick import stand_in
 from graphc.errors import CaptureError
 from graphc.ops.aval import aval_of
 
@@ -63,7 +63,7 @@ def check(
         findings += _second_order(case, chosen, reference)
     names = [m.name for m in chosen]
     if audit:
-        from compare.auditing import audited  # which compares with what is here
+        from compare.checking.auditing import audited  # which compares with what is here
 
         report = audited(case)
         names += report.modes

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
-from compare.case import Case
-from compare.certificate import Certificate, TamperedError, record
-from compare.equivalence import check
-from compare.findings import Report
-from compare.tolerance import Verdict
+from compare.certificates.certificate import Certificate, TamperedError, record
+from compare.checking.case import Case
+from compare.checking.equivalence import check
+from compare.checking.findings import Report
+from compare.judging.tolerance import Verdict
 
 CHANGING = ("time",)  # in an environment, what no result depends on
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from compare.equivalence import check
-from compare.findings import Finding, Report
+from compare.checking.equivalence import check
+from compare.checking.findings import Finding, Report
+from compare.declared.operations import OpsReport, check_sample, samples_of
+from compare.declared.specimens import specimens
+from compare.judging.tolerance import Verdict, same_bits
 from compare.modes import Mode
-from compare.operations import OpsReport, check_sample, samples_of
-from compare.specimens import specimens
-from compare.tolerance import Verdict, same_bits
 from graphc.ops import OPS, Op, aval_of
 from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8
 from graphc.ops.interpret import operand_dtype, run_kernel

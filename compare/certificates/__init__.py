@@ -1,0 +1,1 @@
+"""Certificates: what `check` has found, in a file that can be verified."""

@@ -1,0 +1,1 @@
+"""Where two modes part: the node, the pass, the rule, the line."""
