@@ -55,7 +55,8 @@ def fitting(name: str, tensor: Tensor, spec: Any, interval: tuple[float, float],
         case Definite():
             return f"E.matmul({text}, {text}.mT) / {shape[-1]} + {diagonal}"
         case Regular():
-            return f"({_squashed(text, -0.5, 0.5)} + {diagonal}).roll(1, -2)"
+            steps = f"torch.arange(2.0, {shape[-1] + 2}.0, dtype={_torch(dtype)})"
+            return f"({_squashed(text, -0.5, 0.5)} + torch.eye({shape[-2]}, {shape[-1]}) * {steps}).roll(1, -2)"
         case Complexes():
             if array.dtype.kind == "c":
                 return text if _within(np.abs(array), 0, LARGEST) else None

@@ -183,7 +183,7 @@ def _lu_vjp(F, g, r, input_shape, input_dtype):
 lu = op(
     "lu", "input", impl=_np_lu, numpy=_np_lu, rule=Rule(_lu_shape), traits=Trait.HOLOMORPHIC, label="LinalgLuFactorEx",
     ref=_ref_lu, vjp=dict(input=_lu_vjp),
-    samples=(Sample(Regular((3, 3))), Sample((2, 4)), Sample((2, 3, 2))),
+    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 4))), Sample(Regular((2, 3, 2)))),
 )  # fmt: skip
 
 
@@ -266,7 +266,7 @@ def _qr_vjp(F, g, r, input, input_shape, input_dtype, complete):
 
 qr = op(
     "qr", "input", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape), label="LinalgQr", ref=_ref_qr,
-    samples=(Sample(Regular((3, 3)), complete=False), Sample((4, 2), complete=False),
-             Sample((2, 2, 3), complete=False)),
+    samples=(Sample(Regular((3, 3)), complete=False), Sample(Regular((4, 2)), complete=False),
+             Sample(Regular((2, 2, 3)), complete=False)),
     vjp=dict(input=_qr_vjp),
 )  # fmt: skip

@@ -211,7 +211,7 @@ flip = op(
 
 
 def _take_slices(xp, x, start, stop, step):
-    return x[tuple(map(slice, start, stop, step))]
+    return x[(*map(slice, start, stop, step), ...)]  # the ellipsis makes NumPy give a view of a 0-d array, too
 
 
 def _slice(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -245,7 +245,7 @@ slice_ = op(
 
 
 def _basic_index(x, start, stop, step, shape):
-    return x[tuple(map(slice, start, stop, step))].reshape(shape)
+    return _take_slices(None, x, start, stop, step).reshape(shape)
 
 
 def _basic_index_vjp(F, g, input_shape, start, stop, step):

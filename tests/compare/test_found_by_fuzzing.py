@@ -61,3 +61,13 @@ def test_compiled_erfcx_and_log_ndtr_where_erfc_is_denormal(dtype):
     eps = torch.finfo(dtype).eps
     np.testing.assert_allclose(erfcx.numpy(), scipy.special.erfcx(x.double().numpy()), rtol=200 * eps, atol=0)
     np.testing.assert_allclose(log_ndtr.numpy(), scipy.special.log_ndtr(-x.double().numpy()), rtol=200 * eps, atol=0)
+
+
+@pytest.mark.parametrize("mask", [True, torch.tensor(True)])
+def test_a_mask_of_no_dims_writes_to_a_tensor_of_no_dims(mask):
+    x = torch.tensor(1.2, requires_grad=True)
+    y = x * 2
+    y[mask] = 0.5
+    assert y.item() == 0.5
+    (y * 3).backward()
+    assert x.grad.item() == 0.0
