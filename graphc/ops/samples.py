@@ -91,7 +91,7 @@ def _draw(rng: np.random.Generator, spec: Any, interval: tuple[float, float], dt
         return rng.random(spec.shape) < 0.5
     real = np.asarray(rng.uniform(*interval, spec.shape)).astype(dtype)
     if isinstance(spec, (Definite, Regular)):
-        dominant = (np.eye(*spec.shape[-2:]) * np.arange(2, spec.shape[-1] + 2)).astype(dtype)
+        dominant = (np.eye(spec.shape[-2], spec.shape[-1]) * np.arange(2, spec.shape[-1] + 2)).astype(dtype)
         if isinstance(spec, Definite):
             return real @ np.swapaxes(real, -1, -2) / 4 + dominant
         return np.roll(real / 4 + dominant, 1, axis=-2)
