@@ -349,6 +349,8 @@ class Tracer:
         source = self.sources[position]
         if not isinstance(source, (Argument, Captured, Reached)):
             return None
+        if isinstance(source, Argument) and source.position >= len(self._arguments):
+            return None  # a placeholder: it is given when the graph is run
         given = self.given(source)
         if not isinstance(given, Tensor):
             return None

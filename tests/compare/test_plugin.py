@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
-
-import compare
-import eager as torch
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,20 +28,33 @@ def operands():
 """
 
 
-@pytest.fixture(scope="module")
-def loaded() -> None:
-    """Everything that an inner pytest uses: it drops the modules that it is the first to import."""
-    compare.localize(torch.sin, torch.ones(2, requires_grad=True))
-    import_module("compare.checking.running")
+class Keeping:
+    """A plugin of the inner pytest, which drops the modules that it is the first to import: those are noted."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, Any] = {}
+
+    def pytest_unconfigure(self) -> None:
+        self.modules.update(sys.modules)
+
+    def put_back(self) -> None:
+        """A second copy of a module, with classes and state of its own, would break later tests."""
+        ours = ("eager", "graphc", "compare", "jax", "numpy", "scipy", "networkx")
+        for name, module in self.modules.items():
+            if name.partition(".")[0].startswith(ours):
+                sys.modules.setdefault(name, module)
 
 
 @pytest.fixture
-def run(loaded, pytester: pytest.Pytester):
+def run(pytester: pytest.Pytester):
     """Runs pytest, with the plugin as it is here, on a test file."""
 
     def run_tests(tests: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(HEAD + tests)
-        return pytester.runpytest_inprocess(*PLUGINS, "--strict-markers", *options)
+        keeping = Keeping()
+        result = pytester.runpytest_inprocess(*PLUGINS, "--strict-markers", *options, plugins=[keeping])
+        keeping.put_back()
+        return result
 
     return run_tests
 

@@ -22,6 +22,7 @@ def warm(f, *args):
 
 @pytest.fixture
 def pair():
+    torch.manual_seed(0)  # of other numbers the sums may cancel
     return torch.randn(3), torch.randn(3)
 
 
