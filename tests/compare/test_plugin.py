@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+import compare
+import eager as torch
+
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[2]
 # the plugin as it is here, and not as it may be installed; without others that take their time to start
@@ -28,6 +31,12 @@ def operands():
 """
 
 
+@pytest.fixture(scope="module")
+def loaded() -> None:
+    """What cannot be loaded twice in one process."""
+    compare.localize(torch.sin, torch.ones(2, requires_grad=True))
+
+
 class Keeping:
     """A plugin of the inner pytest, which drops the modules that it is the first to import: those are noted."""
 
@@ -37,23 +46,22 @@ class Keeping:
     def pytest_unconfigure(self) -> None:
         self.modules.update(sys.modules)
 
-    def put_back(self) -> None:
-        """A second copy of a module, with classes and state of its own, would break later tests."""
-        ours = ("eager", "graphc", "compare", "jax", "numpy", "scipy", "networkx")
+    def put_back(self, but: Path) -> None:
+        """A second copy of a module, with classes and state of its own, would break later tests; those in `but` go."""
         for name, module in self.modules.items():
-            if name.partition(".")[0].startswith(ours):
+            if not str(getattr(module, "__file__", None) or "").startswith(str(but)):
                 sys.modules.setdefault(name, module)
 
 
 @pytest.fixture
-def run(pytester: pytest.Pytester):
+def run(loaded: None, pytester: pytest.Pytester):
     """Runs pytest, with the plugin as it is here, on a test file."""
 
     def run_tests(tests: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(HEAD + tests)
         keeping = Keeping()
         result = pytester.runpytest_inprocess(*PLUGINS, "--strict-markers", *options, plugins=[keeping])
-        keeping.put_back()
+        keeping.put_back(pytester.path)
         return result
 
     return run_tests
