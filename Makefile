@@ -2,13 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST_FLAGS ?= -n 2 --dist worksteal -m "not timing"
+PYTEST_FLAGS ?= -n 2 --dist worksteal
 
 .PHONY: test lint format bench demo clean
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
-	$(BIN)/python -m pytest -m timing
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -20,6 +19,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/eager_engine.py
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/capture.py

@@ -6,8 +6,7 @@ of an environment. None of them is also the name of a module here, which an impo
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from graphc.lazy import lazy
 
 _WHERE = {
     "BenchReport": "compare.benchmarking",
@@ -36,20 +35,7 @@ _WHERE = {
     "scaling": "compare.benchmarking",
     "verify": "compare.certificates.verification",
 }
-# The names are loaded by __getattr__.
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [*_WHERE]
 
-
-def __getattr__(name: str) -> Any:
-    try:
-        module = _WHERE[name]
-    except KeyError:
-        raise AttributeError(f"module 'compare' has no attribute '{name}'") from None
-    value = getattr(import_module(module), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE])
+__getattr__, __dir__ = lazy(__name__, _WHERE)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import html
-import os
-import platform
 import re
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -16,6 +13,7 @@ import numpy as np
 import eager as torch
 import graphc
 from charts import Line, Mark, line_chart
+from compare.environment import environment
 from eager.nn import functional as F
 from findings import Claim, Table, timing
 from rewriting import Rewriting
@@ -92,7 +90,7 @@ def page(
         _section("The graph, before and after optimization", _graphs()),
         _section("A program with more to gain", _rewriting(rewritten)),
         _section("What was compiled", _programs(comparisons)),
-        _section("Where this ran", _table(environment())),
+        _section("Where this ran", _table(_environment())),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
@@ -103,28 +101,10 @@ def page(
     )
 
 
-def environment() -> Table:
+def _environment() -> Table:
     """Versions, machine and date."""
-    versions = [(name, version(name)) for name in ("numpy", "scipy", "networkx", "jax", "scikit-learn")]
-    rows = (
-        ("graphc", graphc.__version__),
-        ("Python", platform.python_version()),
-        *versions,
-        ("processor", f"{_processor()}, {os.cpu_count()} cores"),
-        ("OPENBLAS_NUM_THREADS", os.environ.get("OPENBLAS_NUM_THREADS", "not set")),
-        ("system", f"{platform.system()} {platform.machine()}"),
-        ("date", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")),
-    )
+    rows = (*environment().items(), ("scikit-learn", version("scikit-learn")))
     return Table("Environment", ("what", "version"), rows, "")
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        found = re.search(r"model name\s*:\s*(.+)", information.read_text(encoding="utf-8"))
-        if found:
-            return found[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def _charts(comparison: Comparison) -> str:

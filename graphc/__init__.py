@@ -5,8 +5,7 @@ The names below load their part of the compiler on first use, so that `import gr
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from graphc.lazy import lazy
 
 __version__ = "0.1.0"
 
@@ -36,7 +35,6 @@ _WHERE = {
     "disable": "graphc.compiling.disabling",
     "enable": "graphc.compiling.disabling",
 }
-# The names are loaded by __getattr__.
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
     "Graph",
@@ -60,16 +58,4 @@ __all__ = [
     "while_loop",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    try:
-        module = _WHERE[name]
-    except KeyError:
-        raise AttributeError(f"module 'graphc' has no attribute '{name}'") from None
-    value = getattr(import_module(module), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE])
+__getattr__, __dir__ = lazy(__name__, _WHERE)

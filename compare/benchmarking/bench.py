@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compare.benchmarking.clock import Samples, interleaved
@@ -68,21 +68,17 @@ def measure(case: Case, rows: Sequence[Row], agree: bool, min_time: float) -> Be
     """Time a case, whether or not the modes agree."""
     differentiable = bool(case.wrt) and case.program is not None and bool(case.joint.seeded)
     whats = (FORWARD, BOTH) if differentiable else (FORWARD,)
-    known = {} if case.program is None else {what: roofline(optimized(case, what)) for what in whats}
-    rooflines = {what: r for what, r in known.items() if r is not None}
     timings: list[Timing] = []
+    rooflines: dict[str, Roofline] = {}
     for what in whats:
+        best = None if case.program is None else roofline(optimized(case, what))
         with case.preserved(), uncached():
-            timings += _timed(case, what, rows, min_time, rooflines)
+            contenders = [row.make(case, what) for row in rows]
+            samples = interleaved([c.call for c in contenders], min_time)
+            if best is not None:
+                best = rooflines[what] = best.reached(min(median_interval(s.rounds).median for s in samples))
+            timings += [_timing(what, c, s, samples[0], best) for c, s in zip(contenders, samples, strict=True)]
     return BenchReport(case.name, agree, tuple(timings), rooflines, environment(), case.seed)
-
-
-def _timed(
-    case: Case, what: str, rows: Sequence[Row], min_time: float, rooflines: Mapping[str, Roofline]
-) -> list[Timing]:
-    contenders = [row.make(case, what) for row in rows]
-    samples = interleaved([c.call for c in contenders], min_time)
-    return [_timing(what, c, s, samples[0], rooflines.get(what)) for c, s in zip(contenders, samples, strict=True)]
 
 
 def _timing(what: str, contender: Contender, own: Samples, base: Samples, best: Roofline | None) -> Timing:

@@ -238,7 +238,7 @@ def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterat
         return
 
     def around() -> Culprit | None:
-        return None if mode is EAGER else in_surroundings(case, mode)
+        return in_surroundings(case, mode) if case.locates and mode is not EAGER else None
 
     odd = tuple(_odd_state(first.state, second.state))
     for label in odd:

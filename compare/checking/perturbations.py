@@ -29,7 +29,7 @@ class Perturbation(NamedTuple):
     name: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    change: Callable[[], None] = lambda: None
+    change: Callable[[], object] = lambda: None
     wrap: Wrap = lambda call: call
 
 
@@ -151,11 +151,11 @@ def _changed_captures(case: Case) -> Iterator[Perturbation]:
     captured = [i.tensor for i in _captured(case)]
     if captured:
         names = _listed([i.name for i in _captured(case)])
-        yield here(f"other values in {names}", change=lambda: [_overwrite(t) for t in captured] and None)
+        yield here(f"other values in {names}", change=lambda: [_overwrite(t) for t in captured])
     places = [p for p in case.state.places if p.guarded and _can_change(p)]
     flags = [p for p in places if p.path.shown.endswith("training") and type(p.before) is bool]
     if flags:
-        yield here("training and evaluation exchanged", change=lambda: [p.write(not p.before) for p in flags] and None)
+        yield here("training and evaluation exchanged", change=lambda: [p.write(not p.before) for p in flags])
     rebound = [p for p in places if isinstance(p.before, Tensor)]
     numbers = [p for p in places if _other_number(p.before) is not None and p not in flags]
     orders = [p for p in places if isinstance(p, Inside) and isinstance(p.owner, list) and len(p.owner) > 1]

@@ -38,12 +38,22 @@ def executed(graph: Graph, arrays: Sequence[np.ndarray]) -> Iterator[Step]:
             values[node.id] = run_kernel(node.op, operands, node.params)
             yield Step(node, operands, values[node.id], node)
             continue
-        recorded: list[_Recorded] = []
-        watched = with_bodies(node, lambda body, kept=recorded: kept.append(_Recorded(body)) or kept[-1])  # type: ignore
+        watched, recorded = _watched(node)
         values[node.id] = run_kernel(node.op, operands, watched.params)
         for body in recorded:
             for given in body.calls:
                 yield from (step._replace(outer=node) for step in executed(body.graph, given))
+
+
+def _watched(node: Node) -> tuple[Node, list[_Recorded]]:
+    """`node` with graphs that keep what they are given, and these graphs."""
+    recorded: list[_Recorded] = []
+
+    def watch(body: Graph) -> Any:  # it stands in for the body: it has its signature and can be called
+        recorded.append(_Recorded(body))
+        return recorded[-1]
+
+    return with_bodies(node, watch), recorded
 
 
 @final

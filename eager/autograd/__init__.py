@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from eager.language import E
 from eager.naming import named
 from eager.state import current_interpreter
 from eager.tensor import Tensor
+from graphc.lazy import lazy
 
 __all__ = [
     "Variable", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled",
@@ -27,18 +27,7 @@ _LATER = {
     **dict.fromkeys(("detect_anomaly", "set_detect_anomaly"), "eager.autograd.anomaly_mode"),
     **dict.fromkeys(("gradcheck", "gradgradcheck"), "eager.autograd.gradcheck"),
 }
-_SUBMODULES = frozenset(("anomaly_mode", "forward_ad", "function", "functional", "graph"))
-
-
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"eager.autograd.{name}")
-    if name in _LATER:
-        module = importlib.import_module(_LATER[name])
-        # all that come from it: one may have the name of the module, which the import has just made an attribute
-        globals().update({known: getattr(module, known) for known, place in _LATER.items() if place == _LATER[name]})
-        return globals()[name]
-    raise AttributeError(f"module 'eager.autograd' has no attribute '{name}'")
+__getattr__, __dir__ = lazy(__name__, _LATER, ("anomaly_mode", "forward_ad", "function", "functional", "graph"))
 
 
 def Variable(data: Any, requires_grad: bool = False) -> Tensor:

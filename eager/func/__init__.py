@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from graphc.lazy import lazy
 
 # public name -> module that has it, imported at first use
 _LATER = {
@@ -15,13 +14,4 @@ _LATER = {
     "debug_unwrap": "eager.func.batching",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        value = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
-        return value
-    raise AttributeError(f"module 'eager.func' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+__getattr__, __dir__ = lazy(__name__, _LATER)

@@ -1,13 +1,8 @@
 """What training programs use around tensors: `data` (loaders), `tensorboard` (a log that TensorBoard shows)."""
 
 from eager.utils import data
+from graphc.lazy import lazy
 
 __all__ = ["data"]
 
-
-def __getattr__(name: str) -> object:
-    if name == "dlpack":
-        import importlib
-
-        return importlib.import_module("eager.utils.dlpack")
-    raise AttributeError(f"module 'eager.utils' has no attribute '{name}'")
+__getattr__, __dir__ = lazy(__name__, {}, ("dlpack",))

@@ -25,6 +25,7 @@ from graphc.capture.showing import is_only_shown
 from graphc.capture.sources import Argument, ArgumentGuard, Captured, Decision, Draw, Guard, Owner, Reached, Source
 from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
+from graphc.capture.storage.memory import normal
 from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
 from graphc.ir import INPUT, Symbol
 from graphc.ops import OPS
@@ -80,6 +81,21 @@ class Asking:
         elif isinstance(owner, Reached):
             self.guard(self._later(given, strides_of_tensor), strides, self._layout_named(given))
         return strides
+
+    def layout_of_input(self, position: int) -> Any:
+        """The strides of the input at `position` of the graph; None if it is row-major, or not known yet."""
+        tracer = self._tracer
+        source = tracer.sources[position]
+        if not isinstance(source, (Argument, Captured, Reached)):
+            return None
+        if isinstance(source, Argument) and source.position >= len(tracer.arguments):
+            return None  # a placeholder: it is given when the graph is run
+        given = tracer.given(source)
+        if not isinstance(given, Tensor):
+            return None
+        if tracer.outer is not None and given._d.__class__ is Symbol:
+            return normal(tuple(given._d.shape), tracer.outer.strides(given))
+        return self.layout(tracer.stand_ins.get(id(given), given), source)
 
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         """See `eager.state.Interpreter`."""

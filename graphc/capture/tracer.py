@@ -38,11 +38,9 @@ from graphc.capture.sources import (
     Source,
 )
 from graphc.capture.state.varying import Varying
-from graphc.capture.storage.inputs import (
-    whole_memory,
-)
+from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.storage.layouts import Layouts
-from graphc.capture.storage.memory import Memories, Memory, Place, Strides, normal, strides_of
+from graphc.capture.storage.memory import Memories, Memory, Place, strides_of
 from graphc.capture.storage.results import Results
 from graphc.capture.storage.writing import Writing
 from graphc.capture.tree import map_tensors, tensors_of
@@ -91,17 +89,17 @@ class Tracer:
         self.batches: Mapping[int, Dim] = {}  # arguments whose first dim is symbolic
         self.name_of = name_of
         self.whole = whole
-        self._arguments: list[Tensor] = []
-        self._stand_ins: dict[int, Tensor] = {}  # id of an argument -> its stand-in
+        self.arguments: list[Tensor] = []
+        self.stand_ins: dict[int, Tensor] = {}  # id of an argument -> its stand-in
         self.held: dict[int, tuple[Tensor, Symbol]] = {}  # concrete tensors and their present values
         self._modules: list[Any] = []  # those whose forward is running, outermost first
         self.fresh: dict[int, Tensor] = {}  # concrete tensors made inside the trace
         self.owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
         self.memories = Memories(self.builder)
-        self._layouts = Layouts(self.builder, self.memories, self._layout_of_input)
         self.writing = Writing(self)
         self.assign, self.set_data, self.written = self.writing.assign, self.writing.set_data, self.writing.written
         self.asking = Asking(self)
+        self._layouts = Layouts(self.builder, self.memories, self.asking.layout_of_input)
         self.guard, self.guard_argument = self.asking.guard, self.asking.guard_argument
         self.values_read, self.values_shown = self.asking.values_read, self.asking.values_shown
         self.truth_of, self.array_of = self.asking.truth_of, self.asking.array_of
@@ -119,8 +117,8 @@ class Tracer:
 
     def argument(self, tensor: Tensor, position: int, name: str) -> Tensor:
         """The traced stand-in of argument number `position`."""
-        if self.whole and id(tensor) in self._stand_ins:
-            return self._stand_ins[id(tensor)]
+        if self.whole and id(tensor) in self.stand_ins:
+            return self.stand_ins[id(tensor)]
         shape = tuple(tensor._d.shape)
         if position in self.batches:
             first: Any = self.batches[position]
@@ -128,7 +126,7 @@ class Tracer:
         symbol = self.input(name, Aval(shape, tensor._dtype()), Argument(position))
         stand_in = self.wrap(symbol, tensor._n is not None, type(tensor))
         self.owners[id(stand_in)] = Argument(position)
-        self.fresh[id(stand_in)] = self._stand_ins[id(tensor)] = stand_in  # keeps its id from being used again
+        self.fresh[id(stand_in)] = self.stand_ins[id(tensor)] = stand_in  # keeps its id from being used again
         if tensor._n is not None:
             if tensor.is_leaf:
                 stand_in._n = tensor._n  # with its hooks
@@ -145,7 +143,7 @@ class Tracer:
 
     def start(self, arguments: Sequence[Tensor]) -> None:
         """Tell which tensors the call is given."""
-        self._arguments = list(arguments)
+        self.arguments = list(arguments)
 
     def reach(self, source: Reached, value: Any) -> None:
         """Tell that `value` is in a moving place."""
@@ -192,7 +190,7 @@ class Tracer:
         return self.builder.input(name, aval)
 
     def _capture(self, tensor: Tensor) -> Symbol:
-        stand_in = self._stand_ins.get(id(tensor))
+        stand_in = self.stand_ins.get(id(tensor))
         if stand_in is not None:  # reached by itself, though it is an argument, too
             owner = self.owners[id(stand_in)]
             assert isinstance(owner, Argument)
@@ -240,7 +238,7 @@ class Tracer:
     def owner_of(self, tensor: Tensor) -> Owner | None:
         """Where a tensor that outlives the program comes from; None for one that it has made."""
         if tensor._d.__class__ is not Symbol and id(tensor) not in self.fresh and id(tensor) not in self.owners:
-            stand_in = self._stand_ins.get(id(tensor))
+            stand_in = self.stand_ins.get(id(tensor))
             outside = self.reached.get(id(tensor)) or Captured(tensor)
             self.owners[id(tensor)] = outside if stand_in is None else self.owners[id(stand_in)]
         return self.owners.get(id(tensor))
@@ -249,7 +247,7 @@ class Tracer:
         """The concrete tensor behind a source, in the call that is being traced."""
         match source:
             case Argument(position):
-                return self._arguments[position]
+                return self.arguments[position]
             case Captured(tensor):
                 return tensor
             case Reached():
@@ -344,19 +342,6 @@ class Tracer:
     def made_plain(self, tensor: Tensor) -> None:
         """See `graphc.ir.Symbol`."""
         self.memories.place(self.read(tensor), None, None, None)
-
-    def _layout_of_input(self, position: int) -> Strides:
-        source = self.sources[position]
-        if not isinstance(source, (Argument, Captured, Reached)):
-            return None
-        if isinstance(source, Argument) and source.position >= len(self._arguments):
-            return None  # a placeholder: it is given when the graph is run
-        given = self.given(source)
-        if not isinstance(given, Tensor):
-            return None
-        if self.outer is not None and given._d.__class__ is Symbol:
-            return normal(tuple(given._d.shape), self.outer.strides(given))
-        return self.asking.layout(self._stand_ins.get(id(given), given), source)
 
     def strides(self, tensor: Tensor) -> tuple[int, ...]:
         """The strides of a traced tensor, in elements."""
@@ -454,7 +439,7 @@ class Tracer:
             if memory.origin is not None
         ]
         found += self.autograd.effects()
-        for stand_in in {id(t): t for t in self._stand_ins.values()}.values():
+        for stand_in in {id(t): t for t in self.stand_ins.values()}.values():
             owner = self.owners[id(stand_in)]
             assert isinstance(owner, Argument)
             if stand_in.is_leaf and (flag := stand_in._n is not None) is (self.given(owner)._n is None):

@@ -8,7 +8,7 @@ from graphc.ir import INPUT, Graph
 def eliminate_dead_code(graph: Graph) -> Graph:
     """`graph` without the nodes that neither the result nor an impure op depends on."""
     live = set(graph.outputs)
-    for id, node in reversed(graph.nodes.items()):  # type: ignore[call-overload]  # a dict
+    for id, node in reversed(list(graph.nodes.items())):
         if id in live or node.op.impure or node.op is INPUT:
             live.add(id)
             live.update(node.inputs)

@@ -19,12 +19,12 @@ from compare.judging.tolerance import Verdict
 from compare.locating.culprit import summary
 from compare.locating.localization import source_line
 from eager.language import E
-from graphc.ir import Graph, Node
+from graphc.ir import Graph
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 from graphc.rewrite import EXACT
-from graphc.rewrite import RewriteRule as R
+from tests.compare.planted import drops_scaling, sum_for_difference
 
 # the facade has a function of that name
 pipeline_module = importlib.import_module("graphc.passes.pipeline")
@@ -40,8 +40,7 @@ def subtracts(x: Any) -> Any:
 
 @pytest.fixture
 def wrong_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = R("planted_rule", EXACT, lambda F, x, y: x - y, lambda F, x, y: x + y)
-    monkeypatch.setattr(pipeline_module, "ALL", (*pipeline_module.ALL, rule))
+    monkeypatch.setattr(pipeline_module, "ALL", (*pipeline_module.ALL, sum_for_difference(EXACT)))
 
 
 @pytest.mark.usefixtures("wrong_rule")
@@ -76,22 +75,13 @@ def test_the_compiled_mode_alone_is_traced_back_to_the_rule():
     assert (found.first.culprit.rule, found.first.culprit.pass_name) == ("planted_rule", "simplify")
 
 
-def _drops_scaling(graph: Graph) -> Graph:
-    nodes: dict[int, Node] = {}
-    for id, node in graph.nodes.items():
-        if node.op is OPS["mul"]:
-            node = Node(id, OPS["positive"], node.inputs[:1], {}, node.aval, node.where)
-        nodes[id] = node
-    return graph.replace(nodes, graph.result)
-
-
 @pytest.mark.parametrize("place", [0, 3, -1])
 def test_bisection_finds_a_wrong_pass_wherever_it_is(monkeypatch: pytest.MonkeyPatch, place: int):
     sound = pipeline_module.default_passes
 
     def with_fault(*licence: Any) -> Any:
         passes = list(sound(*licence))
-        passes.insert(place % (len(passes) + 1), ("drops scaling", _drops_scaling))
+        passes.insert(place % (len(passes) + 1), ("drops scaling", drops_scaling))
         return tuple(passes)
 
     monkeypatch.setattr("compare.checking.case.default_passes", with_fault)

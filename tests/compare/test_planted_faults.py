@@ -19,7 +19,6 @@ from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
 from compare.selftest.planting import declared, with_rule
 from eager.language import E
-from graphc.ir import Graph, Node
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
@@ -27,7 +26,7 @@ from graphc.ops.rules import pointwise_float
 from graphc.ops.spec import Rule
 from graphc.passes import rules_for
 from graphc.rewrite import EXACT, REASSOCIATES
-from graphc.rewrite import RewriteRule as R
+from tests.compare.planted import drops_scaling, sum_for_difference
 
 # the facade has a function of that name
 pipeline_module = importlib.import_module("graphc.passes.pipeline")
@@ -110,13 +109,9 @@ def test_eager_form_that_differs_from_the_declaration(
     assert is_here(culprit)
 
 
-def _sum_for_difference(licence: Any) -> R:
-    return R("planted_rule", licence, lambda F, x, y: x - y, lambda F, x, y: x + y)
-
-
 @pytest.mark.parametrize("licence", [EXACT, REASSOCIATES])
 def test_wrong_rewrite_rule(monkeypatch: pytest.MonkeyPatch, licence: Any):
-    monkeypatch.setattr(pipeline_module, "ALL", (*pipeline_module.ALL, _sum_for_difference(licence)))
+    monkeypatch.setattr(pipeline_module, "ALL", (*pipeline_module.ALL, sum_for_difference(licence)))
     report = compare.check(lambda x: torch.exp(x * 2.0 - x.tanh()) + x, numbers(3))
     stages = [f"pass {k}: {name}" for k, (name, _) in enumerate(pipeline_module.default_passes(), 1)]
     simplify = next(k for k, stage in enumerate(stages) if stage.endswith(": simplify"))
@@ -128,19 +123,9 @@ def test_wrong_rewrite_rule(monkeypatch: pytest.MonkeyPatch, licence: Any):
     assert "planted_rule" in {r.name for r in rules_for(REASSOCIATES)}
 
 
-def _drops_scaling(graph: Graph) -> Graph:
-    """A pass that takes every product for its first factor."""
-    nodes: dict[int, Node] = {}
-    for id, node in graph.nodes.items():
-        if node.op is OPS["mul"]:
-            node = Node(id, OPS["positive"], node.inputs[:1], {}, node.aval, node.where)
-        nodes[id] = node
-    return graph.replace(nodes, graph.result)
-
-
 def test_wrong_pass(monkeypatch: pytest.MonkeyPatch):
     sound = pipeline_module.default_passes()
-    broken = (*sound[:2], ("planted pass", _drops_scaling), *sound[2:])
+    broken = (*sound[:2], ("planted pass", drops_scaling), *sound[2:])
     monkeypatch.setattr("compare.modes.default_passes", lambda: broken)
     monkeypatch.setattr("compare.checking.case.default_passes", lambda: broken)
     report = compare.check(lambda x: torch.exp(x) * 3.0, numbers(3), modes=["passes"])

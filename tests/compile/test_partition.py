@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from graphc.execution.partition import Split, partition, residual_bytes
 from graphc.ir import Builder, Graph, Ref, refs_of
 from graphc.ops.aval import Aval
 from graphc.passes import optimize
+from tests.work import lines_run
 
 F = torch.nn.functional
 F32 = np.dtype(np.float32)
@@ -237,8 +237,7 @@ def test_a_result_that_is_saved_shares_its_memory():
     assert c is not a
 
 
-@pytest.mark.timing
-def test_time_is_linear():
+def test_work_is_linear():
     def program(n: int) -> Callable[..., Any]:
         def f(x, w):
             for k in range(n):
@@ -247,13 +246,8 @@ def test_time_is_linear():
 
         return f
 
-    seconds = {}
-    for n in (200, 2000):
+    lines = {}
+    for n in (50, 500):
         joint = joint_of(program(n), (4, 4), (4, 4))
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            partition(joint, 2)
-            times.append(time.perf_counter() - start)
-        seconds[n] = min(times)
-    assert seconds[2000] < 20 * seconds[200], seconds
+        lines[n] = lines_run(lambda joint=joint: partition(joint, 2))
+    assert lines[500] < 15 * lines[50], lines

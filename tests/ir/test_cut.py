@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
 from graphc.ir import cut
 from graphc.ir.cut import NEVER, Price, cheapest_cut
+from tests.work import lines_run
 
 Operands = Mapping[int, Sequence[int]]
 Prices = Mapping[int, Price]
@@ -105,15 +105,9 @@ def test_nothing_needed_and_nothing_to_choose():
     assert cheapest_cut({0: ()}, {0: Price(7, NEVER)}, [0]) == {0}
 
 
-@pytest.mark.timing
-def test_time_is_linear():
-    seconds = {}
-    for size in (2_000, 20_000):
+def test_work_is_linear():
+    lines = {}
+    for size in (500, 5_000):
         question = random_question(0, size, 20)
-        best_of = []
-        for _ in range(3):
-            start = time.perf_counter()
-            cheapest_cut(*question)
-            best_of.append(time.perf_counter() - start)
-        seconds[size] = min(best_of)
-    assert seconds[20_000] < 20 * seconds[2_000], seconds
+        lines[size] = lines_run(lambda asked=question: cheapest_cut(*asked))
+    assert lines[5_000] < 15 * lines[500], lines

@@ -1,0 +1,34 @@
+"""Names of a package whose modules are loaded on first use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy(
+    package: str, where: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of `package`.
+
+    where    name -> the module that has it
+    modules  names of modules of the package itself
+    """
+    names = vars(sys.modules[package])
+
+    def __getattr__(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name not in where:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        module = import_module(where[name])
+        # all that come from it: one may have the name of the module, which the import has just made an attribute
+        names.update({known: getattr(module, known) for known, place in where.items() if place == where[name]})
+        return names[name]
+
+    def __dir__() -> list[str]:
+        return sorted({*names, *where, *modules})
+
+    return __getattr__, __dir__
