@@ -36,7 +36,6 @@ class dtype:
         """The NumPy dtype."""
         if self._numpy is None:
             self._numpy = d.bfloat16()
-            BY_NUMPY[self._numpy] = self
         return self._numpy
 
     def to_real(self) -> dtype:
@@ -70,12 +69,20 @@ int32 = int = dtype("int32", d.INT32)
 int64 = long = dtype("int64", d.INT64)
 bool = dtype("bool", d.BOOL)
 
-BY_NUMPY: dict[np.dtype, dtype] = {
+
+class _ByNumpy(dict[np.dtype, dtype]):
+    def __missing__(self, key: np.dtype) -> dtype:
+        if key.name == "bfloat16":  # made by the registry, or by the user's ml_dtypes
+            return self.setdefault(key, bfloat16)
+        raise KeyError(key)
+
+
+BY_NUMPY = _ByNumpy({
     t.numpy: t
     for t in (
         float16, float32, float64, complex64, complex128, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool
     )
-}  # fmt: skip
+})  # fmt: skip
 
 
 def to_numpy(value: Any, name: str = "") -> np.dtype:

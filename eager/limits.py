@@ -8,16 +8,9 @@ import numpy as np
 
 from eager import dtypes
 from graphc.ops.dtypes import default_float, is_floating, kind, real_of
+from graphc.ops.dtypes import finfo as limits_of
 
 WRONG_KIND = "torch.{0}() requires a{1} input type. Use torch.{2} to handle 'torch.{0}'"
-
-
-def _machine(dtype: np.dtype) -> Any:
-    if dtype.kind == "f":
-        return np.finfo(dtype)
-    import ml_dtypes
-
-    return ml_dtypes.finfo(dtype)
 
 
 class _Limits:
@@ -56,7 +49,7 @@ class finfo(_Limits):
         dtype = real_of(default_float() if type is None else dtypes.to_numpy(type, "finfo"))
         if not is_floating(dtype):
             raise TypeError(WRONG_KIND.format("finfo", " floating point", "iinfo"))
-        limits = _machine(dtype)
+        limits = limits_of(dtype)
         self.bits = dtype.itemsize * 8
         self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
         self.tiny = self.smallest_normal = float(limits.tiny)

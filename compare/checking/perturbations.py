@@ -200,7 +200,7 @@ def _another(tensor: Tensor) -> Tensor:
 def _overwrite(tensor: Tensor) -> None:
     """Give a tensor other values of the same signs, or of the same set if it has integers."""
     array = tensor._array()
-    if array.dtype.kind in "fc":
+    if is_inexact(array.dtype):
         other = array * np.linspace(0.75, 1.25, array.size).reshape(array.shape).astype(array.dtype)
     else:
         other = np.logical_not(array) if array.dtype == bool else np.roll(array, 1)

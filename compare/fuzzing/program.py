@@ -132,11 +132,15 @@ def literal(value: Any) -> str:
         return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, float) and not np.isfinite(value):
         return f"float('{value}')"
-    return f"np.{value!r}" if isinstance(value, np.dtype) else repr(value)
+    if isinstance(value, np.dtype):
+        return "graphc.ops.dtypes.bfloat16()" if value.kind == "V" else f"np.{value!r}"
+    return repr(value)
 
 
 def array_literal(array: np.ndarray) -> str:
     """An expression of the array, exact to the bit; in decimals where those say it all."""
+    if array.dtype.kind == "V":
+        return f"{array_literal(array.astype(np.float32))}.astype({literal(array.dtype)})"
     dtype = f"np.dtype('{array.dtype}')"
     values = array
     if array.dtype.kind == "f" and array.dtype.itemsize < 8:

@@ -10,7 +10,7 @@ from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import with_bodies
 from graphc.ops import Literal, Op, Rule, Trait
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import COMPLEX128, FLOAT64, real_of
+from graphc.ops.dtypes import COMPLEX128, FLOAT64, is_inexact, kind, real_of
 from graphc.ops.interpret import run_kernel
 
 _WIDE = {"f": FLOAT64, "c": COMPLEX128}
@@ -18,7 +18,7 @@ _WIDE = {"f": FLOAT64, "c": COMPLEX128}
 
 def wide_dtype(dtype: np.dtype) -> np.dtype:
     """float64 or complex128 for a floating or complex dtype; any other dtype as it is."""
-    return _WIDE.get(dtype.kind, dtype)
+    return _WIDE.get(kind(dtype), dtype)
 
 
 def widen_array(array: np.ndarray) -> np.ndarray:
@@ -65,6 +65,6 @@ def _widen_parameter(value: Any, dtype: np.dtype) -> Any:
         return wide_dtype(value)
     if isinstance(value, Literal):
         return Literal(widen_array(value.array))
-    if isinstance(value, float) and dtype.kind in "fc":
+    if isinstance(value, float) and is_inexact(dtype):
         return np.asarray(value, real_of(dtype)).item()
     return value

@@ -20,7 +20,7 @@ from graphc.ir import Builder, Graph, Node, Ref
 from graphc.lowering import lower
 from graphc.ops import Trait
 from graphc.ops.aval import aval_of
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import is_floating, is_inexact
 
 
 class Objection(NamedTuple):
@@ -118,7 +118,7 @@ def _tape_gradients(
 def _independent(problem: Differentiation, rules: _Rules, k: int, argument: str) -> Iterator[Objection]:
     quotient: np.ma.MaskedArray | None = None
     bar: Any = 0.0
-    if rules.arrays[k].dtype.kind == "f":
+    if is_floating(rules.arrays[k].dtype):
         quotient, bar = problem.by_differences(k)
         bar = 10 * bar + 1e-9
         judgement = rules.judge(k, quotient, INDEPENDENT, bar)

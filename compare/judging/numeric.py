@@ -11,6 +11,7 @@ from compare.judging.tolerance import operand_ulps, result_floor, result_ulps
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait
+from graphc.ops.dtypes import finfo, is_floating, is_inexact, real_of
 from graphc.ops.interpret import run_kernel
 
 
@@ -55,27 +56,27 @@ class Rounding:
 
     def _unit(self, node: Node) -> float:
         dtype = self._graph.nodes[node.id].dtype
-        return float(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0
+        return float(finfo(dtype).eps) if is_inexact(dtype) else 0.0
 
     def _shake(self, value: np.ndarray, size: float, floor: float = 0.0) -> np.ndarray:
-        if value.dtype.kind not in "fc" or not size:
+        if not is_inexact(value.dtype) or not size:
             return value
         moved = value * (1.0 + size * self._rng.uniform(-1.0, 1.0, value.shape))
         return np.asarray(moved + size * floor * self._rng.uniform(-1.0, 1.0, value.shape) if floor else moved)
 
     def _turn(self, value: np.ndarray) -> np.ndarray:
         """Give nan any sign: backends do."""
-        if value.dtype.kind != "f":
+        if not is_floating(value.dtype):
             return value
         sign = self._rng.choice([-1.0, 1.0], value.shape)
         return np.where(np.isnan(value), np.copysign(value, sign), value)
 
     def _underflow(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Denormal numbers have an absolute error."""
-        if dtype.kind not in "fc":
+        if not is_inexact(dtype):
             return value
-        unit = np.finfo(dtype)
-        small = (np.abs(value) < unit.tiny) & (value != 0)
+        unit = finfo(dtype)
+        small = (np.abs(value) < float(unit.tiny)) & (value != 0)
         if not small.any():
             return value
         error = float(unit.smallest_subnormal) * self._rng.uniform(-1.0, 1.0, value.shape)
@@ -83,11 +84,11 @@ class Rounding:
 
     def _flush(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
         if dtype.kind == "c":
-            real = np.finfo(dtype).dtype
+            real = real_of(dtype)
             return self._flush(np.real(value), real) + 1j * self._flush(np.imag(value), real)
-        if dtype.kind != "f":
+        if not is_floating(dtype):
             return value
-        small = (np.abs(value) < np.finfo(dtype).tiny) & (value != 0)
+        small = (np.abs(value) < float(finfo(dtype).tiny)) & (value != 0)
         chosen = small & (self._rng.random(value.shape) < self._flushed)
         return np.where(chosen, np.copysign(0.0, value), value)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphc.ir import Graph, Node
+from graphc.ops.dtypes import finfo, is_inexact
 
 # Moving, choosing and sign-changing ops: NumPy, PyTorch and XLA agree bit for bit, and equal values must stay equal.
 EXACT = frozenset(
@@ -118,7 +119,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
         return False
     if a.tobytes() == b.tobytes():
         return True
-    if a.dtype.kind not in "fc":
+    if not is_inexact(a.dtype):
         return False
     parts = ((np.real(a), np.real(b)), (np.imag(a), np.imag(b))) if a.dtype.kind == "c" else ((a, b),)
     return all(np.array_equal(x, y, equal_nan=True) and _same_signs(x, y) for x, y in parts)
@@ -149,14 +150,14 @@ def judge(
         return Judgement(Verdict.IDENTICAL)
     asked = ~np.ma.getmaskarray(found)
     found = np.ma.getdata(found)
-    if eager.dtype.kind not in "fc":
+    if not is_inexact(eager.dtype):
         bad = asked & (found != eager) & ~noise.astype(bool)
         return _verdict(bad, found, eager, "allowed: no difference")
     classes = _class_of(found) != _class_of(eager)
     if (bad := asked & classes & np.isfinite(noise)).any():
         return _verdict(bad, found, eager, "only one of the two is finite")
     finite = asked & np.isfinite(eager) & np.isfinite(found)
-    unit = np.finfo(eager.dtype)
+    unit = finfo(eager.dtype)
     trusted = np.isfinite(exact)
     exact = np.where(trusted, exact, eager)
     # where float64 has no finite value, there is only eager's to go by, and one ULP

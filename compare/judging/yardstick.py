@@ -12,6 +12,7 @@ from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import Rounding, evaluate
 from compare.judging.tolerance import RUNS
 from graphc.ir import Graph
+from graphc.ops.dtypes import finfo, is_inexact
 
 
 @final
@@ -59,7 +60,7 @@ class Yardstick:
                 other = exact[id]
                 if isinstance(value, tuple):
                     continue  # the results of control flow: each is a node of its own
-                if value.dtype.kind in "fc":
+                if is_inexact(value.dtype):
                     same = (value == other) | (np.isnan(value) & np.isnan(other))
                     share = np.square(np.abs(np.where(same, 0, value - other))) / RUNS
                     total[id] = np.asarray(share if id not in total else total[id] + share)
@@ -77,6 +78,6 @@ class Yardstick:
 
 def stand_in(eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(exact, noise) of a value that no float64 run is known of: `eager` itself, and one ULP."""
-    if eager.dtype.kind in "fc":
-        return eager, np.abs(eager) * np.finfo(eager.dtype).eps
+    if is_inexact(eager.dtype):
+        return eager, np.abs(eager) * float(finfo(eager.dtype).eps)
     return eager, np.zeros(eager.shape, bool)

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.ir import Node
 from graphc.ops.aval import aval_of
+from graphc.ops.dtypes import kind
 
 KINK = "subgradient at a kink"
 INHERITED = "graph that it was given"  # a pass that is sound, after one that is not
@@ -70,10 +71,10 @@ def summary(array: np.ndarray) -> str:
     'f64[100] from 0 to 99, mean 49.5'
     """
     head = str(aval_of(array))
-    if array.size <= SHOWN or array.dtype.kind not in "iuf":
+    if array.size <= SHOWN or kind(array.dtype) not in "iuf":
         some = np.array2string(array if array.size <= SHOWN else array.ravel()[:SHOWN], separator=", ")
         return f"{head} {' '.join(some.split())}" + "..." * (array.size > SHOWN)
-    finite = array[np.isfinite(array)]
+    finite = array[np.isfinite(array)].astype(np.float64)
     parts = [f"from {finite.min():.6g} to {finite.max():.6g}, mean {finite.mean():.6g}"] if finite.size else []
     odd = {"nan": np.isnan(array).sum(), "infinite": np.isinf(array).sum()}
     return f"{head} " + ", ".join([*parts, *(f"{count} {name}" for name, count in odd.items() if count)])

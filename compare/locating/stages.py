@@ -61,7 +61,7 @@ def _first_broken(case: Case) -> Culprit | None:
     assert case.program is not None
     try:
         graph, operands = case.joint.graph, case.operands
-    except Exception:
+    except Exception:  # a gradient rule raises: what comes before is looked at
         graph, operands = case.program.graph, []
     with case.preserved():
         fresh = case.arrays()  # a kernel that writes its operands has written others
@@ -160,7 +160,7 @@ def in_passes(case: Case, label: str) -> Culprit | None:
     def broken(k: int) -> bool:
         try:
             return not sound(after(k))
-        except Exception:
+        except Exception:  # a pass that raises is broken
             return True
 
     if not broken(len(passes)):

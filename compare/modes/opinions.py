@@ -15,6 +15,7 @@ from compare.judging.opinions import Differentiation
 from compare.locating import stages
 from compare.locating.culprit import Culprit
 from compare.modes.protocol import NOT_CAPTURED
+from graphc.ops.dtypes import is_floating
 
 
 class _Opinion:
@@ -71,7 +72,7 @@ class FiniteDifferences(_Opinion):
         gradients: dict[str, np.ndarray] = {}
         bars: dict[str, np.ndarray] = {}
         for i in case.wrt:
-            if i.tensor._dtype().kind != "f" or not i.positions:
+            if not is_floating(i.tensor._dtype()) or not i.positions:
                 continue
             found = [problem.by_differences(p, case.seed) for p in i.positions]
             label = gradient_label(i)

@@ -19,7 +19,18 @@ from eager.language import E
 from eager.naming import enclosed, named, whole
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, FLOAT32, INT64, default_float, is_floating, is_half, is_inexact, kind, real_of
+from graphc.ops.dtypes import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    default_float,
+    finfo,
+    is_floating,
+    is_half,
+    is_inexact,
+    kind,
+    real_of,
+)
 from graphc.ops.rules import torch_name
 
 # --- derivatives that PyTorch refuses
@@ -184,18 +195,12 @@ fmax, fmin = _pick("fmax", "ge"), _pick("fmin", "le")
 
 
 def _replaced(x: Tensor, nan: Any, posinf: Any, neginf: Any) -> Tensor:
-    limits = np.finfo(x._dtype()) if x._dtype().kind == "f" else _brain_limits()
+    limits = finfo(x._dtype())
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     result = E.where(E.isnan(x), constant(0.0 if nan is None else nan, x), x)
     result = E.where(E.eq(x, math.inf), constant(high, x), result)
     return E.where(E.eq(x, -math.inf), constant(low, x), result)
-
-
-def _brain_limits() -> Any:
-    import ml_dtypes
-
-    return ml_dtypes.finfo(ml_dtypes.bfloat16)
 
 
 @whole("NanToNumBackward0")

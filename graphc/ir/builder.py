@@ -19,6 +19,7 @@ from graphc.ops.operators import OperatorMixin
 _CAST = OPS["cast"]
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
 _NO_PARAMS: Mapping[str, Any] = {}
+_TAKEN = "fd"  # characters of the dtypes that no op refuses: float32 and float64
 
 
 @final
@@ -188,7 +189,7 @@ class Builder:
             return [self._lift(x) for x in operands]
         first = rule.first
         lead = operands[first]
-        if lead.__class__ is Symbol and lead.aval.dtype.kind == "f":  # the common case: floats of one dtype
+        if lead.__class__ is Symbol and lead.aval.dtype.char in _TAKEN:  # the common case: floats of one dtype
             dtype = lead.aval.dtype
             for x in operands[first + 1 :]:
                 if x.__class__ is not Symbol or x.aval.dtype is not dtype:

@@ -9,6 +9,7 @@ Python scalars; a class of lower rank changes the result only when its category 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -90,6 +91,15 @@ def is_inexact(dtype: np.dtype) -> bool:
 def is_floating(dtype: np.dtype) -> bool:
     """Whether `dtype` is a real floating one."""
     return dtype.kind in "fV"
+
+
+def finfo(dtype: np.dtype) -> Any:
+    """`numpy.finfo`, which bfloat16 has, too."""
+    if dtype.kind != "V":
+        return np.finfo(dtype)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtype)
 
 
 def is_half(dtype: np.dtype) -> bool:
