@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from graphc.ops import OPS, Op, op
+from tests import quick
 
 os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's cache
 
@@ -19,6 +20,14 @@ os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's 
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator seeded by the test's own name: a test draws the same numbers alone and in any order."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def quick_xla(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What graphc compiles in the test is compiled with `tests.quick.OPTIONS`."""
+    from graphc.lowering import executable
+
+    monkeypatch.setattr(executable, "PLAIN", quick.OPTIONS)
 
 
 @pytest.fixture

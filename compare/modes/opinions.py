@@ -15,6 +15,7 @@ from compare.judging.opinions import Differentiation
 from compare.locating import stages
 from compare.locating.culprit import Culprit
 from compare.modes.protocol import NOT_CAPTURED
+from graphc.ops import Trait
 from graphc.ops.dtypes import is_floating
 
 
@@ -27,6 +28,10 @@ class _Opinion:
     def run(self, case: Case) -> Outcome:
         if case.program is None:
             return Outcome(silent=NOT_CAPTURED)
+        nodes = case.program.graph.nodes
+        other = next((nodes[id] for id in case.program.recorded if nodes[id].op.traits & Trait.SURROGATE), None)
+        if other is not None:
+            return Outcome(silent=f"the gradient of '{other.op.name}' is not that of its value, on purpose")
         try:
             if not case.joint.seeded:
                 return Outcome(silent="nothing to differentiate")

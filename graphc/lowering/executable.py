@@ -17,7 +17,8 @@ from graphc.lowering.timing import Stopwatch
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
-STRICT = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
+STRICT: Mapping[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
+PLAIN: Mapping[str, Any] | None = None  # XLA's own options
 
 
 @final
@@ -49,7 +50,7 @@ class Executable:
         self.fails = bool(program.checked)
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
         function = program.function()
-        options: Any = STRICT if strict else None
+        options: Any = STRICT if strict else PLAIN
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         self._jitted = jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
         self._device = None if device is None else jax.devices(device)[0]

@@ -11,8 +11,9 @@ import numpy as np
 from jax import lax
 
 from graphc.ir.graph import Graph, Node
-from graphc.lowering.source import jax_kernel
+from graphc.lowering.source import in_float32, jax_kernel
 from graphc.lowering.stages import Compilation, compile_measured, is_wide, setting
+from graphc.ops import Op
 
 
 @final
@@ -79,7 +80,7 @@ def op_by_op(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         for node in graph.operations():
             operands = [values[i] for i in node.inputs]
             check = node.op.check
-            if check is not None and not check.ok(jnp, *operands, **node.params):
+            if check is not None and not check.ok(jnp, *_widened(node.op, operands), **node.params):
                 raise check.failure(node.params, node.where or "unknown line")
             values[node.id] = jax.block_until_ready(_run_node(node, operands))
         return [np.asarray(values[id]) for id in graph.outputs]
@@ -89,7 +90,14 @@ def _run_node(node: Node, operands: Sequence[Any]) -> Any:
     """The result of `node` by JAX's kernel, with the graphs that it runs as functions."""
     _, kernel = jax_kernel(node.op)
     params = {name: _callable(value) for name, value in node.params.items()} if node.op.structured else node.params
-    return kernel(*operands, **params)
+    result = kernel(*_widened(node.op, operands), **params)
+    return result.astype(node.dtype) if any(in_float32(node.op, operands)) else result
+
+
+def _widened(op: Op, operands: Sequence[Any]) -> list[Any]:
+    """The operands of `op`, those in float32 that are to be."""
+    halves = in_float32(op, operands)
+    return [x.astype(np.float32) if half else x for x, half in zip(operands, halves, strict=True)]
 
 
 def _callable(value: Any) -> Any:

@@ -27,7 +27,9 @@ from graphc.ir.structure import bodies, every_node
 from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.primitives import expression
-from graphc.ops import Literal, Op
+from graphc.ops import Literal, Op, Trait
+from graphc.ops.dtypes import is_half
+from graphc.ops.interpret import widens
 
 _numbers = itertools.count(1)
 # JAX asks for the line of each operation, which Python finds by counting from the start of the code: in code of 10,000
@@ -52,6 +54,15 @@ def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
         return impl(jnp, *arrays, **params)
 
     return f"ops.{op.name}", kernel
+
+
+def in_float32(op: Op, operands: Sequence[Any]) -> list[bool]:
+    """For each operand (anything with a dtype) whether the kernel of `op` is to be given it in float32.
+
+    XLA would round every step of a composed kernel to 16 bits, and has no factorizations of such matrices.
+    """
+    wide = widens(op) and not op.traits & Trait.CONTRACTS
+    return [wide and is_half(x.dtype) for x in operands]
 
 
 class Source:
@@ -188,10 +199,15 @@ class Source:
         call, kernel = jax_kernel(node.op)
         if call.startswith("ops."):
             setattr(self.scope["ops"], node.op.name, kernel)
-        return f"{call}({self._arguments(node)})"
+        narrow = f".astype({self._value(node.dtype)})" if any(self._halves(node)) else ""
+        return f"{call}({self._arguments(node)}){narrow}"
+
+    def _halves(self, node: Node) -> list[bool]:
+        return in_float32(node.op, [self.graph.nodes[i].aval for i in node.inputs])
 
     def _arguments(self, node: Node) -> str:
-        operands = [self._names[i] for i in node.inputs]
+        pairs = zip((self._names[i] for i in node.inputs), self._halves(node), strict=True)
+        operands = [f"{name}.astype(np.float32)" if half else name for name, half in pairs]
         params = dict(node.params)
         if node.op.structured:
             params = {name: self._with_functions(value, node) for name, value in params.items()}

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import complex_of, real_of
-from graphc.ops.rules import broadcast_shapes, same, torch_name
+from graphc.ops.dtypes import complex_of, is_half, real_of
+from graphc.ops.rules import broadcast_shapes, refused, same, torch_name
 from graphc.ops.samples import Complexes, Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
@@ -61,6 +61,8 @@ def _as_real(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 def _as_complex(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     (x,) = avals
+    if is_half(x.dtype):  # there is no complex dtype with such parts
+        raise refused(op, x.dtype)
     if x.dtype.kind != "f":
         raise RuntimeError(
             "view_as_complex is only supported for half, bfloat16, float and double tensors, but got a tensor of "

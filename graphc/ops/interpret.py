@@ -46,6 +46,11 @@ def with_defaults(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: params.get(name, default) for name, default in op.params.items()}
 
 
+def widens(op: Op) -> bool:
+    """Whether the kernel of `op` computes 16-bit floats in float32, and rounds its result."""
+    return not (op.view or op.structured or "dtype" in op.params)
+
+
 def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) -> np.ndarray:
     """The result of `op` on arrays already promoted and checked: an ndarray, or a tuple of them from a structured op.
 
@@ -54,7 +59,7 @@ def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) 
     if op.structured:
         return op.kernel(*arrays, **params)
     for array in arrays:
-        if is_half(array.dtype) and not op.view and "dtype" not in op.params:
+        if is_half(array.dtype) and widens(op):
             wide = [a.astype(FLOAT32) if is_half(a.dtype) else a for a in arrays]
             result = np.asarray(op.kernel(*wide, **params))
             return result.astype(array.dtype) if result.dtype == FLOAT32 else result

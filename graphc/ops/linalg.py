@@ -117,7 +117,7 @@ _PRODUCTS = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (1, 2): "SqueezeBack
 matmul = op(
     "matmul", "input other", impl="matmul", rule=Rule(_matmul), label="Mm",
     naming=lambda shapes: _PRODUCTS.get((len(shapes[0]), len(shapes[1])), "UnsafeViewBackward0"),
-    traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC,
+    traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC | Trait.CONTRACTS,
     flops=_flops, ref="numpy.dot",
     samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),
              Sample((2, 3, 4), (4, 2)), Sample((0, 4), (4, 2))),
@@ -212,7 +212,7 @@ def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
 
 einsum = op(
     "einsum", "*operands", params={"equation": ""}, rule=Rule(_einsum), flops=_einsum_flops,
-    ref=_ref_einsum, traits=Trait.HOLOMORPHIC,
+    ref=_ref_einsum, traits=Trait.HOLOMORPHIC | Trait.CONTRACTS,
     impl=lambda xp, *operands, equation: xp.einsum(equation, *operands, optimize=len(operands) > 2),
     vjp=dict(operands=_einsum_vjp),
     samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),

@@ -125,7 +125,7 @@ def _transpose_of(function, shape):
     return lambda g: np.array([column @ g.ravel() for column in columns]).reshape(shape)
 
 
-CONVOLVING = BILINEAR | Trait.PADS
+CONVOLVING = BILINEAR | Trait.PADS | Trait.CONTRACTS
 
 
 def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> None:

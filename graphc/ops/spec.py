@@ -34,6 +34,7 @@ class Trait(enum.Flag):
     SURROGATE = enum.auto()  # its gradient rule is not the derivative of its value, on purpose
     OPAQUE = enum.auto()  # its gradient rule is a program of the user's, not part of the declaration
     PADS = enum.auto()  # a sum of products, some perhaps with zeros that stand for nothing: 0 * inf may be among them
+    CONTRACTS = enum.auto()  # sums of products, which devices make of 16-bit operands with wider sums by themselves
     BITS = enum.auto()  # what it computes depends on how its operands are represented: on the sign of nan, on bytes
 
 

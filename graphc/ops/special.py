@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import BOOL, FLOAT32, INT32, is_half
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, is_half
 from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
 from graphc.ops.rules import (
     counting,
@@ -278,12 +278,14 @@ def _np_igammac(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 def _trigamma(xp: Any, x: Any) -> Any:
     """psi_1(x) as PyTorch computes it: reflected to x >= 1/2, shifted up by 6, then its asymptotic series.
 
+    In float64 the shift is by 15: from 6.5 on, the series is good to 12 digits only.
+
     At the poles the sine of the reflection is not quite 0: there PyTorch, too, has large numbers, not infinity.
     """
     left = x < 0.5
     y = xp.where(left, 1 - x, x)
     total = 0.0
-    for _ in range(6):
+    for _ in range(15 if x.dtype == FLOAT64 else 6):
         total = total + 1 / (y * y)
         y = y + 1
     square = 1 / (y * y)

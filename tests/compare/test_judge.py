@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import compare
+import eager as torch
+from compare.fuzzing.program import array_literal, names
 from compare.judging.float64 import widen
 from compare.judging.tolerance import Judgement, Verdict, judge, same_bits
-from compare.judging.yardstick import Yardstick
+from compare.judging.yardstick import Yardstick, stand_in
+from compare.locating.culprit import summary
+from eager.language import E
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import aval_of
+from graphc.ops.dtypes import bfloat16
 
 MILLION = 1_000_000
 
@@ -125,3 +131,19 @@ def test_widened_graph_computes_on_the_same_numbers():
     ones = np.ones(2)
     assert wide(ones).tolist() == [2 * float(np.float32(0.1))] * 2
     assert set(wide.nodes) == set(graph.nodes)
+
+
+def test_brain_floats_round_too():
+    array, near, off, nan = (np.array([1.0, x], bfloat16()) for x in (2.0, 2.015625, 2.5, np.nan))
+    assert judge(near, array, *stand_in(array)).verdict is Verdict.WITHIN_ROUNDING
+    assert judge(off, array, *stand_in(array)).verdict is Verdict.BUG
+    assert same_bits(nan, nan.copy()) and summary(array) == "bf16[2] [1, 2]"
+    assert eval(array_literal(nan), names()).tobytes() == nan.tobytes()
+
+
+@pytest.mark.parametrize("modes", [["jax.grad"], ["finite differences"]])
+def test_a_gradient_that_is_not_the_values_gets_no_opinion(modes):
+    x, value = torch.ones(3, requires_grad=True), torch.zeros(3)
+    report = compare.check(lambda x, value: (E.overwritten(x * 2, value) ** 2).sum(), x, value, modes=modes)
+    assert report.ok and report.verdict_of(modes[0]) is Verdict.NO_OPINION
+    assert "on purpose" in str(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections import namedtuple
@@ -20,6 +21,7 @@ from graphc.lowering.codegen import codegen
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, INT64, bfloat16
+from tests import quick
 from tests.ir import graphs
 from tests.ops.cases import cases_of
 
@@ -79,6 +81,7 @@ def function_of(graph: Graph) -> Any:
     return scope.get(f"{graph.name}_") or scope[graph.name]
 
 
+@pytest.mark.usefixtures("quick_xla")
 @pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_every_op_runs_without_graphc(group: int, tmp_path: Path):
@@ -87,7 +90,9 @@ def test_every_op_runs_without_graphc(group: int, tmp_path: Path):
     assert_stands_alone(text)
     (tmp_path / "generated.py").write_text(text)
     np.savez(tmp_path / "given.npz", *arrays)
-    done = subprocess.run([sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True, timeout=500)
+    settings = {**os.environ, "XLA_FLAGS": quick.FLAGS}
+    command = [sys.executable, "-c", ALONE]
+    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     got = np.load(tmp_path / "got.npz")
     for k, (label, want) in enumerate(zip(labels, lower(graph)(*arrays), strict=True)):

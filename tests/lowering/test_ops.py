@@ -62,11 +62,13 @@ def check_gradient(op: Op, arrays: list[np.ndarray], params: dict[str, Any], rng
         )
 
 
+@pytest.mark.usefixtures("quick_xla")
 @pytest.mark.parametrize("case", every_case())
 def test_lowering_is_numpys(case: Case, rng: np.random.Generator):
     check_lowering(case.op, case.arrays(rng), case.sample.params)
 
 
+@pytest.mark.usefixtures("quick_xla")
 @pytest.mark.parametrize("case", every_case(differentiable=True))
 def test_vjp_is_jaxs(case: Case, rng: np.random.Generator):
     check_gradient(case.op, case.arrays(rng), case.sample.params, rng)

@@ -90,6 +90,7 @@ def compiled_differences(samples: list[Sample]) -> str:
     return "\n".join(filter(None, failures))
 
 
+@pytest.mark.usefixtures("quick_xla")
 @pytest.mark.parametrize("group", groups())
 def test_compiled(group: str) -> None:
     known = (*DEVIATIONS, *GRADIENTS, *COMPILED)

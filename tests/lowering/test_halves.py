@@ -1,0 +1,75 @@
+"""Every op on 16-bit floats: XLA gives what the NumPy kernel gives, which computes in float32 and rounds once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.errors import GraphError
+from graphc.ir import Builder, Ref
+from graphc.lowering import lower
+from graphc.lowering.reference import op_by_op
+from graphc.ops import OPS
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import FLOAT16, bfloat16, finfo, is_half, is_inexact
+from tests.ops.cases import Case, cases_of
+
+GROUPS = 4
+PLAIN = [op.name for op in OPS.values() if not op.structured]
+# results that are one of several right ones, or that operands of few bits do not determine
+FREE = {"eig", "eigh", "svd", "qr", "lu"}
+
+
+def ulps(found: np.ndarray, expected: np.ndarray) -> float:
+    """The largest distance, in ULP of the largest element near by: of the array for what sums, cancels or solves."""
+    unit = float(finfo(expected.dtype).eps)
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    scale = np.maximum(np.abs(b), np.max(np.abs(b), where=np.isfinite(b), initial=0.0) / 16)
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.where(same, 0, np.abs(a - b) / (unit * scale + 1e-30)), initial=0.0))
+
+
+@pytest.mark.usefixtures("quick_xla")
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_xla_rounds_once(group: int):
+    half = FLOAT16 if group % 2 else bfloat16()
+    builder, rng = Builder(), np.random.default_rng(group)
+    arrays: list[np.ndarray] = []
+    results: list[tuple[Case, int]] = []
+    for case in (case for name in PLAIN[group::GROUPS] for case in cases_of(OPS[name])):
+        drawn = [np.asarray(a) for a in case.arrays(rng, half)]
+        if not any(is_half(a.dtype) for a in drawn):
+            continue
+        inputs = [builder.input(f"x{len(arrays) + k}", Aval(a.shape, a.dtype)) for k, a in enumerate(drawn)]
+        arrays += drawn
+        try:
+            results.append((case, builder.apply(case.op, inputs, case.sample.params).id))
+        except (NotImplementedError, RuntimeError, TypeError, GraphError):  # PyTorch refuses 16 bits there
+            continue
+    graph = builder.graph("halves", [Ref(id) for _, id in results]).check()
+    assert len(results) > 40
+    wrong = []
+    for (case, _), found, expected in zip(results, lower(graph)(*arrays), graph(*arrays), strict=True):
+        found = np.asarray(found)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape), case.id
+        # XLA does not round between the ops that another is defined by
+        if (
+            case.op.name in FREE
+            or case.op.definition is not None
+            or not is_inexact(expected.dtype)
+            or expected.dtype.kind == "c"
+        ):
+            continue
+        if is_half(expected.dtype) and ulps(found, expected) > 2:
+            wrong.append((case.id, ulps(found, expected)))
+    assert not wrong
+
+
+def test_op_by_op():
+    builder = Builder()
+    x = builder.input("x", Aval((3, 3), FLOAT16))
+    graph = builder.graph("inverse", Ref(builder.language.inv(x, checked=True).id))
+    array = np.eye(3, dtype=np.float16) * 2
+    (found,) = op_by_op(graph, [array])
+    assert found.dtype == np.float16 and (found == np.eye(3) / 2).all()
