@@ -85,7 +85,8 @@ class Asking:
     def layout_of_input(self, position: int) -> Any:
         """The strides of the input at `position` of the graph; None if it is row-major, or not known yet."""
         tracer = self._tracer
-        source = tracer.sources[position]
+        own = position - (len(self._builder.inputs) - len(tracer.sources))  # a body's operands come first: row-major
+        source = tracer.sources[own] if own >= 0 else None
         if not isinstance(source, (Argument, Captured, Reached)):
             return None
         if isinstance(source, Argument) and source.position >= len(tracer.arguments):

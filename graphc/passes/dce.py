@@ -9,9 +9,10 @@ def eliminate_dead_code(graph: Graph) -> Graph:
     """`graph` without the nodes that neither the result nor an impure op depends on."""
     live = set(graph.outputs)
     for id, node in reversed(list(graph.nodes.items())):
-        if id in live or node.op.impure or node.op is INPUT:
-            live.add(id)
+        if id in live:
             live.update(node.inputs)
+        elif node.op.impure or node.op is INPUT:
+            live.update(node.inputs, (id,))
     if len(live) == len(graph.nodes):
         return graph
     return graph.replace({id: node for id, node in graph.nodes.items() if id in live}, graph.result)

@@ -87,3 +87,32 @@ def test_reshape_of_a_computed_tensor_is_a_copy_where_it_is_one_in_eager(program
     for _ in range(2):
         for a, b in zip(expected, compiled(x), strict=True):
             assert torch.allclose(a, b)
+
+
+@pytest.mark.parametrize("loop", ["scan", "cond", "while_loop", "map"])
+def test_operands_of_a_body_and_what_it_reaches(loop):
+    weights = torch.arange(12.0).reshape(3, 4).mT
+    seen = []
+
+    def body(h, x):
+        left, right = h.chunk(2, 1)
+        y = left @ weights[:2] + right @ weights[2:]
+        seen.append((weights.stride(), (weights * 2).stride(), h.stride(), y.stride()))
+        return torch.cat((y, x), 1)
+
+    def f(h, xs):
+        if loop == "scan":
+            return graphc.scan(lambda h, x: (body(h, x),) * 2, h, xs)
+        if loop == "map":
+            return graphc.map(lambda x: body(h, x), xs)
+        if loop == "cond":
+            return graphc.cond(h.sum() > 0, body, lambda h, x: h, h, xs[0])
+        return graphc.while_loop(lambda h: h.sum() < 100, lambda h: body(h, xs[0]), h)
+
+    h, xs = torch.ones(2, 4), torch.ones(3, 2, 1)
+    expected, asked = f(h, xs), set(seen)
+    seen.clear()
+    found = graphc.compile(f)(h, xs)
+    assert set(seen) == asked
+    for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (expected, found)), strict=True):
+        assert torch.allclose(a, b)
