@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from compare.fuzzing.program import Statement
+from graphc.ops.dtypes import is_floating
 
 if TYPE_CHECKING:
     from compare.fuzzing.generator import Draft, Value
@@ -14,13 +15,13 @@ Form = Callable[["Draft"], bool]
 
 
 def _is_float(tensor: Any) -> bool:
-    return tensor._array().dtype.kind == "f"
+    return is_floating(tensor._array().dtype)
 
 
 def _is_tame(tensor: Any) -> bool:
     """A float tensor of values that may go through a few more operations."""
     array = tensor._array()
-    return array.dtype.kind == "f" and array.size > 0 and bool((abs(array) < 100).all())
+    return is_floating(array.dtype) and array.size > 0 and bool((abs(array) < 100).all())
 
 
 def _of_dims(least: int) -> Callable[[Any], bool]:

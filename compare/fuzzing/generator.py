@@ -17,14 +17,15 @@ from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.ops import Op, Trait
-from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.dtypes import FLOAT16, FLOAT32, FLOAT64, bfloat16, is_inexact, kind
 from graphc.ops.samples import Bools, Complexes, Floats, Ints, Sample
 
 ATTEMPTS = 6  # at a statement that will not run, before another op is tried
 SIZE = 8  # ops of a program, as far as they can be called
 LARGEST_ARRAY = 4096  # elements
 USUAL = (-8.0, 8.0)  # what ops that declare no domain are given
-DOUBLE, GRAD, FORM, FRESH, LOOSE, SPECIAL = 0.15, 0.75, 0.3, 0.15, 0.3, 0.04  # how often
+GRAD, FORM, FRESH, LOOSE, SPECIAL = 0.75, 0.3, 0.15, 0.3, 0.04  # how often
+FLOATS = {FLOAT32: 0.79, FLOAT64: 0.15, FLOAT16: 0.03, bfloat16(): 0.03}  # how often inputs are of these
 
 
 class Value(NamedTuple):
@@ -63,7 +64,7 @@ class Draft:
 
     def input(self, array: np.ndarray) -> Value:
         """A new argument."""
-        grad = array.dtype.kind in "fc" and self.rng.random() < GRAD
+        grad = is_inexact(array.dtype) and self.rng.random() < GRAD
         made = Input(f"x{len(self.inputs)}", array, grad)
         self.inputs.append(made)
         value = Value(made.name, made.tensor(), "")
@@ -160,7 +161,7 @@ def generate(seed: int, size: int = SIZE, without: Collection[str] = ()) -> Prog
     chain = [ops[name] for name in chain_of(seed, size, list(ops))]
     for attempt in range(100):
         rng = np.random.default_rng((seed, attempt))
-        draft = Draft(rng, FLOAT64 if rng.random() < DOUBLE else FLOAT32)
+        draft = Draft(rng, list(FLOATS)[rng.choice(len(FLOATS), p=list(FLOATS.values()))])
         state = default_generator.get_state()
         maker = ""
         for op in chain:
@@ -209,8 +210,8 @@ def _operand(draft: Draft, spec: Any, interval: tuple[float, float], loose: bool
     rng, dtype = draft.rng, draft.dtype
     if draft.pool and (maker or rng.random() >= FRESH):
         if loose and isinstance(spec, (Floats, Ints, Bools, Complexes)):
-            kind = {Ints: "i", Bools: "b", Complexes: "c"}.get(type(spec), "f")
-            alike = draft.pick(lambda t: t._array().dtype.kind == kind, maker)
+            wanted = {Ints: "i", Bools: "b", Complexes: "c"}.get(type(spec), "f")
+            alike = draft.pick(lambda t: kind(t._array().dtype) == wanted, maker)
             if alike is not None and maker in ("", alike.origin):
                 return alike
         ready = draft.pick(lambda t: fits(t, spec, interval, dtype), maker)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from eager.tensor import Tensor
+from graphc.ops.dtypes import complex_of, is_floating, real_of
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
 
 LARGEST = 1e4  # a value beyond that is squashed before it is used: noise would be all that is left of it
@@ -21,7 +22,9 @@ def fits(tensor: Tensor, spec: Any, interval: tuple[float, float], dtype: np.dty
         case Floats():
             return array.dtype == dtype and _within(array, *interval)
         case Complexes():
-            return array.dtype.kind == "c" and np.real(array).dtype == dtype and _within(np.abs(array), 0, LARGEST)
+            return (
+                array.dtype.kind == "c" and np.real(array).dtype == _parts(dtype) and _within(np.abs(array), 0, LARGEST)
+            )
         case Ints():
             inside = array.size == 0 or spec.low <= array.min() <= array.max() < spec.high
             return array.dtype == np.int64 and bool(inside)
@@ -60,16 +63,21 @@ def fitting(name: str, tensor: Tensor, spec: Any, interval: tuple[float, float],
         case Complexes():
             if array.dtype.kind == "c":
                 return text if _within(np.abs(array), 0, LARGEST) else None
-            text = f"{text}.to({_torch(dtype)})"
+            text = f"{text}.to({_torch(_parts(dtype))})"
             return f"torch.complex({_squashed(text, -2.0, 2.0)}, {_squashed(text, -1.0, 1.0)})"
         case Ints():
-            if array.dtype.kind == "f":
+            if is_floating(array.dtype):
                 text = f"({_squashed(text, -8.0, 8.0)} * 4)"
             return f"({text}.to(torch.int64) % {spec.high - spec.low} + {spec.low})"
         case Bools():
             return text if array.dtype == np.bool_ else f"({text} > 0)"
         case _:
             return None
+
+
+def _parts(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of complex numbers in a program of `dtype`: there are none of 16 bits."""
+    return real_of(complex_of(dtype))
 
 
 def _torch(dtype: np.dtype) -> str:

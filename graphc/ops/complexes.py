@@ -131,7 +131,8 @@ imag = op("imag", "input", impl="imag", rule=Rule(_part), traits=Trait.VIEW, lab
               F, g, input_shape, input_dtype)))  # fmt: skip
 complex = op("complex", "real imag", impl=_joined, numpy=_join, rule=Rule(_complex),
              traits=Trait.BROADCASTS, ref=lambda re, im: re + 1j * im, samples=(Sample((3, 4), (3, 4)),),
-             vjp=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)))  # fmt: skip
+             vjp=dict(real=lambda F, g, real_dtype: F.cast(F.real(g), dtype=real_dtype),
+                       imag=lambda F, g, imag_dtype: F.cast(F.imag(g), dtype=imag_dtype)))  # fmt: skip
 angle = op("angle", "input", impl=_typed_angle, rule=Rule(_angle_type, "float", pointwise=False), samples=(_Z,),
            ref="numpy.angle", vjp=dict(input=_angle_vjp))  # fmt: skip
 view_as_real = op("view_as_real", "input", impl=_pairs, numpy=_np_as_real, rule=Rule(_as_real), traits=Trait.VIEW,

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import same_shape
-from graphc.ops.dtypes import FLOAT32, is_half
+from graphc.ops.dtypes import FLOAT32, is_floating, is_half
 from graphc.ops.movement import sum_to
 from graphc.ops.spec import Op
+
+_ON_NUMPY = (np.ndarray, np.generic)  # arrays of no dims become NumPy's scalars on the way
 
 
 def rule_values(
@@ -42,7 +44,7 @@ def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], 
     `shape` is the operand's, if it may have been broadcast. A cotangent of a complex z is dL/dRe(z) + i dL/dIm(z), so
     what a holomorphic function passes on is g conj(f'(z)). On ndarrays of 16-bit floats a rule computes in float32.
     """
-    half = g.dtype if g.__class__ is np.ndarray and is_half(g.dtype) and "dtype" not in op.params else None
+    half = g.dtype if isinstance(g, _ON_NUMPY) and is_half(g.dtype) and "dtype" not in op.params else None
     if half is not None:
         g, values = widened(g), {name: widened(value) for name, value in values.items()}
     conjugated = op.holomorphic and is_complex(g)
@@ -66,11 +68,11 @@ def is_complex(x: Any) -> bool:
 
 def widened(x: Any) -> Any:
     """16-bit floats in float32, in a list too; anything else as it is."""
-    if x.__class__ is np.ndarray and is_half(x.dtype):
+    if isinstance(x, _ON_NUMPY) and is_half(x.dtype):
         return x.astype(FLOAT32)
     return [widened(y) for y in x] if x.__class__ is list else x
 
 
 def narrowed(x: np.ndarray, half: np.dtype) -> np.ndarray:
-    """float32 in the 16-bit dtype `half`; any other dtype as it is."""
-    return x.astype(half) if x.dtype == FLOAT32 else x
+    """Floats in the 16-bit dtype `half`; any other dtype as it is."""
+    return x.astype(half, copy=False) if is_floating(x.dtype) else x

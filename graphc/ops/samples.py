@@ -93,8 +93,8 @@ def _draw(rng: np.random.Generator, spec: Any, interval: tuple[float, float], dt
     if isinstance(spec, (Definite, Regular)):
         dominant = (np.eye(spec.shape[-2], spec.shape[-1]) * np.arange(2, spec.shape[-1] + 2)).astype(dtype)
         if isinstance(spec, Definite):
-            return real @ np.swapaxes(real, -1, -2) / 4 + dominant
-        return np.roll(real / 4 + dominant, 1, axis=-2)
+            return (real @ np.swapaxes(real, -1, -2) / 4 + dominant).astype(dtype)
+        return np.roll(real / 4 + dominant, 1, axis=-2).astype(dtype)
     if isinstance(spec, Complexes):
         return (real + 1j * rng.uniform(*interval, spec.shape)).astype(complex_of(real.dtype))
     return real

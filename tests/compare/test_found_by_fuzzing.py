@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import compare
 import eager as torch
 import graphc
 from compare.declared.operations import check_ops
@@ -71,3 +72,19 @@ def test_a_mask_of_no_dims_writes_to_a_tensor_of_no_dims(mask):
     assert y.item() == 0.5
     (y * 3).backward()
     assert x.grad.item() == 0.0
+
+
+I0E, NORM, COMPLEX = (
+    lambda x: E.expm1(E.special_i0e(x)),
+    lambda x: E.abs(E.power_norm(x.reshape(1, 1), order=3.0, axis=(0, 1))),
+    lambda x: E.complex(x, x).real,
+)
+HALF, BRAIN = torch.float16, torch.bfloat16
+
+
+@pytest.mark.parametrize("dtype, function", [(HALF, I0E), (BRAIN, I0E), (HALF, NORM), (BRAIN, NORM), (HALF, COMPLEX)])
+def test_gradients_of_16_bit_scalars_are_of_16_bits(dtype, function):
+    x = torch.tensor(0.5, dtype=dtype, requires_grad=True)
+    assert compare.check(function, x).ok
+    function(x).sum().backward()
+    assert x.grad.dtype is dtype
