@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import complex_of, is_half, real_of
+from graphc.ops.dtypes import FLOAT16, complex_of, real_of
 from graphc.ops.rules import broadcast_shapes, refused, same, torch_name
 from graphc.ops.samples import Complexes, Sample
 from graphc.ops.spec import Op, Rule, Trait, op
@@ -61,7 +61,7 @@ def _as_real(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 def _as_complex(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     (x,) = avals
-    if is_half(x.dtype):  # there is no complex dtype with such parts
+    if x.dtype == FLOAT16:  # there is no complex dtype with such parts
         raise refused(op, x.dtype)
     if x.dtype.kind != "f":
         raise RuntimeError(

@@ -70,7 +70,7 @@ def widened(x: Any) -> Any:
     """16-bit floats in float32, in a list too; anything else as it is."""
     if isinstance(x, _ON_NUMPY) and is_half(x.dtype):
         return x.astype(FLOAT32)
-    return [widened(y) for y in x] if x.__class__ is list else x
+    return [widened(y) for y in x] if isinstance(x, list) else x
 
 
 def narrowed(x: np.ndarray, half: np.dtype) -> np.ndarray:
