@@ -1,5 +1,7 @@
 """The mode that asks PyTorch: the captured forward graph by its functions, and gradients by its autograd."""
 
+# pyright: reportMissingImports=false
+# PyTorch is optional.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

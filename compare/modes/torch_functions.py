@@ -1,5 +1,7 @@
 """What PyTorch has for the ops of the registry. Imports PyTorch."""
 
+# pyright: reportMissingImports=false
+# PyTorch is optional.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
