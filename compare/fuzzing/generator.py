@@ -25,7 +25,7 @@ SIZE = 8  # ops of a program, as far as they can be called
 LARGEST_ARRAY = 4096  # elements
 USUAL = (-8.0, 8.0)  # what ops that declare no domain are given
 GRAD, FORM, FRESH, LOOSE, SPECIAL = 0.75, 0.3, 0.15, 0.3, 0.04  # how often
-# How often inputs are of these. Of 16 bits there are none: XLA dies of some such programs, and takes the campaign along.
+# How often inputs are of these. There are none of 16 bits: XLA dies of some such programs, and the campaign with it.
 FLOATS = {FLOAT32: 0.85, FLOAT64: 0.15}
 
 
