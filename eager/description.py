@@ -28,9 +28,7 @@ CANNOT_SAVE = (
 )
 SAVE_STATE = " Remedy: save `{place}.state_dict()`, and load it into a new object with `load_state_dict`."
 DAMAGED = "the description in the file is damaged: {what}"
-# NumPy dtypes that are no tensor's, but may be an ndarray's
-ARRAY_ONLY = {name: np.dtype(name) for name in ("uint16", "uint32", "uint64")}
-ALL_NAMES = frozenset(d.name for d in dtypes.BY_NUMPY) | ARRAY_ONLY.keys()
+DTYPES = {t.name: t for t in (*dtypes.BY_NUMPY.values(), dtypes.bfloat16)}
 REAL_OF = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}  # stored as pairs
 
 Node = Any  # JSON: None, bool, int, finite float and str stand for themselves; all else is {kind: content, ...}
@@ -62,10 +60,9 @@ READ_MAPPING = {kind: type_ for type_, kind in MAPPINGS.items()}
 
 def dtype_named(name: str) -> np.dtype:
     """The NumPy dtype that a description names. RuntimeError for any other name."""
-    found = next((d for d in dtypes.BY_NUMPY if d.name == name), None) or ARRAY_ONLY.get(name)
-    if found is None:
+    if name not in DTYPES:
         raise RuntimeError(DAMAGED.format(what=f"there is no dtype '{name}'"))
-    return found
+    return DTYPES[name].numpy
 
 
 @final
@@ -95,7 +92,7 @@ class Writer:
             return {FROZEN[kind]: self._members(value, place, name)}
         if kind is slice:
             return {"slice": self._members((value.start, value.stop, value.step), place, name)}
-        if isinstance(value, np.generic) and value.dtype.name in ALL_NAMES:
+        if isinstance(value, np.generic) and value.dtype.name in DTYPES:
             return {"scalar": self._array(np.asarray(value), name)}
         if not (kind in SEQUENCES or kind in MAPPINGS or isinstance(value, (Tensor, Generator)) or kind is np.ndarray):
             raise TypeError(CANNOT_SAVE.format(kind=kind.__qualname__, place=place, remedy=_remedy(value, place)))
@@ -110,7 +107,7 @@ class Writer:
         if isinstance(value, Generator):
             return {"generator": self._array(value.get_state()._array(), name)}
         if isinstance(value, np.ndarray):
-            if value.dtype.name not in ALL_NAMES:
+            if value.dtype.name not in DTYPES:
                 kind_text = f"ndarray of {value.dtype}"
                 raise TypeError(CANNOT_SAVE.format(kind=kind_text, place=place, remedy=""))
             return {"array": self._array(value, name)}

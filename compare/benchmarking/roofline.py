@@ -33,8 +33,8 @@ class Roofline:
 
     operations             floating point operations that it makes
     bytes                  that it reads and writes if nothing between inputs and results goes through memory
-    operations_per_second  of a product of matrices on this machine: the better of NumPy's and XLA's
-    bytes_per_second       of a copy as large as those bytes, so in cache if the program's data are; the better of two
+    operations_per_second  of a product of matrices on this machine: the better of NumPy's and XLA's, or the program's
+    bytes_per_second       of a copy as large as those bytes, in cache if the program's data are; the best of the same
     """
 
     operations: float

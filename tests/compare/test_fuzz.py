@@ -14,7 +14,7 @@ import pytest
 import compare
 import eager as torch
 from compare.command_line import main
-from compare.fuzzing import Program, Statement, fuzz, generate
+from compare.fuzzing import Program, Statement, fuzz, generate, generator
 from compare.fuzzing.batches import together
 from compare.fuzzing.coverage import Coverage
 from compare.fuzzing.design import chain_of, vocabulary
@@ -24,7 +24,7 @@ from compare.fuzzing.program import Input, array_literal
 from compare.fuzzing.values import fits, fitting
 from compare.judging.tolerance import Verdict
 from graphc.lowering.overrides import OVERRIDES
-from graphc.ops.dtypes import FLOAT32
+from graphc.ops.dtypes import FLOAT16, FLOAT32, bfloat16
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
 
 
@@ -41,6 +41,15 @@ def test_a_seed_gives_the_same_program_whatever_was_made_before():
         assert a.source == b.source
         assert [i.array.tobytes() for i in a.inputs] == [i.array.tobytes() for i in b.inputs]
     assert len({p.source for p in once}) == 6
+
+
+@pytest.mark.parametrize("dtype", [FLOAT16, bfloat16()], ids=str)
+def test_programs_of_16_bits_can_be_made(dtype, monkeypatch):
+    monkeypatch.setattr(generator, "FLOATS", {dtype: 1.0})
+    programs, _ = made(6)
+    assert any(i.array.dtype == dtype for p in programs for i in p.inputs)
+    for program in programs:
+        assert compare.check(program.function, *program.arguments(), modes=["graph"]).ok
 
 
 def test_programs_reach_every_op_and_many_pairs():

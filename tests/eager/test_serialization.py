@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import subprocess
 import sys
 import threading
 from collections import Counter, OrderedDict
@@ -59,6 +60,16 @@ def test_every_dtype_and_the_bits_of_every_number():
         assert again(t).dtype is dtype and again(t).tolist() == t.tolist()
     bits = torch.from_numpy(np.array([0x7FC00001, 0x80000000, 0x00000001], np.uint32).view(np.float32))
     assert again(bits).numpy().tobytes() == bits.numpy().tobytes()
+
+
+def test_a_process_that_has_seen_no_brain_floats_reads_them(tmp_path: Path):
+    file = tmp_path / "brain.pt"
+    torch.save({"dtype": torch.bfloat16, "tensor": torch.tensor([1.5, -2.0], dtype=torch.bfloat16)}, file)
+    code = f"import eager as torch; print(torch.load({str(file)!r}))"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    expected = "{'dtype': torch.bfloat16, 'tensor': tensor([ 1.5000, -2.0000], dtype=torch.bfloat16)}"
+    assert done.stdout.strip() == expected
 
 
 def test_memory_is_shared_as_before_and_with_nothing_else():
