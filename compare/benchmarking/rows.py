@@ -156,6 +156,8 @@ class _PlainJax:
 def _jax(case: Case, what: str) -> Contender:
     if case.program is None:
         raise ValueError("mode 'jax.jit' needs a program that can be captured") from case.failure
+    if what == BOTH and case.writes_leaves:
+        raise ValueError("mode 'jax.jit' has no gradients for leaves that the program writes")
     plain = _PlainJax(case, what)
     return Contender("jax.jit", plain.call, plain.cost)
 

@@ -256,7 +256,7 @@ class Case:
         if not output.requires_grad:
             return False
         histories = None if self.program is None else self.program.histories
-        return histories is None or k >= len(histories) or histories[k] is not History.FREED
+        return histories is None or k >= len(histories) or histories[k] is not History.BROKEN
 
     def _slots_of(self, tensors: list[Tensor]) -> list[int]:
         """The number of the slot of each tensor of a result."""
@@ -325,6 +325,16 @@ class Case:
         """The ids of the graph's inputs that are this tensor."""
         assert self.program is not None
         return [self.program.graph.inputs[p] for p in i.positions]
+
+    def gradient_ids(self, i: Input) -> list[int]:
+        """The ids of the nodes at which gradients for this tensor stop: its inputs, and what is written into it."""
+        assert self.program is not None
+        return [*self.input_ids(i), *(id for id, p in self.program.leaves if p in i.positions)]
+
+    @property
+    def writes_leaves(self) -> bool:
+        """Whether a tensor is written, without history, whose gradient is that of its new value."""
+        return self.program is not None and any(len(self.gradient_ids(i)) > len(i.positions) for i in self.wrt)
 
     def effect_label(self, target: Any) -> str:
         """How findings call what is written to `target`."""

@@ -59,10 +59,10 @@ def joint_of(case: Case, graph: Graph) -> Joint:
         labels.append(label)
         result.append(refs[slot.index])
     if live:
-        targets = [id for i in case.wrt for id in case.input_ids(i)]
+        targets = [id for i in case.wrt for id in case.gradient_ids(i)]
         found = pullback(builder, seeds, targets, program.recorded)
         for i in case.wrt:
-            parts = [found[id] for id in case.input_ids(i) if id in found]
+            parts = [found[id] for id in case.gradient_ids(i) if id in found]
             dtype = wide_dtype(i.tensor._dtype()) if graph is not program.graph else i.tensor._dtype()
             zero = builder.language.full(shape=tuple(i.tensor._d.shape), value=0, dtype=dtype)
             total = functools.reduce(builder.language.add, parts) if parts else zero

@@ -8,17 +8,21 @@ from typing import Any, final
 
 import numpy as np
 
+from compare.judging.float64 import widen_array
 from compare.judging.isolate import lowered_result
 from compare.judging.numeric import evaluate
-from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
+from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, same_bits
 from compare.judging.yardstick import Yardstick
-from graphc.ir import Graph, Ref
+from graphc.ir import Graph, Node, Ref
 from graphc.lowering import lower
-from graphc.ops.aval import aval_of
+from graphc.ops import Trait
+from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import is_inexact
 from graphc.passes import optimize
 
 FLUSHED = "XLA flushes denormal numbers to zero, multiplies inf and nan with padding, and gives nan another sign"
 SIMPLIFIED = "XLA's algebraic simplifier changes it: 0 * nan becomes 0, and the like"
+FLIPPED = "agrees once XLA decides where rounding does: '{op}'{where}"
 CHOSEN = "agrees once the free signs, phases and orders are XLA's"
 
 
@@ -48,6 +52,13 @@ class Alternatives:
             changed = not agree(simplified, plain, slack=INDEPENDENT)
             if changed and agree(found, simplified, **options) and agree(plain, expected, slack=INDEPENDENT):
                 return Judgement(Verdict.ENVIRONMENT, SIMPLIFIED)
+        if self._flips:
+            node = self._graph.nodes[next(iter(self._flips))]
+            value = self._flipped[id]
+            judgement = judge(found, value, *self._flipping.of(id, value), **options)
+            if judgement.verdict is not Verdict.BUG:
+                where = f" at {node.where}" if node.where else ""
+                return Judgement(Verdict.WITHIN_ROUNDING, FLIPPED.format(op=node.op.name, where=where))
         if self._choices:
             value = self._chosen.get(id, expected)
             if value.shape == found.shape:
@@ -73,13 +84,44 @@ class Alternatives:
     def _plain(self) -> list[np.ndarray]:
         return self._lowered(strict=True)
 
-    def _lowered(self, strict: bool) -> list[np.ndarray]:
-        outputs = self._graph.replace(self._graph.nodes, tuple(map(Ref, self._graph.outputs)))
-        return [np.asarray(a) for a in lower(optimize(outputs), strict=strict)(*self._arrays)]
+    def _lowered(self, strict: bool, also: Sequence[int] = ()) -> list[np.ndarray]:
+        """The outputs by XLA; or the nodes `also`, computed along with the outputs."""
+        graph = self._graph
+        outputs = graph.replace(graph.nodes, tuple(map(Ref, (*also, *graph.outputs))))
+        found = [np.asarray(a) for a in lower(optimize(outputs), strict=strict)(*self._arrays)]
+        return found[: len(also)] if also else found
 
     @cached_property
     def _flushing(self) -> Yardstick:
         return Yardstick(self._graph, self._arrays, self._seed, flushing=True)
+
+    @cached_property
+    def _flips(self) -> Mapping[int, np.ndarray]:
+        """XLA's results of nodes that jump, where they differ and rounding explains it: signs, exponents, comparisons.
+
+        Simulated errors meet such a jump at zero, say, with no probability; numbers of few digits cancel exactly.
+        """
+        jumping = [node.id for node in self._graph.operations() if _jumps(node, self._graph)]
+        try:
+            found = dict(zip(jumping, self._lowered(strict=False, also=jumping), strict=True)) if jumping else {}
+            values = evaluate(self._graph, self._arrays, checked=False)
+        except Exception:  # as in `_by_xla`
+            return {}
+        return {
+            id: a
+            for id, a in found.items()
+            if not same_bits(a, values[id])
+            and judge(a, values[id], *self._flushing.of(id, values[id])).verdict is not Verdict.BUG
+        }
+
+    @cached_property
+    def _flipped(self) -> Mapping[int, np.ndarray]:
+        return evaluate(self._graph, self._arrays, checked=False, held=self._flips)
+
+    @cached_property
+    def _flipping(self) -> Yardstick:
+        held = {id: widen_array(a) for id, a in self._flips.items()}
+        return Yardstick(self._graph, self._arrays, self._seed, flushing=True, held=held)
 
     @cached_property
     def _choices(self) -> Mapping[int, np.ndarray]:
@@ -97,3 +139,11 @@ class Alternatives:
     @cached_property
     def _choosing(self) -> Yardstick:
         return Yardstick(self._graph, self._arrays, self._seed, flushing=True, choices=self._choices)
+
+
+def _jumps(node: Node, graph: Graph) -> bool:
+    """Whether the op is a piecewise constant function of inexact numbers."""
+    if node.op.differentiable or node.op.structured or node.op.traits & Trait.VIEW:
+        return False
+    operands = [graph.nodes[i].aval for i in node.inputs]
+    return all(isinstance(a, Aval) for a in operands) and any(is_inexact(a.dtype) for a in operands)

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from compare.judging.tolerance import operand_ulps, result_floor, result_ulps
+from compare.judging.tolerance import operand_terms, operand_ulps, result_terms, result_ulps
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait
@@ -20,8 +20,9 @@ class Rounding:
     """Random relative errors of the size that a backend may make at each node of `graph` (Monte-Carlo arithmetic).
 
     The graph that is run is in float64; `graph` has the dtypes, and so the rounding errors, of the program itself.
-    `flushed` is the share of denormal numbers that become zero; and of a sum of products of which some may be with
-    padding, the share of elements to which an inf or nan spreads. If it is not 0, the signs of nan are random, too.
+    `flushed` is the share of denormal numbers that become zero; and of the sums of products that an inf or nan reaches
+    only through padding, the share that become nan. If it is not 0, the signs of nan are random, too; if it
+    is 1, there are no other errors, which would turn a 0 that is divided by into something else.
     """
 
     def __init__(self, graph: Graph, seed: int, flushed: float = 0.0):
@@ -37,7 +38,8 @@ class Rounding:
 
     def operands(self, node: Node, operands: list[np.ndarray]) -> list[np.ndarray]:
         ulps = operand_ulps(node, self._graph)
-        found = [self._shake(a, ulps * self._unit(node)) for a in operands] if ulps else operands
+        size = ulps * self._unit(node)
+        found = [self._shake(a, size, operand_terms(node, a)) for a in operands] if size else operands
         if not self._flushed:
             return found
         dtypes = [self._graph.nodes[i].dtype for i in self._graph.nodes[node.id].inputs]
@@ -45,24 +47,43 @@ class Rounding:
         return [self._turn(a) for a in found] if node.op.traits & Trait.BITS else found
 
     def result(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
-        ulps = result_ulps(node, self._graph)
-        value = self._shake(value, ulps * self._unit(node), result_floor(node)) if ulps else value
-        value = self._underflow(value, self._graph.nodes[node.id].dtype)
+        dtype = self._graph.nodes[node.id].dtype
+        size = result_ulps(node, self._graph) * self._unit(node)
+        terms = result_terms(node, value, operands) if size else 0.0
+        value = self._underflow(self._shake(value, size, terms), dtype)
         if not self._flushed:
             return value
         if node.op.traits & Trait.PADS and not all(np.isfinite(a).all() for a in operands):
-            value = np.where(self._rng.random(value.shape) < self._flushed, np.nan, value)
-        return self._flush(value, self._graph.nodes[node.id].dtype)
+            value = self._padded(node, value, operands)
+        return self._flush(value, dtype)
+
+    def _padded(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
+        """A sum of products, some of them with padding: what is not finite may or may not be multiplied with that."""
+        odd = [~np.isfinite(a) for a in operands]
+        ones = [np.ones(a.shape) for a in operands]
+        zeroed = run_kernel(node.op, [np.where(o, 0, a) for o, a in zip(odd, operands, strict=True)], node.params)
+        reached = np.zeros(value.shape, bool)  # by what is not finite, multiplied with an element
+        for k, o in enumerate(odd):
+            counts = [o.astype(float) if i == k else one for i, one in enumerate(ones)]
+            reached |= run_kernel(node.op, counts, node.params) > 0.5
+        spread = np.where(self._rng.random(value.shape) < self._flushed, np.nan, zeroed)
+        return np.where(reached, value, spread)
 
     def _unit(self, node: Node) -> float:
         dtype = self._graph.nodes[node.id].dtype
-        return float(finfo(dtype).eps) if is_inexact(dtype) else 0.0
+        return float(finfo(dtype).eps) if is_inexact(dtype) and self._flushed < 1 else 0.0
 
-    def _shake(self, value: np.ndarray, size: float, floor: float = 0.0) -> np.ndarray:
+    def _shake(self, value: np.ndarray, size: float, terms: np.ndarray | float) -> np.ndarray:
+        """`value` with errors of up to `size`, relative to itself and, besides, to `terms`."""
         if not is_inexact(value.dtype) or not size:
             return value
-        moved = value * (1.0 + size * self._rng.uniform(-1.0, 1.0, value.shape))
-        return np.asarray(moved + size * floor * self._rng.uniform(-1.0, 1.0, value.shape) if floor else moved)
+        moved = np.asarray(value * (1.0 + size * self._error(value)))
+        return np.asarray(moved + size * terms * self._error(value)) if np.any(terms) else moved
+
+    def _error(self, value: np.ndarray) -> np.ndarray:
+        """A number for each element, of magnitude 1 at most."""
+        size = self._rng.uniform(-1.0, 1.0, value.shape)
+        return size * np.exp(1j * self._rng.uniform(0.0, np.pi, value.shape)) if value.dtype.kind == "c" else size
 
     def _turn(self, value: np.ndarray) -> np.ndarray:
         """Give nan any sign: backends do."""

@@ -7,9 +7,11 @@ Errors are in ULP of the node's dtype. They are not tolerances on results: they 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from graphc.ir import Graph, Node
 from graphc.ops.dtypes import finfo, is_inexact
@@ -24,18 +26,41 @@ EXACT = frozenset(
 # Largest NumPy-XLA distances measured in float32 over the ops' ranges (docs/compare.md, "Rounding").
 MEASURED = {
     "exp": 2, "log": 3, "log1p": 3, "expm1": 6, "tanh": 5, "erf": 5, "sigmoid": 4, "rsqrt": 2, "sin": 1, "cos": 1,
-    "pow": 2, "atan2": 3, "softmax": 6, "log_softmax": 6, "softplus": 6,
+    "pow": 2, "atan2": 3, "softmax": 6, "log_softmax": 6, "softplus": 6, "igamma": 8, "igammac": 13,
 }  # fmt: skip
-# Sums of larger terms that cancel: next to their zeros the error is a few ULP of 1, whatever is left.
-CANCELLING = frozenset(("digamma", "lgamma"))
-# LAPACK bounds the error of these by a few ULP of the matrix's norm, not of each element: as if the matrix itself were
-# off. NumPy computes some of them in float64, XLA in float32. The worst seen, one of qr that cancels, is 17 times
-# what the noise of a sum (2.4 ULP) explains. To be replaced by a normwise model.
-NORMWISE = frozenset(
-    ("cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "pinv", "qr", "solve", "solve_triangular",
-     "svd")
-)  # fmt: skip
-MATRIX = 40.0
+
+
+def _exponent(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The terms of the logarithm of x^a exp(-x) / gamma(a), which incomplete gamma functions are multiples of."""
+    return np.abs(a * np.log(x)) + np.abs(x) + np.abs(gammaln(a))
+
+
+def _largest(r: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    return np.nan_to_num(np.abs(r), posinf=0.0).max(axis=axis, keepdims=True, initial=0.0)
+
+
+# f(result, *operands): the larger terms that a result is made of, and whose ULPs count as well. Next to the zeros of
+# digamma and lgamma the error is a few ULP of 1, whatever is left. Incomplete gamma functions take the exponential of
+# a logarithm (10,000 ULP for arguments of 1,000), and where 1 - igamma is computed for igammac, terms cancel.
+# Orthogonal factors and eigenvectors are a few ULP of 1 off, not of their small elements; factors lie packed, vectors
+# below their values, and R beside Q.
+TERMS: Mapping[str, Callable[..., np.ndarray | float]] = {
+    "digamma": lambda r, x: 1.0,
+    "lgamma": lambda r, x: 1.0,
+    "igamma": lambda r, a, x: np.abs(r) * _exponent(a, x),
+    "igammac": lambda r, a, x: np.abs(r) * _exponent(a, x) + (x <= np.maximum(a, 1.0) + 0.25),
+    "eig": lambda r, x: _largest(r, -1),
+    "eigh": lambda r, x: _largest(r, -1),
+    "svd": lambda r, x: _largest(r, -1),
+    "qr": lambda r, x: _largest(r, -2),
+    "pinv": lambda r, *operands: _largest(r, (-2, -1)),
+    "matrix_exp": lambda r, x: _largest(r, (-2, -1)),
+}
+# Factorizations compute the exact result of a matrix that is a few ULP off: of its norm where they rotate, of the
+# norms of its rows and columns where they eliminate (Higham, Accuracy and Stability of Numerical Algorithms, 9 and 19).
+ROTATING = frozenset(("eig", "eigh", "matrix_exp", "pinv", "qr", "svd"))
+ELIMINATING = frozenset(("cholesky", "cofactor", "det", "inv", "lu", "solve", "solve_triangular"))
+MATRIX = 4.0
 # add, mul, div and sqrt are bit-equal alone; contraction to fma and x/c -> x*(1/c) move them by one.
 ARITHMETIC = 1
 # Compositions and functions without a measurement of their own: the worst that was measured, erf and expm1, is 6.
@@ -66,11 +91,21 @@ def accumulation_length(node: Node, graph: Graph) -> float:
 
 
 def operand_ulps(node: Node, graph: Graph) -> float:
-    """The relative error, in ULP, of each term that the node sums; 0 if it sums none."""
-    if node.op.name in NORMWISE:
+    """The error, in ULP, of each term that the node sums; 0 if it sums none."""
+    if node.op.name in ROTATING or node.op.name in ELIMINATING:
         return MATRIX
     length = accumulation_length(node, graph)
     return TERM + PER_ROOT_TERM * length**0.5 if length > 1 else 0.0
+
+
+def operand_terms(node: Node, operand: np.ndarray) -> np.ndarray | float:
+    """Magnitudes, besides those of an operand's elements, whose ULPs count."""
+    rotating = node.op.name in ROTATING
+    if operand.ndim < 2 or not operand.size or not (rotating or node.op.name in ELIMINATING):
+        return 0.0
+    if rotating:
+        return _largest(operand, (-2, -1))
+    return np.sqrt(_largest(operand, -1)) * np.sqrt(_largest(operand, -2))
 
 
 def result_ulps(node: Node, graph: Graph) -> float:
@@ -85,9 +120,13 @@ def result_ulps(node: Node, graph: Graph) -> float:
     return ARITHMETIC + SUM_PER_ROOT_TERM * accumulation_length(node, graph) ** 0.5
 
 
-def result_floor(node: Node) -> float:
-    """A magnitude, whose ULPs count where the node's result is smaller."""
-    return 1.0 if node.op.name in CANCELLING else 0.0
+def result_terms(node: Node, value: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray | float:
+    """Magnitudes, besides that of the node's result, whose ULPs count."""
+    found = TERMS.get(node.op.name)
+    if found is None:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(found(value, *operands), posinf=0.0)
 
 
 class Verdict(enum.IntEnum):
@@ -197,7 +236,10 @@ def _class_of(a: np.ndarray) -> np.ndarray:
 
 
 def _rms(a: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(np.abs(a))))) if a.size else 0.0
+    largest = float(np.abs(a).max(initial=0.0))
+    if not 0 < largest < np.inf:
+        return largest
+    return largest * float(np.sqrt(np.mean(np.square(np.abs(a) / largest))))  # a square may underflow
 
 
 def _verdict(

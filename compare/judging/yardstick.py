@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import final
@@ -22,27 +23,25 @@ class Yardstick:
     Empty if the graph cannot be run in float64: an op's rule contradicts its kernel.
     flushing  also simulate a backend that flushes denormal numbers to zero, always or not (see `Rounding`)
     choices   of nodes with several right results, what the one taken is to be like
+    held      values of nodes that are taken as they are
     """
 
     def __init__(
         self, graph: Graph, arrays: Sequence[np.ndarray], seed: int, *, flushing: bool = False,
-        choices: Mapping[int, np.ndarray] | None = None,
+        choices: Mapping[int, np.ndarray] | None = None, held: Mapping[int, np.ndarray] | None = None,
     ):  # fmt: skip
         self._graph = graph
+        self._wide = widen(graph)
         self._flushing = flushing
-        self._choices = choices
+        self._run = functools.partial(evaluate, self._wide, checked=False, choices=choices, held=held)
         self._arrays = [widen_array(a) for a in arrays]
         self._seed = seed
-
-    @cached_property
-    def _wide(self) -> Graph:
-        return widen(self._graph)
 
     @cached_property
     def exact(self) -> dict[int, np.ndarray]:
         """The value of every node in float64."""
         try:
-            return evaluate(self._wide, self._arrays, checked=False, choices=self._choices)
+            return self._run(self._arrays)
         except Exception:  # whatever a wrong declaration raises: the judge then has only eager's values to go by
             return {}
 
@@ -55,18 +54,18 @@ class Yardstick:
             # once all denormal numbers are flushed, then some
             flushed = (0.5 if run else 1.0) if self._flushing else 0.0
             rounding = Rounding(self._graph, self._seed * RUNS + run, flushed)
-            found = evaluate(self._wide, self._arrays, rounding=rounding, checked=False, choices=self._choices)
+            found = self._run(self._arrays, rounding=rounding)
             for id, value in found.items():
                 other = exact[id]
                 if isinstance(value, tuple):
                     continue  # the results of control flow: each is a node of its own
                 if is_inexact(value.dtype):
                     same = (value == other) | (np.isnan(value) & np.isnan(other))
-                    share = np.square(np.abs(np.where(same, 0, value - other))) / RUNS
-                    total[id] = np.asarray(share if id not in total else total[id] + share)
+                    share = np.abs(np.where(same, 0, value - other)) / RUNS**0.5
+                    total[id] = np.asarray(np.hypot(total.get(id, 0.0), share))  # a square may underflow
                 else:
                     total[id] = (value != other) | total.get(id, np.False_)
-        return {id: np.sqrt(t) if t.dtype != bool else t for id, t in total.items()}
+        return total
 
     def of(self, id: int, eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(exact, noise) of node `id`, or what stands in for them."""

@@ -16,7 +16,7 @@ from compare.locating import stages
 from compare.locating.culprit import Culprit
 from compare.modes.protocol import NOT_CAPTURED
 from graphc.ops import Trait
-from graphc.ops.dtypes import is_floating
+from graphc.ops.dtypes import is_floating, is_inexact
 
 
 class _Opinion:
@@ -28,10 +28,8 @@ class _Opinion:
     def run(self, case: Case) -> Outcome:
         if case.program is None:
             return Outcome(silent=NOT_CAPTURED)
-        nodes = case.program.graph.nodes
-        other = next((nodes[id] for id in case.program.recorded if nodes[id].op.traits & Trait.SURROGATE), None)
-        if other is not None:
-            return Outcome(silent=f"the gradient of '{other.op.name}' is not that of its value, on purpose")
+        if reason := _other_gradients(case):
+            return Outcome(silent=reason)
         try:
             if not case.joint.seeded:
                 return Outcome(silent="nothing to differentiate")
@@ -85,6 +83,25 @@ class FiniteDifferences(_Opinion):
             # 10: the estimate is of the coarser quotient's error, but only if the next term is small
             bars[label] = 10 * np.sum([bar for _, bar in found], axis=0) + 1e-9
         return gradients, bars
+
+
+def _other_gradients(case: Case) -> str:
+    """Why the program's gradients are not those of its values; "" if they are."""
+    program = case.program
+    assert program is not None
+    if case.writes_leaves:
+        return "a leaf is written without history: its gradient is that of the new value"
+    nodes = program.graph.nodes
+    flowing = program.recorded.union(*(case.input_ids(i) for i in case.wrt))
+    for id in sorted(program.recorded):
+        op, inputs = nodes[id].op, nodes[id].inputs
+        if op.traits & Trait.SURROGATE:
+            return f"the gradient of '{op.name}' is not that of its value, on purpose"
+        for argument in () if op.structured or not op.vjp else op.args:
+            reaching = (i for k, i in enumerate(inputs) if op.arg_of(k) == argument and i in flowing)
+            if argument not in op.vjp and any(is_inexact(nodes[i].dtype) for i in reaching):
+                return f"'{op.name}' has no gradient for '{argument}'"
+    return ""
 
 
 def _total(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:

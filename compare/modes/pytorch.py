@@ -71,13 +71,13 @@ def _outputs(case: Case) -> dict[str, Tensor]:
     graph = program.graph
     given = [to_torch(a) for a in case.operands]
     values: dict[int, Tensor] = dict(zip(graph.inputs, given, strict=False))
-    for i in case.wrt:
-        for id in case.input_ids(i):
-            values[id].requires_grad_()
+    leaves = {id for i in case.wrt for id in case.gradient_ids(i)}
+    for id in leaves & values.keys():
+        values[id].requires_grad_()
     needed = _needed(graph)
     for node in filter(lambda node: node.id in needed, graph.operations()):
         result = run(node.op, [values[k] for k in node.inputs], node.params)
-        values[node.id] = result if node.id in program.recorded else result.detach()
+        values[node.id] = result if node.id in program.recorded else result.detach().requires_grad_(node.id in leaves)
     cotangents = given[len(graph.inputs) :]
     gradients = _gradients(case, [values[graph.outputs[k]] for k in joint.seeded], cotangents, values)
     computed = zip(joint.labels, joint.graph.outputs, strict=True)
@@ -100,7 +100,7 @@ def _gradients(
 
     if not outputs:
         return {}
-    wrt = [(gradient_label(i), values[id]) for i in case.wrt for id in case.input_ids(i)]
+    wrt = [(gradient_label(i), values[id]) for i in case.wrt for id in case.gradient_ids(i)]
     seeded = [(t, ct) for t, ct in zip(outputs, cotangents, strict=True) if t.requires_grad]
     found: Sequence[Any] = [None] * len(wrt)
     if seeded:

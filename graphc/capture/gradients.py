@@ -46,6 +46,7 @@ class Autograd:
         self._builder = tracer.builder
         self.recorded: set[int] = set()  # nodes that gradients flow through
         self.freed: set[int] = set()  # nodes that a backward() has gone through
+        self.broken: dict[int, str] = {}  # results -> what their backward() raises
         self.leaves: dict[int, Tensor] = {}  # node -> the leaf tensor whose value it is
         self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
         self._initial: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
@@ -215,9 +216,8 @@ class Autograd:
         tracer, builder = self.tracer, self._builder
         builder.where = user_line()
         walked = self.history_of([tracer.read(t).id for t in outputs])
-        if walked & self.freed:
-            raise RuntimeError(tape.FREED)
-        self._check_unmodified(walked)
+        if problem := self._problem(walked):
+            raise RuntimeError(problem)
         seeds: dict[int, Symbol] = {}
         for output, cotangent in zip(outputs, cotangents, strict=True):
             id_, g = tracer.read(output).id, tracer.read(cotangent)
@@ -247,11 +247,13 @@ class Autograd:
         arrived = functools.partial(self._arrived, create_graph=create_graph)
         return pullback(builder, seeds, wrt, self.recorded, custom=self._custom, arrived=arrived)
 
-    def _check_unmodified(self, walked: Collection[int]) -> None:
-        """Raise PyTorch's RuntimeError if a value that a gradient rule needs has been written in place since."""
+    def _problem(self, walked: Collection[int]) -> str:
+        """Why a gradient rule of these nodes does not have what it needs: freed, or written in place. "" if it has."""
+        if not self.freed.isdisjoint(walked):
+            return tape.FREED
         late = self.tracer.memories.overwritten
         if not late:
-            return
+            return ""
         nodes = self._builder.nodes
         for id_ in sorted(walked, reverse=True):
             node = nodes[id_]
@@ -268,9 +270,10 @@ class Autograd:
                     if nodes[i].op.differentiable and i in self.recorded:
                         origin = f", which is output 0 of {nodes[i].op.node_name.partition('Backward')[0]},"
                     now, then = late[i] + 1, late[i]
-                    raise RuntimeError(tape.MODIFIED.format(
+                    return tape.MODIFIED.format(
                         dtype=torch_name(aval.dtype), shape=list(aval.shape), origin=origin, now=now, then=then
-                    ))  # fmt: skip
+                    )
+        return ""
 
     # --- rules of the user's
 
@@ -414,7 +417,11 @@ class Autograd:
             return History.NONE
         if isinstance(tensor._n, list) and tape.is_leaf(tensor._n) and self.tracer.owner_of(tensor) is None:
             return History.LEAF
-        return History.FREED if self.history_of([self.tracer.read(tensor).id]) & self.freed else History.LIVE
+        id_ = self.tracer.read(tensor).id
+        problem = self._problem(self.history_of([id_]))
+        if problem:
+            self.broken[id_] = problem
+        return History.BROKEN if problem else History.LIVE
 
     def has_leaves(self, tensor: Tensor) -> bool:
         """Whether some leaf, live now, can get a gradient from `tensor`."""

@@ -103,7 +103,7 @@ class History(enum.Enum):
 
     NONE = 0  # requires no grad
     LIVE = 1  # can be differentiated
-    FREED = 2  # backward() has been called inside the program, and has freed what a second call would need
+    BROKEN = 2  # backward() raises: what it needs was freed inside the program, or written in place
     LEAF = 3  # a leaf that the program has made
 
 

@@ -46,6 +46,7 @@ class Program(NamedTuple):
     histories  what autograd knows of each leaf
     changes    what the function puts into Python state: the place, and the value with Slots, numbered on from those of
                the result
+    broken     what backward() raises, by the node of a result
     recorded   ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
     leaves     (node, number of an input): at a leaf that was written, gradients for that input stop at this node, too
     rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
@@ -65,6 +66,7 @@ class Program(NamedTuple):
     numbers: frozenset[int]
     histories: tuple[History, ...]
     changes: tuple[tuple[Change, Any], ...]
+    broken: dict[int, str]
     recorded: frozenset[int]
     leaves: tuple[tuple[int, int], ...]
     rules: Autograd | None
@@ -80,8 +82,8 @@ class Program(NamedTuple):
         return cls(
             graph=graph, sources=tuple(sources), effects=tuple(effects), guards=(), argument_guards=(), overlaps=(),
             decisions=(), structure=structure, returned=tuple(returned), numbers=frozenset(),
-            histories=(History.NONE,) * len(returned), changes=(), recorded=frozenset(), leaves=(), rules=None,
-            drawn={}, states=[],
+            histories=(History.NONE,) * len(returned), changes=(), broken={}, recorded=frozenset(), leaves=(),
+            rules=None, drawn={}, states=[],
         )  # fmt: skip
 
 
@@ -234,6 +236,7 @@ def finished(
         numbers=numbers,
         histories=tuple(histories),
         changes=tuple(zip(changes, put, strict=True)),
+        broken=autograd.broken,
         recorded=tracer.recorded,
         leaves=tuple(tracer.written_leaves()),
         rules=autograd if autograd.has_rules else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 
@@ -82,11 +82,11 @@ class Runner:
         ids = [output.id for output in outputs] + [d.id for d in program.decisions]
         graph = self._graph = program.graph.replace(program.graph.nodes, tuple(map(Ref, ids)))
         self._live = [k for k, output in enumerate(outputs) if output.history is History.LIVE]
-        freed = [k for k, output in enumerate(outputs) if output.history is History.FREED]
+        broken = {k: program.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
         self._split = None
         self.backward: Any = None
         becoming = [f.of for f in flags if f.flag]
-        wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
+        wrt = self._wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         donated: dict[int, int] = {}  # input -> output
         if self._live and wrt:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * len(program.decisions)
@@ -109,8 +109,8 @@ class Runner:
             else []
         )
         live = self._live if self._split is not None else []
-        self.plan = Plan(program, self._effects, self._places, self._out, list(donated), live, freed, len(tensors))
-        self.services = Services(self.forward, self._unsealed, self._join_tape, self._failed, _backward)
+        self.plan = Plan(program, self._effects, self._places, self._out, list(donated), live, broken, len(tensors))
+        self.services = Services(self.forward, self._unsealed, self._join_tape, self._failed, self._spoil)
         self.run = Straight(self.plan, self.services).function()
 
     def _results(self) -> list[Output]:
@@ -174,6 +174,11 @@ class Runner:
         for k, (t, node) in enumerate(zip(live, output_nodes(owner, len(live)), strict=True)):
             node[tape.SAVED] = (k,)  # freed by a walk from this result
             t._n = node
+
+    def _spoil(self, result: Tensor, problem: str, tensors: list[Tensor]) -> None:
+        """Give `result` a node whose backward raises RuntimeError(problem)."""
+        parents = [given(self._sources[k], tensors)._n for k in self._wrt]
+        result._n = [-next(sequence), None, _broken, (problem,), *parents]
 
     def gradients(self, saved: list[Any], cotangents: Any) -> list[np.ndarray]:
         """Run the backward program; one gradient for each parent of the node."""
@@ -306,6 +311,10 @@ class Inputs:
         self.arrays = arrays
 
 
+def _broken(node: tape.Node, *_: Any) -> NoReturn:
+    raise RuntimeError(*(node[tape.SAVED] or (tape.FREED,)))
+
+
 def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     if node[tape.SAVED] is None:
         raise RuntimeError(tape.FREED)
@@ -339,4 +348,5 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
 
 
 tape.tensor_rules[_backward] = _tensor_shares
-tape.names[_backward] = "CompiledBackward"
+tape.tensor_rules[_broken] = _broken
+tape.names[_backward] = tape.names[_broken] = "CompiledBackward"

@@ -54,7 +54,7 @@ class Plan(NamedTuple):
     outputs   shape and dtype of each result, then of the value of each effect
     donated   numbers of the inputs whose memory the program takes over
     live      outputs that can be differentiated: `join` gives them a tape node
-    freed     outputs whose history `backward` has freed inside the program
+    broken    output -> what its backward() raises
     arguments number of tensors among the arguments
     """
 
@@ -64,7 +64,7 @@ class Plan(NamedTuple):
     outputs: Sequence[tuple[tuple[int, ...], np.dtype]]
     donated: Sequence[int]
     live: Sequence[int]
-    freed: Sequence[int]
+    broken: Mapping[int, str]
     arguments: int
 
 
@@ -75,14 +75,14 @@ class Services(NamedTuple):
     unsealed    the array of a tensor that was made in inference mode
     join        (results, arrays, outputs, tensors): gives live results their tape node
     failed      (exception): raises another one if it is a check of the program that has failed
-    freed       a tape node's backward, of a result that has been differentiated
+    spoil       makes a result one whose backward() raises
     """
 
     executable: Any
     unsealed: Callable[[Any], np.ndarray]
     join: Callable[..., None]
     failed: Callable[[Exception], None]
-    freed: Callable[..., None]
+    spoil: Callable[[Tensor, str, list[Tensor]], None]
 
 
 @final
@@ -229,16 +229,16 @@ class Straight:
     def _history(self) -> list[str]:
         """What autograd has to know of results and arguments."""
         plan = self._plan
+        tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
         lines = [f" {self._tensor(t.of)}.requires_grad_(True)" for t in _flags(plan.program, True)]
         if plan.live:
             results = ", ".join(f"w{k}" for k in plan.live)
             join = self.names.of(self._services.join)
-            tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
             outputs = "out[:-1]" if self._services.executable.fails else "out"
             lines.append(f" {join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
         lines += [f" {self._tensor(t.of)}.requires_grad_(False)" for t in _flags(plan.program, False)]
-        freed = self.names.of(self._services.freed)
-        return lines + [f" w{k}._n = [-next(sequence), None, {freed}, None]" for k in plan.freed]
+        spoil = self.names.of(self._services.spoil)
+        return lines + [f" {spoil}(w{k}, {problem!r}, [{tensors}])" for k, problem in plan.broken.items()]
 
     def _written(self, restored: bool) -> list[str]:
         """Give the captured tensors that the program writes their new values; `restored`: the old, if it has failed."""

@@ -162,9 +162,10 @@ integer_pow = op("integer_pow", "input exponent", impl=_integer_pow, label="PowB
                  rule=integral._replace(accepts=pointwise_no_bool.accepts), ref="numpy.power")  # fmt: skip
 
 
-def _pow_scalar_vjp(F, g, input, exponent):
-    # 0 where the exponent is 0, as PyTorch has it: 0 * 0**-1 would be nan
-    return g * 0 if exponent == 0 else g * (exponent * F.pow_scalar(input, exponent=exponent - 1))
+def _pow_scalar_vjp(F, g, input, exponent, input_shape, input_dtype):
+    if exponent == 0:  # 0, whatever g and input are, as PyTorch has it
+        return F.full(shape=input_shape, value=0, dtype=input_dtype)
+    return g * (exponent * F.pow_scalar(input, exponent=exponent - 1))
 
 
 # a float array to the power of a Python number, in its own dtype

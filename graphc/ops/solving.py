@@ -258,10 +258,22 @@ cofactor = op(
 # --- the exponential function
 
 
+_EXP_NORM = 2.0  # the 1-norm beyond which SciPy 1.17 loses up to 4 digits (docs/findings.md)
+_SQUARINGS = 32  # beyond, all is 0 or infinite
+
+
 def _np_matrix_exp(x):
     from scipy.linalg import expm
 
-    return expm(x).astype(x.dtype, copy=False) if x.size else x.copy()
+    if not x.size:
+        return x.copy()
+    norm = np.abs(x).sum(axis=-2).max(axis=-1)
+    with np.errstate(all="ignore"):
+        times = np.nan_to_num(np.clip(np.ceil(np.log2(norm / _EXP_NORM)), 0, _SQUARINGS))[..., None, None]
+        power = expm(x * np.exp2(-times)).astype(x.dtype, copy=False)
+        for step in range(int(times.max())):
+            power = np.where(step < times, power @ power, power)
+    return power
 
 
 def _ref_matrix_exp(x):

@@ -369,6 +369,28 @@ def test_results_of_one_call_may_be_walked_one_after_the_other() -> None:
         z.sum().backward()
 
 
+@pytest.mark.parametrize("detached", [False, True])
+def test_backward_through_what_was_written_since_raises_as_in_eager(detached):
+    def f(x):
+        z, y = x * 2, x.sin()
+        w = z * z
+        (z.detach() if detached else z).add_(1)
+        return y.sum(), w.sum()
+
+    fast = graphc.compile(f)
+    for run in (f, fast, fast):
+        x = torch.ones(3, requires_grad=True)
+        y, w = run(x)
+        assert w.requires_grad
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            w.backward()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            torch.autograd.grad(w, x, create_graph=True)
+        assert x.grad is None
+        y.backward()
+        assert torch.allclose(x.grad, x.cos())
+
+
 def test_modules_of_eager_may_be_imported_first_while_tracing() -> None:
     code = """
 import eager, graphc

@@ -213,7 +213,33 @@ def test_second_derivatives(program: Callable[..., Any]):
 
 def test_python_predicates_choose_now():
     graph = graphc.trace(lambda a: graphc.cond(True, lambda: a + 1, lambda: a - 1), torch.zeros(2))
-    assert [n.op.name for n in graph.operations()] == ["constant", "add"]
+    assert [n.op.name for n in graph.operations()] == ["constant", "add", "clone"]
+
+
+CONTROL = {
+    "cond": lambda x: graphc.cond(x.sum() > 0, lambda a: a, lambda a: -a, x),
+    "switch": lambda x: graphc.switch(x.sum().long(), [lambda a: -a, lambda a: a], x),
+    "while_loop": lambda x: graphc.while_loop(lambda a: a.sum() < 0, lambda a: a + 1, x),
+    "scan": lambda x: graphc.scan(lambda a, _: (a, None), x, length=2)[0],
+}
+
+
+@pytest.mark.parametrize("control", CONTROL.values(), ids=CONTROL.keys())
+def test_results_share_no_memory_with_operands_and_are_row_major(control):
+    def f(x):
+        y = control(x)
+        y.add_(1)
+        return x * 1, y, torch.rand_like(y), torch.tensor(y.stride())
+
+    compiled = graphc.compile(f)
+    for x in (torch.ones(2, 3).mT, torch.arange(6.0).reshape(3, 2)):
+        found = []
+        for run in (f, compiled, compiled):
+            torch.manual_seed(0)
+            found.append(run(x.clone()))
+        for expected, *others in zip(*found, strict=True):
+            assert all(torch.equal(expected, other) for other in others)
+        assert torch.equal(found[0][0] + 1, found[0][1]) and found[0][3].tolist() == [2, 1]
 
 
 def test_only_one_branch_is_executed():

@@ -1,7 +1,7 @@
 """`cond`, `switch`, `while_loop`, `scan`, `fori_loop` and `map`: control flow with the arguments of jax.lax.
 
 In eager mode they run as Python does, and the tape records what happens. Under a trace each is one operation of the
-graph, whose functions are graphs themselves.
+graph, whose functions are graphs themselves. In both, results share no memory with operands, and are row-major.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eager.tensor import Tensor
 from graphc.capture.building import Building
 from graphc.capture.flow.bodies import Body, Stand, apply, reached
 from graphc.capture.flow.draws import per_step
-from graphc.capture.flow.nests import Nest, aval_of_tensor, check_leaves, check_structure, nest
+from graphc.capture.flow.nests import Nest, aval_of_tensor, check_leaves, check_structure, nest, own, unshared
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
 from graphc.capture.tracer import Tracer
@@ -67,7 +67,8 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     """
     tracer = _tracer(pred)
     if tracer is None or not (isinstance(pred, Tensor) or type(pred) is Number):
-        return (true_fn if _known(pred, "cond: the predicate") else false_fn)(*operands)
+        chosen = true_fn if _known(pred, "cond: the predicate") else false_fn
+        return unshared(chosen(*operands), "cond: the result")
     chosen = _single(pred, "cond: the predicate")
     index = _truth(chosen)
     return _branch(tracer, "cond", index, (false_fn, true_fn), ("false_fn", "true_fn"), operands)
@@ -89,7 +90,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     tracer = _tracer(index)
     if tracer is None or not (isinstance(index, Tensor) or type(index) is Number):
         known = operator.index(_known(index, "switch: the index"))
-        return branches[min(max(known, 0), len(branches) - 1)](*operands)
+        return unshared(branches[min(max(known, 0), len(branches) - 1)](*operands), "switch: the result")
     chosen = _single(index, "switch: the index")
     if chosen._dtype().kind not in "iu":
         raise TypeError(f"switch: the index must be an integer, got {aval_of_tensor(chosen)}")
@@ -139,7 +140,7 @@ def _expected(found: Nest, wanted: Sequence[Aval]) -> list[Aval]:
 
 def _copies(given: Nest) -> Any:
     """The tree with copies of its tensors, for a step of a loop: what it writes to, or hooks, is its own."""
-    return given.fill([E.clone(t) for t in given.leaves])
+    return given.fill([own(t) for t in given.leaves])
 
 
 # --- loops
@@ -286,7 +287,7 @@ def _scan(f: Function, carry: Nest, rows: Nest, steps: int, reverse: bool, where
     value: Any = _copies(carry)
     found: list[Nest] = []
     for i in reversed(range(steps)) if reverse else range(steps):
-        result, y = _pair(f(value, rows.fill([E.clone(x[i]) for x in rows.leaves])))
+        result, y = _pair(f(value, rows.fill([own(x[i]) for x in rows.leaves])))
         _, after = _next(result, carry, "scan: the carry", where)
         value = _copies(after)
         if not found and after.avals != carry.avals:  # Python numbers that take a dtype: the ys must have it from here

@@ -66,6 +66,16 @@ def nest(tree: Any, what: str) -> Nest:
     return Nest(tree, tensors, [path for _, path in found], weak)
 
 
+def unshared(tree: Any, what: str) -> Any:
+    """`tree` with tensors of its own, in row-major order: as operations of a graph return them. TypeError as `nest`."""
+    return _fill(tree, (own(leaf) if isinstance(leaf, Tensor) else leaf for leaf, _ in _leaves(tree, "", what)))
+
+
+def own(tensor: Tensor) -> Tensor:
+    """A copy that shares no memory with `tensor`, in row-major order; gradients flow through it."""
+    return tensor.clone() if tensor.is_contiguous() else tensor.contiguous()
+
+
 def _is_leaf(x: Any) -> bool:
     return isinstance(x, (Tensor, np.ndarray, *_NUMBERS)) or type(x) is Number
 
