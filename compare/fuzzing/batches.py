@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import multiprocessing
+import operator
 import traceback
 import warnings
 from collections import Counter, deque
@@ -42,12 +45,16 @@ class Failure(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came of a batch: how many programs had which verdict, what they covered, those that are not ok."""
+    """What came of a batch: how many programs had which verdict, what they covered, those that are not ok.
+
+    crashes  numbers of programs that have ended a process, together
+    """
 
     verdicts: Counter[Verdict]
     ops: list[str]
     pairs: list[tuple[str, str]]
     failures: list[Failure]
+    crashes: list[tuple[int, ...]]
 
 
 def checked(settings: Settings, numbers: Sequence[int]) -> Result:
@@ -59,7 +66,7 @@ def checked(settings: Settings, numbers: Sequence[int]) -> Result:
         forget_programs()
     found = [Failure(*f) for f in zip(numbers, programs, reports, strict=True) if not f[2].ok]
     ops, pairs = [op for p in programs for op in p.ops], [pair for p in programs for pair in p.pairs]
-    return Result(Counter(r.verdict for r in reports), ops, pairs, found)
+    return Result(Counter(r.verdict for r in reports), ops, pairs, found, [])
 
 
 def _reports(programs: Sequence[Program], modes: Sequence[str]) -> Iterator[Report]:
@@ -100,22 +107,54 @@ def together(programs: Sequence[Program]) -> Callable[..., Any]:
 def in_processes(workers: int, settings: Settings, batches: Iterable[Sequence[int]]) -> Iterator[Result]:
     """`checked` for each of `batches`, in order, in so many processes. A batch is taken when a process is free for it.
 
-    Raises RuntimeError, with the numbers that were under way, if a process dies.
+    If a process dies (compilers crash), the batches under way are checked again, the oldest in a process of its own.
     """
     running: deque[tuple[Sequence[int], Future[Result]]] = deque()
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(_processes(workers))
 
-    def oldest() -> Result:
-        numbers, future = running.popleft()
-        try:
-            return future.result()
-        except BrokenProcessPool as error:
-            under_way = ", ".join(f"{n[0]} to {n[-1]}" for n in (numbers, *(n for n, _ in running)))
-            raise RuntimeError(f"a process died while checking the programs {under_way}") from error
+        def oldest() -> Result:
+            nonlocal pool
+            numbers, future = running.popleft()
+            try:
+                return future.result()
+            except BrokenProcessPool:
+                pool = stack.enter_context(_processes(workers))
+                for k, (others, _) in enumerate(running):
+                    running[k] = others, pool.submit(checked, settings, others)
+                return _alone(settings, numbers)
 
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         for numbers in batches:
-            running.append((numbers, pool.submit(checked, settings, numbers)))
+            try:
+                running.append((numbers, pool.submit(checked, settings, numbers)))
+            except BrokenProcessPool:  # the oldest batch is the first to know
+                broken: Future[Result] = Future()
+                broken.set_exception(BrokenProcessPool())
+                running.append((numbers, broken))
             if len(running) > AHEAD * workers:
                 yield oldest()
         while running:
             yield oldest()
+
+
+def _processes(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+
+
+def _alone(settings: Settings, numbers: Sequence[int]) -> Result:
+    """`checked` in a process of its own; if that dies, each program in one. A program that ends its process fails."""
+    with _processes(1) as pool:
+        try:
+            return pool.submit(checked, settings, numbers).result()
+        except BrokenProcessPool:
+            pass
+    if len(numbers) > 1:
+        parts = [_alone(settings, [number]) for number in numbers]
+        columns = zip(*parts, strict=True)
+        found = Result(*(functools.reduce(operator.add, column) for column in columns))
+        return found if found.crashes else found._replace(crashes=[tuple(numbers)])
+    program = generate(numbers[0], settings.size, settings.without)
+    finding = Finding(HARNESS, "process", Verdict.BUG, "the process ended: the compiler crashed, or memory ran out")
+    report = Report(program.name, settings.modes, (finding,), 0)
+    failure = Failure(numbers[0], program, report)
+    return Result(Counter([Verdict.BUG]), list(program.ops), list(program.pairs), [failure], [tuple(numbers)])

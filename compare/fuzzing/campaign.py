@@ -34,6 +34,7 @@ class FuzzReport:
     failures      those that are bugs, or not supported
     coverage      ops and pairs of ops
     seconds       that it took
+    crashes       seeds of programs that have ended a process, together; each by itself does not, or is a failure
     """
 
     first: int
@@ -42,6 +43,7 @@ class FuzzReport:
     failures: tuple[Failure, ...]
     coverage: Coverage
     seconds: float
+    crashes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -64,6 +66,7 @@ class FuzzReport:
             "verdicts": {str(v): n for v, n in sorted(self.verdicts.items())},
             "op_coverage": self.coverage.op_share(),
             "pair_coverage": self.coverage.pair_share(),
+            "crashes": self.crashes,
             "failures": [
                 {"seed": f.seed, "source": f.program.source, "report": f.report.as_dict()} for f in self.failures
             ],
@@ -81,6 +84,7 @@ class FuzzReport:
             f"  ops {self.coverage.op_share():.1%} of {len(vocabulary())}, "
             f"pairs of ops {self.coverage.pair_share():.1%}",
         ]
+        lines += [f"  seeds {', '.join(map(str, seeds))}: a process ended" for seeds in self.crashes]
         for failure in self.failures:
             lines += ["", f"seed {failure.seed}", failure.program.source, str(failure.report)]
         return "\n".join(lines)
@@ -139,7 +143,7 @@ def fuzz(
     first, before, earlier = (seed, 0, 0.0) if folder is None else (folder.first, folder.done, folder.seconds)
     coverage, verdicts = (Coverage(), Counter[Verdict]()) if folder is None else (folder.coverage, folder.verdicts)
     failures = [] if folder is None else checked(settings, folder.failed).failures
-    begun, done = first + before, 0
+    begun, done, crashes = first + before, 0, list[tuple[int, ...]]()
 
     def batches() -> Iterator[range]:
         for k in itertools.count(begun, batch):
@@ -155,9 +159,10 @@ def fuzz(
         verdicts.update(result.verdicts)
         coverage.add(result.ops, result.pairs)
         failures += result.failures
+        crashes += result.crashes
         if folder is not None:
             folder.note(before + done, earlier + time.perf_counter() - start, failures)
         if progress is not None:
             progress(done, len(failures))
     took = earlier + time.perf_counter() - start
-    return FuzzReport(first, before + done, verdicts, tuple(failures), coverage, took)
+    return FuzzReport(first, before + done, verdicts, tuple(failures), coverage, took, tuple(crashes))

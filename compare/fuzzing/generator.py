@@ -17,7 +17,7 @@ from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.ops import Op, Trait
-from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact, kind
+from graphc.ops.dtypes import FLOAT16, FLOAT32, FLOAT64, bfloat16, is_inexact, kind
 from graphc.ops.samples import Bools, Complexes, Floats, Ints, Sample
 
 ATTEMPTS = 6  # at a statement that will not run, before another op is tried
@@ -25,8 +25,7 @@ SIZE = 8  # ops of a program, as far as they can be called
 LARGEST_ARRAY = 4096  # elements
 USUAL = (-8.0, 8.0)  # what ops that declare no domain are given
 GRAD, FORM, FRESH, LOOSE, SPECIAL = 0.75, 0.3, 0.15, 0.3, 0.04  # how often
-# How often inputs are of these. There are none of 16 bits: XLA dies of some such programs, and the campaign with it.
-FLOATS = {FLOAT32: 0.85, FLOAT64: 0.15}
+FLOATS = {FLOAT32: 0.79, FLOAT64: 0.15, FLOAT16: 0.03, bfloat16(): 0.03}  # how often inputs are of these
 
 
 class Value(NamedTuple):

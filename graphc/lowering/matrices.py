@@ -9,29 +9,25 @@ import jax.scipy.linalg
 from jax import lax
 
 from graphc.ops.dtypes import complex_of
+from graphc.ops.solving import EXP_NORM, SQUARINGS
 
 
 def solve_triangular(x: Any, y: Any, upper: bool, unit: bool) -> Any:
     return lax.linalg.triangular_solve(x, y, left_side=True, lower=not upper, unit_diagonal=unit)
 
 
-_EXP_NORM = {4: 3.9, 8: 5.3}  # the 1-norm up to which JAX's approximant of exp is as good as floats of these bytes
-_SQUARINGS = 32  # beyond, all is 0 or infinite
-
-
 def matrix_exp(x: Any) -> Any:
-    # JAX scales by a power of two too few
+    # JAX scales by a power of two too few, and its approximant's denominator is ill-conditioned near its limit
     if not x.size:
         return x
     norm = jnp.abs(x).sum(axis=-2).max(axis=-1, initial=0)
-    limit = _EXP_NORM[norm.dtype.itemsize]
-    times = jnp.clip(jnp.ceil(jnp.log2(norm / limit)), 0, _SQUARINGS)[..., None, None]
+    times = jnp.clip(jnp.ceil(jnp.log2(norm / EXP_NORM)), 0, SQUARINGS)[..., None, None]
     scaled = jax.scipy.linalg.expm(x * jnp.exp2(-times).astype(x.dtype), max_squarings=1)
 
     def square(power: Any, step: Any) -> tuple[Any, None]:
         return jnp.where(step < times, power @ power, power), None
 
-    return lax.scan(square, scaled, jnp.arange(_SQUARINGS, dtype="int32"))[0]
+    return lax.scan(square, scaled, jnp.arange(SQUARINGS, dtype="int32"))[0]
 
 
 def lu(x: Any) -> Any:

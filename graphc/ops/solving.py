@@ -258,8 +258,8 @@ cofactor = op(
 # --- the exponential function
 
 
-_EXP_NORM = 2.0  # the 1-norm beyond which SciPy 1.17 loses up to 4 digits (docs/findings.md)
-_SQUARINGS = 32  # beyond, all is 0 or infinite
+EXP_NORM = 2.0  # the 1-norm beyond which SciPy 1.17 loses up to 4 digits, and JAX one (docs/findings.md)
+SQUARINGS = 32  # beyond, all is 0 or infinite
 
 
 def _np_matrix_exp(x):
@@ -269,7 +269,7 @@ def _np_matrix_exp(x):
         return x.copy()
     norm = np.abs(x).sum(axis=-2).max(axis=-1)
     with np.errstate(all="ignore"):
-        times = np.nan_to_num(np.clip(np.ceil(np.log2(norm / _EXP_NORM)), 0, _SQUARINGS))[..., None, None]
+        times = np.nan_to_num(np.clip(np.ceil(np.log2(norm / EXP_NORM)), 0, SQUARINGS))[..., None, None]
         power = expm(x * np.exp2(-times)).astype(x.dtype, copy=False)
         for step in range(int(times.max())):
             power = np.where(step < times, power @ power, power)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,8 +17,8 @@ import pytest
 import compare
 import eager as torch
 from compare.command_line import main
-from compare.fuzzing import Program, Statement, fuzz, generate, generator
-from compare.fuzzing.batches import together
+from compare.fuzzing import Program, Statement, batches, fuzz, generate, generator
+from compare.fuzzing.batches import checked, together
 from compare.fuzzing.coverage import Coverage
 from compare.fuzzing.design import chain_of, vocabulary
 from compare.fuzzing.forms import FORMS
@@ -176,6 +179,33 @@ def test_a_campaign_goes_on_where_it_stopped(monkeypatch, tmp_path):
 def test_several_processes_find_what_one_does():
     one, two = (fuzz(6, seed=500, modes=["graph"], batch=2, without=KNOWN, workers=n) for n in (1, 2))
     assert (one.count, one.verdicts, one.coverage.pairs) == (two.count, two.verdicts, two.coverage.pairs)
+
+
+def dying_of_three(settings: batches.Settings, numbers: Sequence[int]) -> batches.Result:
+    if 503 in numbers:
+        os._exit(1)
+    return checked(settings, numbers)
+
+
+def dying_of_both(settings: batches.Settings, numbers: Sequence[int]) -> batches.Result:
+    if {502, 503} <= set(numbers):
+        os._exit(1)
+    return checked(settings, numbers)
+
+
+@pytest.mark.parametrize("dying", [dying_of_three, dying_of_both])
+def test_a_campaign_outlives_its_processes(
+    dying: Callable[..., batches.Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(batches, "checked", dying)
+    report = fuzz(8, seed=500, modes=["graph"], batch=2, without=KNOWN, workers=2, corpus=tmp_path)
+    assert report.count == report.verdicts.total() == 8
+    alone = dying is dying_of_three
+    assert report.ok is not alone
+    assert [f.seed for f in report.failures] == [503] * alone
+    assert report.crashes == (((503,),) if alone else ((502, 503),))
+    assert "a process ended" in str(report)
+    assert (tmp_path / "503.py").exists() is alone
 
 
 def test_the_script_has_the_inputs_to_the_bit():
