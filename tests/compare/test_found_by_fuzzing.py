@@ -88,3 +88,87 @@ def test_gradients_of_16_bit_scalars_are_of_16_bits(dtype, function):
     assert compare.check(function, x).ok
     function(x).sum().backward()
     assert x.grad.dtype is dtype
+
+
+WRITES = {
+    "detach": lambda x: x.detach().sub_(0.5),
+    "data": lambda x: x.data.mul_(2),
+    "other bits": lambda x: x.view(torch.int32).bitwise_xor_(1),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+def test_the_gradient_of_a_leaf_written_without_history_is_that_of_its_new_value(write):
+    def f(x):
+        write(x)
+        return x * x
+
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    report = compare.check(f, x, modes=["graph", "passes", "compiled", "jax.grad", "finite differences"])
+    assert report.ok, report
+    said = {finding.mode: finding.verdict for finding in report.findings}
+    assert said["graph"] is said["compiled"] is Verdict.IDENTICAL
+    assert said["jax.grad"] is said["finite differences"] is Verdict.NO_OPINION
+
+
+def test_nobody_has_an_opinion_on_a_gradient_that_is_not_defined():
+    x = torch.tensor([0.7, 1.9], requires_grad=True)
+    for f in (lambda x: E.igamma(x, x), lambda x: E.special_zeta(x + 1, x)):
+        report = compare.check(f, x, modes=["graph", "compiled", "jax.grad", "finite differences"])
+        assert report.ok, report
+        assert {f.verdict for f in report.findings if f.mode in ("jax.grad", "finite differences")} == {
+            Verdict.NO_OPINION
+        }
+
+
+@pytest.mark.parametrize("seed", [math.inf, math.nan, 1.0])
+def test_the_gradient_of_a_power_of_0_is_0(seed):
+    x = torch.tensor([0.0, 2.0], requires_grad=True)
+    (x**0).backward(torch.tensor([seed, seed]))
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("size", [2, 3, 12])
+@pytest.mark.parametrize("scale", [0.1, 0.6, 1.0, 3.0])
+def test_exponentials_of_matrices_have_all_digits(compiled, size, scale):
+    f = graphc.compile(torch.linalg.matrix_exp) if compiled else torch.linalg.matrix_exp
+    x = torch.full((2, size, size), scale, dtype=torch.float64)
+    x[1] = 0.0  # each matrix is scaled by itself
+    exact = np.eye(size) + np.stack([np.full((size, size), np.expm1(scale * size) / size), np.zeros((size, size))])
+    np.testing.assert_allclose(f(x).numpy(), exact, rtol=2e-15 * (1 + size * scale))
+
+
+def test_an_exponential_that_is_infinite_or_nan_is():
+    x = torch.tensor([[[1e4]], [[math.nan]], [[-1e6]], [[math.inf]]], dtype=torch.float64)
+    for f in (torch.linalg.matrix_exp, graphc.compile(torch.linalg.matrix_exp)):
+        found = f(x).reshape(-1).tolist()
+        assert found[0] == math.inf and math.isnan(found[1]) and found[2] == 0.0 and not math.isfinite(found[3])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("largest", [2.0, 20.0, 1000.0])
+def test_incomplete_gamma_functions_are_judged_by_the_terms_of_their_exponent(dtype, largest):
+    rng = np.random.default_rng(0)
+    a, x = (torch.from_numpy(rng.uniform(0.0, largest, 500)).to(dtype) for _ in range(2))
+    for f in (torch.igamma, torch.igammac):
+        assert compare.check(f, a, x.requires_grad_(), modes=["compiled"]).ok
+
+
+def test_an_exponent_jumps_where_terms_cancel_in_one_mode_only():
+    def f(x):
+        return torch.sigmoid(torch.frexp(2 * torch.sigmoid(x) - 1)[1].float())
+
+    x = torch.tensor([-1.24e-7, 1e-9, 0.5])
+    report = compare.check(f, x, modes=["compiled"])
+    assert report.ok, report
+
+
+def test_a_convolution_may_or_may_not_multiply_nan_with_padding():
+    def f(grad, x):
+        options = {"stride": (2, 1, 1), "padding": (0, 1, 0), "dilation": (1, 1, 2), "groups": 1}
+        return E.conv3d_weight(grad, x, shape=(2, 1, 2, 2, 2), **options)
+
+    grad, x = torch.ones(1, 2, 2, 4, 1), torch.ones(1, 1, 4, 3, 3)
+    grad[0, 0, 0, 0, 0] = math.nan  # XLA leaves it out where it meets padding, NumPy does not
+    assert compare.check(f, grad, x, modes=["graph", "compiled"]).ok
