@@ -169,6 +169,6 @@ def test_a_convolution_may_or_may_not_multiply_nan_with_padding():
         options = {"stride": (2, 1, 1), "padding": (0, 1, 0), "dilation": (1, 1, 2), "groups": 1}
         return E.conv3d_weight(grad, x, shape=(2, 1, 2, 2, 2), **options)
 
-    grad, x = torch.ones(1, 2, 2, 4, 1), torch.ones(1, 1, 4, 3, 3)
+    grad, x = (torch.ones(shape, dtype=torch.float64) for shape in ((1, 2, 2, 4, 1), (1, 1, 4, 3, 3)))
     grad[0, 0, 0, 0, 0] = math.nan  # XLA leaves it out where it meets padding, NumPy does not
     assert compare.check(f, grad, x, modes=["graph", "compiled"]).ok
