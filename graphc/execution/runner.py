@@ -86,7 +86,7 @@ class Runner:
         self._split = None
         self.backward: Any = None
         becoming = [f.of for f in flags if f.flag]
-        wrt = self._wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
+        wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         donated: dict[int, int] = {}  # input -> output
         if self._live and wrt:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * len(program.decisions)
@@ -109,8 +109,10 @@ class Runner:
             else []
         )
         live = self._live if self._split is not None else []
-        self.plan = Plan(program, self._effects, self._places, self._out, list(donated), live, broken, len(tensors))
-        self.services = Services(self.forward, self._unsealed, self._join_tape, self._failed, self._spoil)
+        self.plan = Plan(
+            program, self._effects, self._places, self._out, list(donated), live, broken, wrt, len(tensors)
+        )
+        self.services = Services(self.forward, self._unsealed, self._join_tape, self._failed, _broken)
         self.run = Straight(self.plan, self.services).function()
 
     def _results(self) -> list[Output]:
@@ -174,11 +176,6 @@ class Runner:
         for k, (t, node) in enumerate(zip(live, output_nodes(owner, len(live)), strict=True)):
             node[tape.SAVED] = (k,)  # freed by a walk from this result
             t._n = node
-
-    def _spoil(self, result: Tensor, problem: str, tensors: list[Tensor]) -> None:
-        """Give `result` a node whose backward raises RuntimeError(problem)."""
-        parents = [given(self._sources[k], tensors)._n for k in self._wrt]
-        result._n = [-next(sequence), None, _broken, (problem,), *parents]
 
     def gradients(self, saved: list[Any], cotangents: Any) -> list[np.ndarray]:
         """Run the backward program; one gradient for each parent of the node."""

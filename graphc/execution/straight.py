@@ -55,6 +55,7 @@ class Plan(NamedTuple):
     donated   numbers of the inputs whose memory the program takes over
     live      outputs that can be differentiated: `join` gives them a tape node
     broken    output -> what its backward() raises
+    wrt       numbers of the inputs that its gradient would be for
     arguments number of tensors among the arguments
     """
 
@@ -65,6 +66,7 @@ class Plan(NamedTuple):
     donated: Sequence[int]
     live: Sequence[int]
     broken: Mapping[int, str]
+    wrt: Sequence[int]
     arguments: int
 
 
@@ -75,14 +77,14 @@ class Services(NamedTuple):
     unsealed    the array of a tensor that was made in inference mode
     join        (results, arrays, outputs, tensors): gives live results their tape node
     failed      (exception): raises another one if it is a check of the program that has failed
-    spoil       makes a result one whose backward() raises
+    broken      a tape node's backward that raises RuntimeError with what the node has saved
     """
 
     executable: Any
     unsealed: Callable[[Any], np.ndarray]
     join: Callable[..., None]
     failed: Callable[[Exception], None]
-    spoil: Callable[[Tensor, str, list[Tensor]], None]
+    broken: Callable[..., None]
 
 
 @final
@@ -229,16 +231,20 @@ class Straight:
     def _history(self) -> list[str]:
         """What autograd has to know of results and arguments."""
         plan = self._plan
-        tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
         lines = [f" {self._tensor(t.of)}.requires_grad_(True)" for t in _flags(plan.program, True)]
         if plan.live:
             results = ", ".join(f"w{k}" for k in plan.live)
             join = self.names.of(self._services.join)
+            tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
             outputs = "out[:-1]" if self._services.executable.fails else "out"
             lines.append(f" {join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
         lines += [f" {self._tensor(t.of)}.requires_grad_(False)" for t in _flags(plan.program, False)]
-        spoil = self.names.of(self._services.spoil)
-        return lines + [f" {spoil}(w{k}, {problem!r}, [{tensors}])" for k, problem in plan.broken.items()]
+        broken = self.names.of(self._services.broken)
+        parents = "".join(f", {self._tensor(plan.program.sources[k])}._n" for k in plan.wrt)
+        return lines + [
+            f" w{k}._n = [-next(sequence), None, {broken}, {self.names.of((problem,))}{parents}]"
+            for k, problem in plan.broken.items()
+        ]
 
     def _written(self, restored: bool) -> list[str]:
         """Give the captured tensors that the program writes their new values; `restored`: the old, if it has failed."""
