@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.errors import LinAlgError
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import complex_of
+from graphc.ops.dtypes import complex_of, real_of
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import (
     adjoint,
@@ -158,7 +158,9 @@ def _eig_vjp(F, g, r, input_shape, input_dtype):
     turn = (turn - back @ vectors * norm) * (1 - one)
     inner = quotient(F, turn, F.conj(differences(F, values))) + one * rows(F, g, 0, 1)
     d = F.solve(back, inner @ back, checked=False)
-    return d if input_dtype.kind == "c" else F.real(d)
+    if input_dtype.kind == "c":
+        return d
+    return F.real(d) if real_of(dtype) == input_dtype else F.cast(F.real(d), dtype=input_dtype)  # of 16 bits
 
 
 def _ref_eig(x):

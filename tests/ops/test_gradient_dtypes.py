@@ -1,0 +1,58 @@
+"""Gradients have the dtype and the shape of what they are for, in both modes and every precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eager import autograd
+from eager.language import E
+from eager.tensor import Tensor
+from graphc.autodiff import pullback
+from graphc.ir import Builder
+from graphc.ops import OPS
+from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import FLOAT16, FLOAT32, FLOAT64, bfloat16, is_inexact
+from tests.ops.cases import Case, cases_of
+
+DTYPES = {"float16": FLOAT16, "bfloat16": bfloat16(), "float32": FLOAT32, "float64": FLOAT64}
+DIFFERENTIABLE = [op.name for op in OPS.values() if op.differentiable and not op.structured]
+
+
+def by_tape(case: Case, arrays: list[np.ndarray], wanted: list[int]) -> dict[int, Aval]:
+    tensors = [Tensor._wrap(a) for a in arrays]
+    for k in wanted:
+        tensors[k].requires_grad_()
+    result = getattr(E, case.op.name)(*tensors, **case.sample.params)
+    ones = Tensor._wrap(np.ones(result._d.shape, result._dtype()))
+    found = autograd.grad([result], [tensors[k] for k in wanted], [ones], allow_unused=True)
+    return {k: aval_of(g._array()) for k, g in zip(wanted, found, strict=True) if g is not None}
+
+
+def by_graph(case: Case, arrays: list[np.ndarray], wanted: list[int]) -> dict[int, Aval]:
+    builder = Builder()
+    inputs = [builder.input(f"x{k}", aval_of(a)) for k, a in enumerate(arrays)]
+    result = builder.apply(case.op, inputs, case.sample.params)
+    seed = builder.input("ct", result.aval)
+    found = pullback(builder, {result.id: seed}, [inputs[k].id for k in wanted], {result.id})
+    return {k: found[inputs[k].id].aval for k in wanted if inputs[k].id in found}
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES.keys())
+def test_gradients_are_of_the_type_of_their_operands(dtype: np.dtype):
+    rng, tried = np.random.default_rng(0), 0
+    for case in (case for name in DIFFERENTIABLE for case in cases_of(OPS[name])):
+        arrays = [np.asarray(a) for a in case.arrays(rng, dtype)]
+        wanted = [k for k, a in enumerate(arrays) if is_inexact(a.dtype) and case.op.arg_of(k) in case.op.vjp]
+        try:
+            with np.errstate(all="ignore"), autograd.no_grad():
+                getattr(E, case.op.name)(*map(Tensor._wrap, arrays), **case.sample.params)
+        except RuntimeError:
+            assert dtype.itemsize == 2, case.id  # PyTorch refuses 16 bits there
+            continue
+        with np.errstate(all="ignore"):
+            for gradients in (by_tape, by_graph):
+                for k, aval in gradients(case, arrays, wanted).items():
+                    assert aval == aval_of(arrays[k]), (case.id, k, gradients.__name__)
+                    tried += 1
+    assert tried > 400
