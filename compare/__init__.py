@@ -20,6 +20,7 @@ _WHERE = {
     "Minimized": "compare.minimizing",
     "Report": "compare.checking.findings",
     "ScalingReport": "compare.benchmarking",
+    "Verdict": "compare.judging.tolerance",
     "Verification": "compare.certificates.verification",
     "audit": "compare.checking.auditing",
     "bench": "compare.benchmarking",
