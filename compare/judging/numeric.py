@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from compare.judging.tolerance import operand_terms, operand_ulps, result_terms, result_ulps
+from graphc.errors import LinAlgError
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait
@@ -147,11 +148,21 @@ def evaluate(
             continue
         if rounding is not None:
             operands = rounding.operands(node, operands)
-        value = run_kernel(node.op, operands, node.params)
+        value = _value(node, operands, rounding is not None)
         if choices is not None and node.id in choices and node.op.nearest is not None:
             value = node.op.nearest(value, choices[node.id])
         values[node.id] = value if rounding is None else rounding.result(node, value, operands)
     return values
+
+
+def _value(node: Node, operands: list[np.ndarray], shaken: bool) -> np.ndarray:
+    """The result of the node; nan if rounding, with which operands are `shaken`, can make the kernel fail."""
+    try:
+        return run_kernel(node.op, operands, node.params)
+    except LinAlgError:  # a matrix that is all but singular
+        if not shaken:
+            raise
+        return np.full(node.shape, np.nan)
 
 
 class _Shaken:

@@ -172,3 +172,9 @@ def test_a_convolution_may_or_may_not_multiply_nan_with_padding():
     grad, x = (torch.ones(shape, dtype=torch.float64) for shape in ((1, 2, 2, 4, 1), (1, 1, 4, 3, 3)))
     grad[0, 0, 0, 0, 0] = math.nan  # XLA leaves it out where it meets padding, NumPy does not
     assert compare.check(f, grad, x, modes=["graph", "compiled"]).ok
+
+
+def test_a_matrix_that_rounding_may_make_indefinite_is_judged():
+    x = torch.tensor([[1.0, 1.0], [1.0, 1.0 + 1e-6]], requires_grad=True)
+    report = compare.check(torch.linalg.cholesky, x, modes=["graph", "passes", "compiled"])
+    assert report.ok, report
