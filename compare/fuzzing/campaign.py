@@ -6,12 +6,12 @@ import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from compare.fuzzing.batches import Failure, Settings, checked, in_processes
+from compare.fuzzing.batches import Failure, Result, Settings, checked, in_processes
 from compare.fuzzing.corpus import Corpus
 from compare.fuzzing.coverage import Coverage
 from compare.fuzzing.design import vocabulary
@@ -80,7 +80,7 @@ class FuzzReport:
         lines = [
             f"{self.count} programs (seeds {self.first} to {self.first + self.count - 1}) in {self.seconds:.0f} s, "
             f"{self.rate:,.0f} an hour",
-            "  " + ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items())),
+            "  " + ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items()) if n),
             f"  ops {self.coverage.op_share():.1%} of {len(vocabulary())}, "
             f"pairs of ops {self.coverage.pair_share():.1%}",
         ]
@@ -142,8 +142,18 @@ def fuzz(
     folder = None if corpus is None else Corpus(Path(corpus), settings, seed, resume)
     first, before, earlier = (seed, 0, 0.0) if folder is None else (folder.first, folder.done, folder.seconds)
     coverage, verdicts = (Coverage(), Counter[Verdict]()) if folder is None else (folder.coverage, folder.verdicts)
-    failures = [] if folder is None else checked(settings, folder.failed).failures
-    begun, done, crashes = first + before, 0, list[tuple[int, ...]]()
+    crashes = [] if folder is None else folder.crashes
+    begun, done = first + before, 0
+
+    def results(groups: Iterable[Sequence[int]]) -> Iterator[Result]:
+        return (checked(settings, g) for g in groups) if workers == 1 else in_processes(workers, settings, groups)
+
+    failures = list[Failure]()
+    again = {} if folder is None else folder.failed
+    verdicts.subtract(again.values())
+    for result in results([number] for number in again):
+        verdicts.update(result.verdicts)
+        failures += result.failures
 
     def batches() -> Iterator[range]:
         for k in itertools.count(begun, batch):
@@ -153,8 +163,7 @@ def fuzz(
                 return
             yield range(k, k + batch if count is None else min(k + batch, begun + count))
 
-    one = (checked(settings, numbers) for numbers in batches())
-    for result in one if workers == 1 else in_processes(workers, settings, batches()):
+    for result in results(batches()):
         done += result.verdicts.total()
         verdicts.update(result.verdicts)
         coverage.add(result.ops, result.pairs)

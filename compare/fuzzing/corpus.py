@@ -21,13 +21,15 @@ class Corpus:
 
     first, done  the campaign's first number, and how many programs have been checked
     seconds      that this took
-    failed       the numbers of those that failed
+    failed       the numbers of those that failed, and their verdicts
+    crashes      the numbers of those that ended a process together
     """
 
     def __init__(self, folder: Path, settings: Settings, first: int, resume: bool):
         self._folder, self._settings = folder, settings
         self.first, self.done, self.seconds = first, 0, 0.0
-        self.failed: list[int] = []
+        self.failed: dict[int, Verdict] = {}
+        self.crashes: list[tuple[int, ...]] = []
         self.verdicts, self.coverage = Counter[Verdict](), Coverage()
         if resume:
             self._read()
@@ -40,7 +42,8 @@ class Corpus:
         if state["settings"] != _plain(self._settings):
             raise ValueError(f"the campaign in '{self._folder}' had other settings: {state['settings']}")
         self.first, self.done, self.seconds = state["first"], state["done"], state["seconds"]
-        self.failed = state["failed"]
+        self.failed = {int(number): Verdict[name] for number, name in state["failed"].items()}
+        self.crashes = [tuple(numbers) for numbers in state["crashes"]]
         self.verdicts.update({Verdict[name]: n for name, n in state["verdicts"].items()})
         self.coverage.ops.update(state["ops"])
         self.coverage.pairs.update({(a, b): n for a, b, n in state["pairs"]})
@@ -57,7 +60,8 @@ class Corpus:
             "first": self.first,
             "done": done,
             "seconds": seconds,
-            "failed": [f.seed for f in failures],
+            "failed": {f.seed: f.report.verdict.name for f in failures},
+            "crashes": self.crashes,
             "verdicts": {v.name: n for v, n in self.verdicts.items()},
             "ops": self.coverage.ops,
             "pairs": [[a, b, n] for (a, b), n in self.coverage.pairs.items()],

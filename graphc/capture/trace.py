@@ -18,7 +18,18 @@ from graphc.capture.gradients import Autograd
 from graphc.capture.number import Number
 from graphc.capture.outcomes import Outcomes
 from graphc.capture.records import opener
-from graphc.capture.sources import ArgumentGuard, Decision, Effect, Guard, History, Owner, Returned, Source
+from graphc.capture.sources import (
+    ArgumentGuard,
+    Computed,
+    Decision,
+    Effect,
+    Guard,
+    History,
+    Owner,
+    Returned,
+    Source,
+    ViewOf,
+)  # fmt: skip
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.growing import done_once
@@ -223,6 +234,10 @@ def finished(
         tree = map_leaves(structure, lambda slot, path: refs[slot.index])
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), tree)
     autograd = tracer.autograd
+    broken = dict(autograd.broken)
+    for ref, made, history in zip(refs, returned, histories, strict=True):
+        if history is History.BROKEN and isinstance(made, ViewOf) and isinstance(made.base, Computed):
+            broken[made.base.id] = broken[ref.id]
     return Program(
         graph=graph,
         sources=tuple(tracer.sources),
@@ -236,7 +251,7 @@ def finished(
         numbers=numbers,
         histories=tuple(histories),
         changes=tuple(zip(changes, put, strict=True)),
-        broken=autograd.broken,
+        broken=broken,
         recorded=tracer.recorded,
         leaves=tuple(tracer.written_leaves()),
         rules=autograd if autograd.has_rules else None,

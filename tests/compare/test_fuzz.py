@@ -169,7 +169,7 @@ def test_a_campaign_goes_on_where_it_stopped(monkeypatch, tmp_path):
         whole.add(program.ops, program.pairs)
     assert (again.coverage.ops, again.coverage.pairs) == (whole.ops, whole.pairs)
     mended = fuzz(1, resume=True, **settings)
-    assert mended.count == 7 and not mended.failures
+    assert mended.count == mended.verdicts.total() == 7 and mended.ok and not mended.failures
     with pytest.raises(ValueError, match="other settings"):
         fuzz(1, resume=True, **{**settings, "size": 5})
     with pytest.raises(ValueError, match="no campaign"):

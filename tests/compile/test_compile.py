@@ -375,20 +375,34 @@ def test_backward_through_what_was_written_since_raises_as_in_eager(detached):
         z, y = x * 2, x.sin()
         w = z * z
         (z.detach() if detached else z).add_(1)
-        return y.sum(), w.sum()
+        return y.sum(), w.sum(), w[1:]
 
     fast = graphc.compile(f)
     for run in (f, fast, fast):
         x = torch.ones(3, requires_grad=True)
-        y, w = run(x)
-        assert w.requires_grad
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-            w.backward()
+        y, w, view = run(x)
+        assert w.requires_grad and view.requires_grad
+        for t in (w, view.sum()):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                t.backward()
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             torch.autograd.grad(w, x, create_graph=True)
         assert x.grad is None
         y.backward()
         assert torch.allclose(x.grad, x.cos())
+
+
+def test_a_view_is_freed_with_what_it_shows():
+    def f(x):
+        y = x * x
+        y.sum().backward()
+        return y[1:]
+
+    fast = graphc.compile(f)
+    for run in (f, fast, fast):
+        view = run(torch.ones(3, requires_grad=True))
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            view.sum().backward()
 
 
 def test_modules_of_eager_may_be_imported_first_while_tracing() -> None:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import eager
+from eager.functional.strides import contiguous, is_contiguous
+from eager.language import E
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture.number import Number
@@ -73,7 +75,7 @@ def unshared(tree: Any, what: str) -> Any:
 
 def own(tensor: Tensor) -> Tensor:
     """A copy that shares no memory with `tensor`, in row-major order; gradients flow through it."""
-    return tensor.clone() if tensor.is_contiguous() else tensor.contiguous()
+    return E.clone(tensor) if is_contiguous(tensor) else contiguous(tensor)
 
 
 def _is_leaf(x: Any) -> bool:
