@@ -12,6 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
+from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import BOOL, FLOAT32, INT64, default_float, is_half, is_inexact, result_type
 from graphc.ops.spec import OPS, Op
 
@@ -62,7 +63,11 @@ def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) 
         if is_half(array.dtype) and widens(op):
             wide = [a.astype(FLOAT32) if is_half(a.dtype) else a for a in arrays]
             result = np.asarray(op.kernel(*wide, **params))
-            return result.astype(array.dtype) if result.dtype == FLOAT32 else result
+            if result.dtype != FLOAT32:
+                return result
+            mixed = any(is_inexact(a.dtype) and a.dtype != array.dtype for a in arrays)
+            dtype = op.rule.infer(op, [aval_of(a) for a in arrays], params).dtype if mixed else array.dtype
+            return result.astype(dtype, copy=False)
     return np.asarray(op.kernel(*arrays, **params))
 
 

@@ -81,3 +81,14 @@ def test_op_by_op():
     array = np.eye(3, dtype=np.float16) * 2
     (found,) = op_by_op(graph, [array])
     assert found.dtype == np.float16 and (found == np.eye(3) / 2).all()
+
+
+def test_operands_of_several_precisions():
+    wide, half = np.eye(3, dtype=np.float32), np.array(1e-3, FLOAT16)
+    for operands in ((wide, half, half), (wide.astype(FLOAT16), half, half.astype(np.float32))):
+        found = E.pinv(*map(Tensor._wrap, operands), hermitian=False)
+        assert found._dtype() == operands[0].dtype
+        builder = Builder()
+        inputs = [builder.input(f"x{k}", Aval(a.shape, a.dtype)) for k, a in enumerate(operands)]
+        graph = builder.graph("pinv", Ref(builder.apply(OPS["pinv"], inputs, {"hermitian": False}).id)).check()
+        assert graph(*operands).dtype == np.asarray(lower(graph)(*operands)).dtype == operands[0].dtype
