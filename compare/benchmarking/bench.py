@@ -41,7 +41,8 @@ def bench(
     force     time functions that do not agree
 
     Compilations are not taken from the cache on disk. Raises DisagreementError unless `check` finds that the modes
-    agree, ValueError for an unknown mode, MissingExtraError for `torch_fn` without PyTorch.
+    agree, ValueError for a mode that is unknown or cannot run this function, MissingExtraError for `torch_fn` without
+    PyTorch.
     """
     rows = rows_named(modes, torch_fn)
     report = check(fn, *args, modes=modes_to_check(rows), seed=seed, **kwargs)

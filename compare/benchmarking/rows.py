@@ -153,11 +153,14 @@ class _PlainJax:
         return Cost(_jax_parts(found.seconds), found.memory)
 
 
+_WITHOUT = "Remedy: modes= without it."
+
+
 def _jax(case: Case, what: str) -> Contender:
     if case.program is None:
-        raise ValueError("mode 'jax.jit' needs a program that can be captured") from case.failure
+        raise ValueError(f"mode 'jax.jit' needs a program that can be captured. {_WITHOUT}") from case.failure
     if what == BOTH and case.writes_leaves:
-        raise ValueError("mode 'jax.jit' has no gradients for leaves that the program writes")
+        raise ValueError(f"mode 'jax.jit' has no gradients for leaves that the program writes. {_WITHOUT}")
     plain = _PlainJax(case, what)
     return Contender("jax.jit", plain.call, plain.cost)
 

@@ -24,6 +24,7 @@ from graphc.lowering.stages import forget_programs
 from graphc.lowering.timing import unannounced
 
 HARNESS = "the harness itself"  # what findings call it where `check` raises
+PROCESS = "process"  # what findings are about where a program has ended its process
 FORGET = 64  # programs, after which what JAX keeps of them is dropped
 AHEAD = 2  # batches for each process that wait for it
 
@@ -47,7 +48,7 @@ class Failure(NamedTuple):
 class Result(NamedTuple):
     """What came of a batch: how many programs had which verdict, what they covered, those that are not ok.
 
-    crashes  numbers of programs that have ended a process, together
+    crashes  numbers of programs that have ended a process together, and none of them alone
     """
 
     verdicts: Counter[Verdict]
@@ -107,30 +108,26 @@ def together(programs: Sequence[Program]) -> Callable[..., Any]:
 def in_processes(workers: int, settings: Settings, batches: Iterable[Sequence[int]]) -> Iterator[Result]:
     """`checked` for each of `batches`, in order, in so many processes. A batch is taken when a process is free for it.
 
-    If a process dies (compilers crash), the batches under way are checked again, the oldest in a process of its own.
+    If a process dies (compilers crash), each batch that was under way is checked again in a process of its own.
     """
     running: deque[tuple[Sequence[int], Future[Result]]] = deque()
+
+    def oldest() -> Result:
+        numbers, future = running.popleft()
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            return _alone(settings, numbers)
+
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(_processes(workers))
-
-        def oldest() -> Result:
-            nonlocal pool
-            numbers, future = running.popleft()
-            try:
-                return future.result()
-            except BrokenProcessPool:
-                pool = stack.enter_context(_processes(workers))
-                for k, (others, _) in enumerate(running):
-                    running[k] = others, pool.submit(checked, settings, others)
-                return _alone(settings, numbers)
-
         for numbers in batches:
             try:
-                running.append((numbers, pool.submit(checked, settings, numbers)))
-            except BrokenProcessPool:  # the oldest batch is the first to know
-                broken: Future[Result] = Future()
-                broken.set_exception(BrokenProcessPool())
-                running.append((numbers, broken))
+                future = pool.submit(checked, settings, numbers)
+            except BrokenProcessPool:
+                pool = stack.enter_context(_processes(workers))
+                future = pool.submit(checked, settings, numbers)
+            running.append((numbers, future))
             if len(running) > AHEAD * workers:
                 yield oldest()
         while running:
@@ -149,12 +146,12 @@ def _alone(settings: Settings, numbers: Sequence[int]) -> Result:
         except BrokenProcessPool:
             pass
     if len(numbers) > 1:
-        parts = [_alone(settings, [number]) for number in numbers]
-        columns = zip(*parts, strict=True)
+        columns = zip(*(_alone(settings, [number]) for number in numbers), strict=True)
         found = Result(*(functools.reduce(operator.add, column) for column in columns))
-        return found if found.crashes else found._replace(crashes=[tuple(numbers)])
+        one_did = any(finding.what == PROCESS for f in found.failures for finding in f.report.findings)
+        return found if one_did else found._replace(crashes=[tuple(numbers)])
     program = generate(numbers[0], settings.size, settings.without)
-    finding = Finding(HARNESS, "process", Verdict.BUG, "the process ended: the compiler crashed, or memory ran out")
+    finding = Finding(HARNESS, PROCESS, Verdict.BUG, "the process ended: the compiler crashed, or memory ran out")
     report = Report(program.name, settings.modes, (finding,), 0)
     failure = Failure(numbers[0], program, report)
-    return Result(Counter([Verdict.BUG]), list(program.ops), list(program.pairs), [failure], [tuple(numbers)])
+    return Result(Counter([Verdict.BUG]), list(program.ops), list(program.pairs), [failure], [])

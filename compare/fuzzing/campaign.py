@@ -34,7 +34,7 @@ class FuzzReport:
     failures      those that are bugs, or not supported
     coverage      ops and pairs of ops
     seconds       that it took
-    crashes       seeds of programs that have ended a process, together; each by itself does not, or is a failure
+    crashes       seeds of programs that have ended a process together, and none of them alone, which is a failure
     """
 
     first: int
@@ -80,11 +80,11 @@ class FuzzReport:
         lines = [
             f"{self.count} programs (seeds {self.first} to {self.first + self.count - 1}) in {self.seconds:.0f} s, "
             f"{self.rate:,.0f} an hour",
-            "  " + ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items()) if n),
+            "  " + ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items())),
             f"  ops {self.coverage.op_share():.1%} of {len(vocabulary())}, "
             f"pairs of ops {self.coverage.pair_share():.1%}",
         ]
-        lines += [f"  seeds {', '.join(map(str, seeds))}: a process ended" for seeds in self.crashes]
+        lines += [f"  seeds {', '.join(map(str, seeds))} together: a process ended" for seeds in self.crashes]
         for failure in self.failures:
             lines += ["", f"seed {failure.seed}", failure.program.source, str(failure.report)]
         return "\n".join(lines)
@@ -150,7 +150,7 @@ def fuzz(
 
     failures = list[Failure]()
     again = {} if folder is None else folder.failed
-    verdicts.subtract(again.values())
+    verdicts -= Counter(again.values())  # they are judged anew
     for result in results([number] for number in again):
         verdicts.update(result.verdicts)
         failures += result.failures

@@ -22,7 +22,7 @@ class Corpus:
     first, done  the campaign's first number, and how many programs have been checked
     seconds      that this took
     failed       the numbers of those that failed, and their verdicts
-    crashes      the numbers of those that ended a process together
+    crashes      see `Result`
     """
 
     def __init__(self, folder: Path, settings: Settings, first: int, resume: bool):

@@ -29,7 +29,7 @@ from graphc.capture.sources import (
     Returned,
     Source,
     ViewOf,
-)  # fmt: skip
+)
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.growing import done_once
@@ -234,7 +234,7 @@ def finished(
         tree = map_leaves(structure, lambda slot, path: refs[slot.index])
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), tree)
     autograd = tracer.autograd
-    broken = dict(autograd.broken)
+    broken = dict(autograd.broken)  # a view is made, after the run, of its base, which is what the program returns
     for ref, made, history in zip(refs, returned, histories, strict=True):
         if history is History.BROKEN and isinstance(made, ViewOf) and isinstance(made.base, Computed):
             broken[made.base.id] = broken[ref.id]

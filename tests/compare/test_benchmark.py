@@ -293,3 +293,16 @@ def test_seconds_text(seconds: float, text: str):
 @pytest.mark.parametrize(("count", "text"), [(12, "12 B"), (1536, "1.54 kB"), (4e6, "4 MB"), (2.5e9, "2.5 GB")])
 def test_bytes_text(count: float, text: str):
     assert bytes_text(count) == text
+
+
+def test_a_row_that_cannot_run_the_function_says_so():
+    def f(w):
+        w.detach().mul_(0.5)
+        return (w * w).sum()
+
+    w = torch.ones(3, requires_grad=True)
+    with pytest.raises(
+        ValueError, match=r"'jax.jit' has no gradients for leaves that the program writes. Remedy: modes="
+    ):
+        compare.bench(f, w, min_time=0.001)
+    assert compare.bench(f, w, modes=["eager", "compiled"], min_time=0.001).agree

@@ -104,7 +104,8 @@ def test_the_gradient_of_a_leaf_written_without_history_is_that_of_its_new_value
         return x * x
 
     x = torch.tensor([1.0, -2.0], requires_grad=True)
-    report = compare.check(f, x, modes=["graph", "passes", "compiled", "jax.grad", "finite differences"])
+    modes = ["graph", "passes", "compiled", "pytorch", "jax.grad", "finite differences"]
+    report = compare.check(f, x, modes=modes)
     assert report.ok, report
     said = {finding.mode: finding.verdict for finding in report.findings}
     assert said["graph"] is said["compiled"] is Verdict.IDENTICAL
