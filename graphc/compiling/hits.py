@@ -58,7 +58,7 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
     arrays = {id(s.tensor): code.array(k, s) for k, s in enumerate(program.sources) if isinstance(s, Captured)}
     body = entry.conditions.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed)
     body += [" entry.calls += 1", " drawn = None", *code.lines("(args, {})")]
-    if runner.forward.fails:
+    if runner.stops:
         body = [
             " saved = states()", " try:", *indented(body),
             " except refused as error: stopped = error",
@@ -66,7 +66,7 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
     if entry.writes:
         head.append(" if not compiled._writing.acquire(blocking=False): return MISS")
         body = [" try:", *indented(body), " finally: compiled._writing.release()"]
-    if runner.forward.fails:
+    if runner.stops:
         body.append(f" return compiled._otherwise(stopped, entry, saved, {tensors}, args, {{}})")
     return code.bind("hit", ["def hit(compiled, args):", *head, *body], scope)
 

@@ -31,10 +31,11 @@ from graphc.capture.flow.bodies import with_rules
 from graphc.capture.outcomes import Outcomes
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
-from graphc.capture.storage.sharing import given
+from graphc.capture.storage.sharing import given, owner_of
 from graphc.capture.tree import map_leaves
 from graphc.errors import PathChanged
 from graphc.execution.partition import split
+from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
 from graphc.execution.straight import Plan, Services, Straight, overwrite
 from graphc.ir import Graph, Ref, refs_of
@@ -66,6 +67,7 @@ class Runner:
     """A program made ready to run on the tensors of a call. What the XLA program returns is, in this order: the
     results, the values of the effects, the values decided on, and (if gradients may be wanted) the residuals.
 
+    stops whether a check or a decision may stop a call, before anything has changed
     run   f(tensors, drawn, given): the result of a call, and its effects; see `Straight.function`. Raises OtherPath
           or CheckFailed, before anything has changed
     plan, services   what its code is made of
@@ -91,29 +93,41 @@ class Runner:
         if self._live and wrt:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * len(program.decisions)
             self._split = split(program._replace(graph=graph, histories=histories, effects=()), wrt, strict)
-            self.forward = lower(self._split.forward, device, strict=strict)
+            prechecks = self._prechecks(self._split.forward)
+            self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
             self.backward = lower(self._split.backward, device, strict=strict)
         else:
             for k, effect in enumerate(self._effects, len(self._places)):
                 if isinstance(effect.target, Captured) and effect.target in program.sources:
                     donated[program.sources.index(effect.target)] = k
             restore = {output: position for position, output in donated.items()}
+            optimized = optimize(graph, strict=strict)
+            prechecks = self._prechecks(optimized)
             self.forward = lower(
-                optimize(graph, strict=strict), device, donate=tuple(donated), restore=restore, strict=strict
+                optimized, device, donate=tuple(donated), restore=restore, strict=strict, settled=prechecks.settled
             )
+        self.stops = self.forward.fails or bool(prechecks.steps)
         found = self.forward.graph
         self._out = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]
         self._generators = (
             list({id(s.generator): s.generator for s in program.sources if isinstance(s, Draw)}.values())
-            if self.forward.fails
+            if self.stops
             else []
         )
         live = self._live if self._split is not None else []
         self.plan = Plan(
-            program, self._effects, self._places, self._out, list(donated), live, broken, wrt, len(tensors)
+            program, self._effects, self._places, self._out, list(donated), live, broken, wrt, len(tensors), prechecks
         )
-        self.services = Services(self.forward, self._unsealed, self._join_tape, self._failed, _broken)
+        self.services = Services(self.forward, self._unsealed, self._join_tape, self._failed, CheckFailed, _broken)
         self.run = Straight(self.plan, self.services).function()
+
+    def _prechecks(self, graph: Graph) -> Prechecks:
+        """The checks of `graph` that each call makes before the program runs."""
+        if self._program.decisions:  # which may lead to a program without these checks
+            return NONE
+        written = {owner_of(effect.target) for effect in self._program.effects}  # whose memory may be donated
+        inputs = zip(graph.inputs, self._sources, strict=False)  # the sources come first
+        return prechecks(graph, [id for id, source in inputs if owner_of(source) is source and source not in written])
 
     def _results(self) -> list[Output]:
         """The outputs that the result is made of, each once."""

@@ -39,6 +39,7 @@ from graphc.capture.generated import Names
 from graphc.capture.records import opener
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
+from graphc.execution.prechecks import Prechecks
 from graphc.lowering import block
 
 DEEPEST = 20  # nest of containers that is written out as one expression
@@ -57,6 +58,7 @@ class Plan(NamedTuple):
     broken    output -> what its backward() raises
     wrt       numbers of the inputs that its gradient would be for
     arguments number of tensors among the arguments
+    prechecks what is asked before the program runs
     """
 
     program: Program
@@ -68,6 +70,7 @@ class Plan(NamedTuple):
     broken: Mapping[int, str]
     wrt: Sequence[int]
     arguments: int
+    prechecks: Prechecks
 
 
 class Services(NamedTuple):
@@ -77,6 +80,7 @@ class Services(NamedTuple):
     unsealed    the array of a tensor that was made in inference mode
     join        (results, arrays, outputs, tensors): gives live results their tape node
     failed      (exception): raises another one if it is a check of the program that has failed
+    refused     the exception for a precheck that has failed
     broken      a tape node's backward that raises RuntimeError with what the node has saved
     """
 
@@ -84,6 +88,7 @@ class Services(NamedTuple):
     unsealed: Callable[[Any], np.ndarray]
     join: Callable[..., None]
     failed: Callable[[Exception], None]
+    refused: type[Exception]
     broken: Callable[..., None]
 
 
@@ -130,6 +135,7 @@ class Straight:
         """The statements of a call."""
         return [
             *self._fetched(),
+            *self._asked(),
             *self._taken(),
             f" out = {self.names.of(self._services.executable)}.dispatch({', '.join(self._arrays())})",
             " if on_host:",  # it may still be reading memory that the caller owns
@@ -187,6 +193,11 @@ class Straight:
                     "on_host = True",
                 ]
         return lines
+
+    def _asked(self) -> list[str]:
+        """Make the checks that need not wait for the program."""
+        arrays = dict(zip(self._services.executable.graph.inputs, self._arrays(), strict=False))
+        return self._plan.prechecks.lines(arrays, self.names, f"raise {self.names.of(self._services.refused)}")
 
     def _taken(self) -> list[str]:
         """Make the donated arrays ones that the program may overwrite."""

@@ -90,6 +90,21 @@ class Node(_Fields, metaclass=_Frozen):
         return (self.op, inputs, self.aval.dtype)
 
 
+class Range(NamedTuple):
+    """The integers from `low` to `high`, excluded, and the node whose elements are asked to be among them."""
+
+    id: int
+    low: int
+    high: int
+
+
+class _Operand(NamedTuple):
+    """What the bounds of a check are asked about."""
+
+    id: int
+    shape: tuple[int, ...]
+
+
 @final
 class Graph:
     """A program: inputs, nodes in an order in which they can be computed, and a result.
@@ -167,6 +182,14 @@ class Graph:
     def replace(self, nodes: Mapping[int, Node], result: Any) -> Graph:
         """The same program with other nodes and result: what a pass returns."""
         return Graph(self.name, nodes, self.inputs, result, self.history)
+
+    def ranges(self, node: Node) -> list[Range] | None:
+        """The ranges that the check of `node` asks integers to lie in; None if it asks for no ranges."""
+        check = node.op.check
+        if check is None or check.bounds is None:
+            return None
+        operands = [_Operand(i, self.nodes[i].shape) for i in node.inputs]
+        return [Range(operand.id, low, high) for operand, low, high in check.bounds(*operands, **node.params)]
 
     def operations(self) -> Iterator[Node]:
         """The nodes that are not inputs, in order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, final
 
@@ -36,7 +36,13 @@ class Executable:
     """
 
     def __init__(
-        self, graph: Graph, device: str | None, donate: Sequence[int], restore: Mapping[int, int], strict: bool
+        self,
+        graph: Graph,
+        device: str | None,
+        donate: Sequence[int],
+        restore: Mapping[int, int],
+        strict: bool,
+        settled: Collection[int],
     ):
         self.graph = graph
         self.donated = tuple(donate)
@@ -44,7 +50,8 @@ class Executable:
         unique = graph.outputs if restore else tuple(dict.fromkeys(graph.outputs))
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
-        program = Source(graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique))), restore=restore)
+        once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
+        program = Source(once, restore=restore, settled=settled)
         self.source = program.text
         self._checked = program.checked
         self.fails = bool(program.checked)
@@ -152,6 +159,7 @@ def lower(
     donate: Sequence[int] = (),
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
+    settled: Collection[int] = (),
 ) -> Executable:
     """Lower `graph` to one `jax.jit` program.
 
@@ -159,6 +167,7 @@ def lower(
     donate   positions of inputs whose memory the program may reuse
     restore  output number -> input number: what a donated state falls back to when a run-time check fails
     strict   keep XLA from changing values (its algebraic simplifier and contraction are off); slower
+    settled  ids of nodes whose run-time checks the caller makes before each call
 
     >>> import eager as torch, graphc
     >>> ex = graphc.lower(graphc.trace(lambda x: x.tanh().sum(), torch.zeros(3)))
@@ -168,4 +177,4 @@ def lower(
     >>> float(ex(torch.zeros(3)))
     0.0
     """
-    return Executable(graph, device, donate, restore or {}, strict)
+    return Executable(graph, device, donate, restore or {}, strict, settled)

@@ -11,9 +11,9 @@ import itertools
 import linecache
 import re
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CodeType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -71,6 +71,7 @@ class Source:
     outer   of a graph that a node of another runs: the source of that one, which has the scope and the list of checks
     failing whether the function also returns the number of the first check that failed; always, if it has checks
     restore output number -> input number: what the function returns there when a check fails
+    settled ids of nodes whose checks are made elsewhere
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class Source:
         outer: Source | None = None,
         failing: bool = False,
         restore: Mapping[int, int] | None = None,
+        settled: Collection[int] = (),
     ):
         self.graph = graph
+        self._settled = settled
         self._restore = restore or {}
         self._function = name or graph.name
         self._failing = failing
@@ -146,13 +149,14 @@ class Source:
 
     def _asks_anew(self, node: Node) -> bool:
         """Whether `node` has a check that none of the nodes seen so far has made. Notes the ranges that it asks for."""
-        check = node.op.check
-        if check is None or check.bounds is None:
-            return check is not None
-        operands = [_Operand(i, self.graph.nodes[i].shape) for i in node.inputs]
+        if node.id in self._settled:
+            return False
+        ranges = self.graph.ranges(node)
+        if ranges is None:
+            return node.op.check is not None
         new = False
-        for operand, low, high in check.bounds(*operands, **node.params):
-            known = self._within.setdefault(operand.id, [])
+        for id, low, high in ranges:
+            known = self._within.setdefault(id, [])
             if not any(low <= least and most <= high for least, most in known):
                 known.append((low, high))
                 new = True
@@ -271,13 +275,6 @@ class Source:
 
         weakref.finalize(function, linecache.cache.pop, filename, None)
         return function
-
-
-class _Operand(NamedTuple):
-    """What the bounds of a check are asked about."""
-
-    id: int
-    shape: tuple[int, ...]
 
 
 class _Name(str):

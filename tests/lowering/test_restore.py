@@ -1,4 +1,7 @@
-"""State that a program updates stays as it was when a run-time check fails, wherever the check stands."""
+"""State that a program updates stays as it was when a run-time check fails, wherever the check stands.
+
+Indices are given as floats: what is computed from those is checked inside the program.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import graphc
 
 
 def table_then_state(state, i):
-    row = torch.eye(4)[i]
+    row = torch.eye(4)[i.long()]
     state.add_(row.sum(0))
     state.mul_(2)
     return state.sum()
@@ -17,11 +20,11 @@ def table_then_state(state, i):
 
 def state_then_table(state, i):
     state.add_(1)
-    return (torch.eye(4)[i] * state).sum()
+    return (torch.eye(4)[i.long()] * state).sum()
 
 
 def written_twice(state, i):
-    state.add_(torch.eye(4)[i].sum(0))
+    state.add_(torch.eye(4)[i.long()].sum(0))
     other = state * 2
     state.copy_(other)
     return other
@@ -32,7 +35,7 @@ def test_captured_state_after_a_failing_check_is_eagers(f):
     ours, eagers = torch.ones(4), torch.ones(4)
     step = graphc.compile(lambda i: f(ours, i))
     for places in ([0, 3], [1, 1], [0, 4], [2, 2], [9, 0], [3, 3]):
-        i = torch.tensor(places)
+        i = torch.tensor(places, dtype=torch.float32)
         try:
             expected = f(eagers, i)
         except IndexError as error:
@@ -47,11 +50,11 @@ def test_what_is_computed_from_new_state_reads_the_restored_one():
     state = torch.ones(3)
 
     def step(i):
-        row = torch.eye(3)[i]
+        row = torch.eye(3)[i.long()]
         state.add_(row)
         return state * 2
 
     fast = graphc.compile(step)
-    fast(torch.tensor(1))
+    fast(torch.tensor(1.0))
     source = fast.source
     assert source.index("fine = failure < 0") < source.index("lax.select(fine") < source.index("return")

@@ -1,0 +1,133 @@
+"""Checks that a call makes on NumPy before its program runs: of integers that it is given, or that follow from those.
+
+Whether labels and indices lie in range is known as soon as they are. Asked inside the program it costs one more result,
+for which the call waits, and donated state has to be put back if it fails: a training step takes XLA a tenth longer to
+compile then, and some hundredths longer to run. Only exact arithmetic is done here, that of integers and bools.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from graphc.capture.generated import Names
+from graphc.ir import INPUT, Graph, Node
+from graphc.ir.graph import Range
+from graphc.ops.interpret import run_kernel
+
+MOST_ELEMENTS = 1 << 16  # in all arrays that one check takes: about 0.1 ms
+MOST_NODES = 16
+
+
+class Question(NamedTuple):
+    """A check: the node whose check it is, and the ranges asked for, or None for its test on the node's operands."""
+
+    node: Node
+    ranges: tuple[Range, ...] | None
+
+    @property
+    def reads(self) -> set[int]:
+        """The ids of the nodes whose values it is about."""
+        return set(self.node.inputs) if self.ranges is None else {r.id for r in self.ranges}
+
+
+class Prechecks(NamedTuple):
+    """What to compute and to ask.
+
+    steps    nodes to compute, and questions, in the order of the program
+    settled  ids of the nodes whose checks these are: the program need not make them
+    """
+
+    steps: tuple[Node | Question, ...]
+    settled: frozenset[int]
+
+    def lines(self, arrays: Mapping[int, str], names: Names, miss: str) -> list[str]:
+        """Statements that do `miss` if a check fails; `arrays`: the expressions of the inputs' arrays, by id."""
+        found: list[str] = []
+        known: dict[int, str] = {}
+
+        def value(id: int) -> str:
+            if id not in known:
+                known[id] = f"h{id}"
+                found.append(f" h{id} = asarray({arrays[id]})")
+            return known[id]
+
+        for step in self.steps:
+            if isinstance(step, Node):
+                known[step.id] = _computed(step, [value(i) for i in step.inputs], names, found)
+            elif step.ranges is None:
+                check = step.node.op.check
+                assert check is not None
+                operands = ", ".join(value(i) for i in step.node.inputs)
+                ok, params = names.of(check.ok), names.of(dict(step.node.params))
+                found.append(f" if not {ok}({names.of(np)}, {operands}, **{params}): {miss}")
+            else:
+                for id, low, high in step.ranges:
+                    h = value(id)
+                    found.append(f" if {h}.min() < {low} or {h}.max() >= {high}: {miss}")
+        return found
+
+
+NONE = Prechecks((), frozenset())
+
+
+def _computed(node: Node, operands: list[str], names: Names, lines: list[str]) -> str:
+    """The expression of the value of `node`, which `lines` compute."""
+    if not operands:  # a constant
+        return names.of(run_kernel(node.op, [], node.params))
+    params = f", **{names.of(dict(node.params))}" if node.params else ""
+    lines.append(f" h{node.id} = {names.of(node.op.kernel)}({', '.join(operands)}{params})")
+    return f"h{node.id}"
+
+
+def prechecks(graph: Graph, given: Collection[int]) -> Prechecks:
+    """The checks of `graph` that can be made on the values of the inputs `given`, by id, alone."""
+    effort: dict[int, tuple[int, int]] = {}  # of what can be computed here: the nodes, and elements, that it takes
+    questions: dict[int, Question] = {}
+    asked: set[Range] = set()
+    for node in graph.nodes.values():
+        question = _question(graph, node)
+        if question is not None and effort.keys() >= question.reads:
+            new = question.ranges and tuple(r for r in question.ranges if r not in asked)
+            asked.update(new or ())
+            questions[node.id] = Question(node, new)
+        elif node.op.check is not None:
+            continue
+        if (node.id in given if node.op is INPUT else _exact(graph, node)) and effort.keys() >= set(node.inputs):
+            nodes = 1 + sum(effort[i][0] for i in node.inputs)
+            elements = math.prod(node.shape) + sum(effort[i][1] for i in node.inputs)
+            if nodes <= MOST_NODES and elements <= MOST_ELEMENTS:
+                effort[node.id] = nodes, elements
+    steps: list[Node | Question] = []
+    needed: set[int] = set()
+    for node in reversed(list(graph.nodes.values())):
+        if node.id in needed and node.op is not INPUT:
+            steps.append(node)
+            needed.update(node.inputs)
+        if (question := questions.get(node.id)) is not None:
+            steps.append(question)
+            needed |= question.reads
+    return Prechecks(tuple(reversed(steps)), frozenset(questions))
+
+
+def _question(graph: Graph, node: Node) -> Question | None:
+    """The check of `node`, unless it asks for anything but integers and bools."""
+    ranges = graph.ranges(node)
+    if ranges is not None:
+        return Question(node, tuple(r for r in ranges if 0 not in graph.nodes[r.id].shape))
+    exact = node.op.check is not None and all(_integral(graph.nodes[i]) for i in node.inputs)
+    return Question(node, None) if exact else None
+
+
+def _exact(graph: Graph, node: Node) -> bool:
+    """Whether NumPy's value of `node` is XLA's, whatever the operands are."""
+    op = node.op
+    alike = all(_integral(graph.nodes[i]) for i in (node.id, *node.inputs))
+    return alike and not (op.impure or op.structured or op.opaque)
+
+
+def _integral(node: Node) -> bool:
+    return node.dtype is not None and node.dtype.kind in "iub"
