@@ -11,7 +11,7 @@ from compare.checking.case import Case
 from compare.checking.findings import Finding, Report
 from compare.checking.outcome import Outcome, largest_difference, same_structure
 from compare.checking.second_order import gradient_case, of_second_order
-from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, same_bits
+from compare.judging.tolerance import IN_RANGE, INDEPENDENT, Judgement, Verdict, in_range, judge, same_bits
 from compare.judging.yardstick import stand_in
 from compare.locating.culprit import KINK, Culprit
 from compare.locating.surroundings import in_surroundings
@@ -198,9 +198,13 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
     if label not in joint.labels:
         return Judgement(Verdict.BUG, "the captured program does not compute it")
     id = joint.graph.outputs[joint.labels.index(label)]
-    judgement = judge(found, expected, *case.yardstick.of(id, expected))
-    if judgement.verdict is Verdict.BUG and is_foreign(mode):
-        return case.alternatives.excuse(id, found, expected) or judgement
+    exact, noise = case.yardstick.of(id, expected)
+    judgement = judge(found, expected, exact, noise)
+    if judgement.verdict is Verdict.BUG:
+        if judge(found, in_range(expected, exact), exact, noise).verdict is not Verdict.BUG:
+            return Judgement(Verdict.WITHIN_ROUNDING, IN_RANGE)
+        if is_foreign(mode):
+            return case.alternatives.excuse(id, found, expected) or judgement
     return judgement
 
 

@@ -20,7 +20,7 @@ from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
 from graphc.passes import optimize
 
-FLUSHED = "XLA flushes denormal numbers to zero, multiplies inf and nan with padding, and gives nan another sign"
+FLUSHED = "XLA flushes denormal numbers to zero, multiplies inf and nan with padding, and gives nan other bits"
 SIMPLIFIED = "XLA's algebraic simplifier changes it: 0 * nan becomes 0, and the like"
 FLIPPED = "agrees once XLA decides where rounding does: '{op}'{where}"
 CHOSEN = "agrees once the free signs, phases and orders are XLA's"

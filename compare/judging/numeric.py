@@ -15,6 +15,8 @@ from graphc.ops import Trait
 from graphc.ops.dtypes import finfo, is_floating, is_inexact, real_of
 from graphc.ops.interpret import run_kernel
 
+_NANS = np.array([0x7FF8 << 48, 0xFFF8 << 48, (1 << 63) - 1, (1 << 64) - 1], np.uint64).view(np.float64)
+
 
 @final
 class Rounding:
@@ -22,18 +24,20 @@ class Rounding:
 
     The graph that is run is in float64; `graph` has the dtypes, and so the rounding errors, of the program itself.
     `flushed` is the share of denormal numbers that become zero; and of the sums of products that an inf or nan reaches
-    only through padding, the share that become nan. If it is not 0, the signs of nan are random, too; if it
-    is 1, there are no other errors, which would turn a 0 that is divided by into something else.
+    only through padding, the share that become nan. If it is not 0, the bits of nan are random, too; if it
+    is 1, there are no other errors, which would turn a 0 that is divided by into something else. `together` is not 0 if
+    all elements of an array have the same error, and its sign is that of the errors.
     """
 
-    def __init__(self, graph: Graph, seed: int, flushed: float = 0.0):
+    def __init__(self, graph: Graph, seed: int, flushed: float = 0.0, together: float = 0.0):
         self._graph = graph
         self._rng = np.random.default_rng(seed)
         self._flushed = flushed
+        self._together = together
 
     def inside(self, node: Node, k: int) -> Rounding:
         """The errors in graph number `k` of those that `node` runs, by the same stream of random numbers."""
-        inner = Rounding(list(bodies(self._graph.nodes[node.id]))[k], 0, self._flushed)
+        inner = Rounding(list(bodies(self._graph.nodes[node.id]))[k], 0, self._flushed, self._together)
         inner._rng = self._rng
         return inner
 
@@ -81,17 +85,17 @@ class Rounding:
         moved = np.asarray(value * (1.0 + size * self._error(value)))
         return np.asarray(moved + size * terms * self._error(value)) if np.any(terms) else moved
 
-    def _error(self, value: np.ndarray) -> np.ndarray:
+    def _error(self, value: np.ndarray) -> np.ndarray | complex:
         """A number for each element, of magnitude 1 at most."""
-        size = self._rng.uniform(-1.0, 1.0, value.shape)
-        return size * np.exp(1j * self._rng.uniform(0.0, np.pi, value.shape)) if value.dtype.kind == "c" else size
+        shape = () if self._together else value.shape
+        size = self._rng.uniform(-1.0, 1.0, shape) * (self._together or 1.0)
+        return size * np.exp(1j * self._rng.uniform(0.0, np.pi, shape)) if value.dtype.kind == "c" else size
 
     def _turn(self, value: np.ndarray) -> np.ndarray:
-        """Give nan any sign: backends do."""
+        """Give nan other bits: backends do."""
         if not is_floating(value.dtype):
             return value
-        sign = self._rng.choice([-1.0, 1.0], value.shape)
-        return np.where(np.isnan(value), np.copysign(value, sign), value)
+        return np.where(np.isnan(value), self._rng.choice(_NANS, value.shape), value)
 
     def _underflow(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Denormal numbers have an absolute error."""

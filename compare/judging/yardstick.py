@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import final
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import Rounding, evaluate
-from compare.judging.tolerance import RUNS
+from compare.judging.tolerance import RUNS, TOGETHER
 from graphc.ir import Graph
 from graphc.ops.dtypes import finfo, is_inexact
 
@@ -50,10 +50,7 @@ class Yardstick:
         """The spread of every node: root mean square deviation, or for integers and bools whether any run differs."""
         exact = self.exact
         total: dict[int, np.ndarray] = {}
-        for run in range(RUNS if exact else 0):
-            # once all denormal numbers are flushed, then some
-            flushed = (0.5 if run else 1.0) if self._flushing else 0.0
-            rounding = Rounding(self._graph, self._seed * RUNS + run, flushed)
+        for rounding in self._roundings() if exact else ():
             found = self._run(self._arrays, rounding=rounding)
             for id, value in found.items():
                 other = exact[id]
@@ -66,6 +63,14 @@ class Yardstick:
                 else:
                     total[id] = (value != other) | total.get(id, np.False_)
         return total
+
+    def _roundings(self) -> Iterator[Rounding]:
+        for run in range(RUNS):
+            # once all denormal numbers are flushed, then some
+            flushed = (0.5 if run else 1.0) if self._flushing else 0.0
+            yield Rounding(self._graph, self._seed * RUNS + run, flushed)
+        for sign in TOGETHER:
+            yield Rounding(self._graph, self._seed, 0.5 if self._flushing else 0.0, sign)
 
     def of(self, id: int, eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(exact, noise) of node `id`, or what stands in for them."""

@@ -59,7 +59,9 @@ def log_ndtr(x: Any) -> Any:
 
 
 def igamma(a: Any, x: Any) -> Any:
-    return incomplete_gamma(jnp, special.gammainc(a, x), a, x, 0)
+    # JAX has nan where a is 0; the limit is 1
+    r = jnp.where(a == 0, jnp.where(x > 0, 1, jnp.nan), special.gammainc(jnp.where(a == 0, 1, a), x))
+    return incomplete_gamma(jnp, r.astype(x.dtype), a, x, 0)
 
 
 def igammac(a: Any, x: Any) -> Any:

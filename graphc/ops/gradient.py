@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import same_shape
-from graphc.ops.dtypes import FLOAT32, is_floating, is_half
+from graphc.ops.dtypes import FLOAT32, is_half
 from graphc.ops.movement import sum_to
-from graphc.ops.spec import Op
+from graphc.ops.spec import Op, Trait
 
 _ON_NUMPY = (np.ndarray, np.generic)  # arrays of no dims become NumPy's scalars on the way
+_PRODUCT = Trait.BILINEAR | Trait.CONTRACTS
 
 
 def rule_values(
@@ -42,23 +43,22 @@ def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], 
     """What operand number `index` of `op` gets of the cotangent `g`, by the op's rule, in any op language.
 
     `shape` is the operand's, if it may have been broadcast. A cotangent of a complex z is dL/dRe(z) + i dL/dIm(z), so
-    what a holomorphic function passes on is g conj(f'(z)). On ndarrays of 16-bit floats a rule computes in float32.
+    what a holomorphic function passes on is g conj(f'(z)). Of 16-bit floats a rule computes in float32, like a kernel:
+    what it has on its way may lie beyond their range.
     """
-    half = g.dtype if isinstance(g, _ON_NUMPY) and is_half(g.dtype) and "dtype" not in op.params else None
-    if half is not None:
-        g, values = widened(g), {name: widened(value) for name, value in values.items()}
     conjugated = op.holomorphic and is_complex(g)
     vjp = op.vjp[op.arg_of(index)]
     position = index - (len(op.args) - 1)
     if conjugated:
         g = language.conj(g)
     arguments = [g if n == "g" else position if n == "position" else values[n] for n in vjp.names]
-    d = vjp.fn(language, *arguments)
+    half = _dtype(g) if _is_half(g) and _widens(op, arguments, g) else None
+    d = vjp.fn(language, *(arguments if half is None else widened(language, arguments)))
     if conjugated and is_complex(d):
         d = language.conj(d)
     if shape is not None and not same_shape(d.shape, shape):
         d = sum_to(language, d, shape)
-    return d if half is None else narrowed(d, half)
+    return d if half is None else narrowed(language, d, half)
 
 
 def is_complex(x: Any) -> bool:
@@ -66,13 +66,35 @@ def is_complex(x: Any) -> bool:
     return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
 
 
-def widened(x: Any) -> Any:
-    """16-bit floats in float32, in a list too; anything else as it is."""
-    if isinstance(x, _ON_NUMPY) and is_half(x.dtype):
-        return x.astype(FLOAT32)
-    return [widened(y) for y in x] if isinstance(x, list) else x
+def _dtype(x: Any) -> np.dtype:
+    """The NumPy dtype of an array of any op language."""
+    return getattr(x.dtype, "numpy", x.dtype)
 
 
-def narrowed(x: np.ndarray, half: np.dtype) -> np.ndarray:
-    """Floats in the 16-bit dtype `half`; any other dtype as it is."""
-    return x.astype(half, copy=False) if is_floating(x.dtype) else x
+def _is_half(x: Any) -> bool:
+    """Whether `x` is an array of 16-bit floats, in any op language."""
+    return hasattr(x, "dtype") and is_half(_dtype(x))
+
+
+def _widens(op: Op, arguments: Sequence[Any], g: Any) -> bool:
+    if "dtype" in op.params:
+        return False
+    if isinstance(g, _ON_NUMPY):
+        return True
+    # where a cast is an operation like any other, only rules of several steps, which may leave the range between them
+    read = [a for given in arguments for a in (given if isinstance(given, list) else [given])]
+    return not op.traits & _PRODUCT and any(_is_half(a) for a in read if a is not g)
+
+
+def widened(language: Any, x: Any) -> Any:
+    """16-bit floats in float32, in a list too, and float32 for their dtype; anything else as it is."""
+    if isinstance(x, list):
+        return [widened(language, y) for y in x]
+    if isinstance(dtype := getattr(x, "numpy", x), np.dtype):
+        return FLOAT32 if is_half(dtype) else x
+    return language.cast(x, dtype=FLOAT32) if _is_half(x) else x
+
+
+def narrowed(language: Any, x: Any, half: np.dtype) -> Any:
+    """What is in float32 in the 16-bit dtype `half`; any other dtype as it is."""
+    return language.cast(x, dtype=half) if _dtype(x) == FLOAT32 else x

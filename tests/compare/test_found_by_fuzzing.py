@@ -181,3 +181,36 @@ def test_a_matrix_that_rounding_may_make_indefinite_is_judged():
     x = (torch.ones(8, 8) + 2e-6 * torch.eye(8)).requires_grad_()
     report = compare.check(lambda x: torch.linalg.cholesky(x).exp(), x, modes=["graph", "passes", "compiled"])
     assert report.ok, report
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_igamma_at_zero_is_its_limit(dtype):
+    a, x = (
+        torch.tensor(v, dtype=dtype) for v in ([0.0, -0.0, 0.0, 0.0, 0.0, 1.5], [0.9, 3.0, math.inf, 0.0, -1.0, 2.0])
+    )
+    for f, limit in ((torch.igamma, 1.0), (torch.igammac, 0.0)):
+        for found in (f(a, x), graphc.compile(f)(a, x)):
+            assert found[:3].tolist() == [limit] * 3
+            assert found[3:5].isnan().all() and 0 < found[5].item() < 1
+            assert found.dtype is dtype
+
+
+def test_equal_elements_may_have_equal_errors():
+    def f(x):
+        # the mean of equal numbers is off or not: of what it leaves, all is positive, zero or negative
+        rows = E.standardize(torch.hypot(x[0], x[1]).repeat(15).reshape(3, 5), axis=(1,), eps=1e-5)
+        return torch.sigmoid(E.special_entr(rows)) + x.sum()
+
+    for seed in range(20):
+        x = torch.from_numpy(np.random.default_rng(seed).uniform(0.2, 2.0, 2).astype(np.float32)).requires_grad_()
+        report = compare.check(f, x, modes=["graph", "compiled"])
+        assert report.ok, report
+
+
+def test_nan_has_the_bits_that_a_backend_gives_it():
+    def f(x):
+        halves = E.bitcast(E.special_modified_bessel_k1(x - 5) * 2, dtype=np.dtype(np.int16))  # XLA's nan is all ones
+        return torch.sigmoid(halves.float())
+
+    report = compare.check(f, torch.tensor([1.0, 6.0, 2.0]), modes=["compiled"])
+    assert report.ok, report

@@ -154,6 +154,11 @@ CASES = (
     Case("a layer and its gradients", ROUNDING, lambda x, w: torch.tanh(x @ w).sum(),
          _floats((8, 5), (5, 3), grad=True)),
     Case("eigenvectors but for their signs", ROUNDING, lambda a: torch.linalg.eigh(a @ a.mT)[1].abs(), _floats((3, 3))),
+    Case("an overflow on the way that does not happen", ROUNDING, lambda x: (x * 1e30) * 1e-30, _given([1e10, 2.0])),
+    Case("a hypotenuse without the squares that overflow", ROUNDING, lambda x: (x * x + x * x).sqrt(),
+         _given([1e25, 2.0]), lambda x: torch.hypot(x, x)),
+    Case("a zero that cancels in few digits only", ROUNDING, lambda x: torch.logical_not(16 * torch.sigmoid(x) - 8),
+         _given([1e-8, 0.5]), lambda x: torch.logical_not(16 * torch.sigmoid(x.double()) - 8)),
     Case("a product of many", ROUNDING, lambda x: x.prod(), _POSITIVE, lambda x: x.flip(0).prod()),
     # machine arithmetic: XLA on the CPU flushes denormal numbers
     Case("a denormal product", ENVIRONMENT, lambda x: x * 1e-10, _TINY),

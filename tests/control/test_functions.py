@@ -476,9 +476,11 @@ def test_more_programs_have_the_same_gradients(program: Callable[..., Any]):
         rng = np.random.default_rng(seed)
         z = torch.tensor(rng.uniform(0.3, 1, (3, 4)) + 1j * rng.uniform(0.3, 1, (3, 4)), requires_grad=True)
         ours, theirs = program(z), compiled(z)
-        np.testing.assert_allclose(theirs.detach().numpy(), ours.detach().numpy(), rtol=1e-6)
+        # whether XLA rounds a product to 16 bits that it adds something to depends on the processor
+        rtol = 2e-3 if program is half_precision else 1e-6
+        np.testing.assert_allclose(theirs.detach().numpy(), ours.detach().numpy(), rtol=rtol)
         a, b = (torch.autograd.grad(out, z)[0].numpy() for out in (ours, theirs))
-        np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(b, a, rtol=rtol, atol=1e-9)
 
 
 def test_a_failed_check_ends_a_loop():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import eager as torch
+import graphc
 from eager import autograd
 from eager.language import E
 from eager.tensor import Tensor
@@ -56,3 +58,25 @@ def test_gradients_are_of_the_type_of_their_operands(dtype: np.dtype):
                     assert aval == aval_of(arrays[k]), (case.id, k, gradients.__name__)
                     tried += 1
     assert tried > 400
+
+
+def test_what_gradient_rules_have_on_their_way_may_leave_the_range_of_16_bits():
+    def tape(x, g):
+        (dx,) = torch.autograd.grad(E.pow(x, exponent), x, g)
+        return dx
+
+    def twice(x, g):
+        (dx,) = torch.autograd.grad(E.pow(x, exponent), x, g, create_graph=True)
+        return dx.detach()
+
+    dtype = torch.float16
+    exponent = torch.tensor([60.0, 3.0], dtype=dtype)  # 1.25 ** 59 is infinite
+    x = torch.tensor([1.25, 2.0], dtype=dtype, requires_grad=True)
+    g = torch.tensor([0.0, 1.0], dtype=dtype)
+    compiled = graphc.compile(lambda x: E.pow(x, exponent))
+    (by_xla,) = torch.autograd.grad(compiled(x), x, g)
+    graph = graphc.gradients(graphc.trace(lambda x, g: (E.pow(x, exponent) * g).sum(), x, g), wrt=("x",))
+    by_graph = Tensor._wrap(graph(x._array(), g._array(), exponent._array())["x"])
+    for found in (tape(x, g), twice(x, g), by_xla, by_graph):
+        assert found.dtype is dtype
+        assert found.tolist() == [0, 12]
