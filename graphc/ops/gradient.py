@@ -52,7 +52,7 @@ def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], 
     if conjugated:
         g = language.conj(g)
     arguments = [g if n == "g" else position if n == "position" else values[n] for n in vjp.names]
-    half = _dtype(g) if _is_half(g) and _widens(op, arguments, g) else None
+    half = dtype if is_half(dtype := _dtype(g)) and _widens(op, arguments, g) else None
     d = vjp.fn(language, *(arguments if half is None else widened(language, arguments)))
     if conjugated and is_complex(d):
         d = language.conj(d)
@@ -68,7 +68,8 @@ def is_complex(x: Any) -> bool:
 
 def _dtype(x: Any) -> np.dtype:
     """The NumPy dtype of an array of any op language."""
-    return getattr(x.dtype, "numpy", x.dtype)
+    dtype = x.dtype
+    return dtype if isinstance(dtype, np.dtype) else dtype.numpy
 
 
 def _is_half(x: Any) -> bool:
