@@ -13,6 +13,7 @@ from compare.selftest.mutants import Mutant, ignoring, instead
 from compare.selftest.planting import attribute, entry
 from compare.selftest.trials import in_turn, numbers, program, samples
 from eager.language import E
+from graphc.execution.prechecks import Prechecks
 from graphc.lowering import executable
 from graphc.lowering.loading import jax
 from graphc.lowering.overrides import OVERRIDES
@@ -68,8 +69,11 @@ _twice = program(
     lambda x, i, v: E.scatter(x, i, v, axis=0), numbers(4), np.array([1, 1, 3]), np.array([1.0, 2.0, 3.0], FLOAT32)
 )
 _zeros = program(lambda x: E.relu(x), np.array([-1.0, np.nan, 2.0], FLOAT32))
+# integers that are given are asked about before the program runs, others by the program
 _outside = program(lambda x, i: x[i], numbers(3), np.array([0, 5]))
+_outside_inside = program(lambda x, i: x[i.long()], numbers(3), np.array([0.0, 5.0]))
 _by_zero = program(lambda x, y: x // y, np.array([4, 5]), np.array([2, 0]))
+_by_zero_inside = program(lambda x, y: x // y.long(), np.array([4, 5]), np.array([2.0, 0.0]))
 _doubles = program(lambda x: (x * (1 + 1e-12) - x).sum(), numbers(4, dtype=FLOAT64))
 _ints = program(lambda x: x * 2**40, np.array([1, 2, 3], INT64))
 
@@ -81,6 +85,10 @@ def _unstable(xp: Any, x: Any, axis: int, descending: bool) -> Any:
 
 def _without_checks() -> AbstractContextManager[None]:
     return attribute(Source, "_asks_anew", lambda self, node: False)
+
+
+def _without_prechecks() -> AbstractContextManager[None]:
+    return attribute(Prechecks, "lines", lambda self, *args: [])
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -97,8 +105,11 @@ FAULTS: tuple[Fault, ...] = (
     _fault("nan lost", instead(lambda xp, x, y: xp.fmin(x, y)), "minimum", _nans),
     _fault("nan lost", instead(lambda xp, x: xp.where(x > 0, x, 0)), "relu", _zeros),
     _fault("in float32", mutants.result(lambda xp, r: r.astype(FLOAT32)), "log"),
-    Fault("lowering: indices clamped, no error", LAYER, _without_checks, Expected("index"), _outside, "index"),
-    Fault("lowering: no error for a zero divisor", LAYER, _without_checks, Expected("floor_divide"), _by_zero,
+    Fault("lowering: indices clamped, no error", LAYER, _without_checks, Expected("index"), _outside_inside, "index"),
+    Fault("lowering: no error for a zero divisor", LAYER, _without_checks, Expected("floor_divide"), _by_zero_inside,
+          "floor_divide"),
+    Fault("prechecks: indices not asked about", LAYER, _without_prechecks, Expected("index"), _outside, "index"),
+    Fault("prechecks: divisors not asked about", LAYER, _without_prechecks, Expected("floor_divide"), _by_zero,
           "floor_divide"),
     Fault("lowering: 64-bit types lost", LAYER,
           lambda: attribute(executable, "setting", lambda wide, device=None: nullcontext()), Expected(part="lowering"),
