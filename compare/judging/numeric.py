@@ -8,7 +8,6 @@ from typing import Any, final
 import numpy as np
 
 from compare.judging.tolerance import operand_terms, operand_ulps, result_terms, result_ulps
-from graphc.errors import LinAlgError
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait
@@ -163,7 +162,7 @@ def _value(node: Node, operands: list[np.ndarray], shaken: bool) -> np.ndarray:
     """The result of the node; nan if rounding, with which operands are `shaken`, can make the kernel fail."""
     try:
         return run_kernel(node.op, operands, node.params)
-    except LinAlgError:  # a matrix that is all but singular
+    except RuntimeError:  # a matrix that is all but singular, or not finite
         if not shaken:
             raise
         return np.full(node.shape, np.nan)

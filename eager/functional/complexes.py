@@ -105,6 +105,12 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Complex numbers whose parts lie along the last dim, a view. As `torch.view_as_complex`, but for 16-bit floats."""
     if isinstance(input, Tensor) and input._dtype() == FLOAT16:
         raise NotImplementedError("view_as_complex of 16-bit floats: there is no dtype complex32 here")
+    if isinstance(input, Tensor) and input._dtype().kind == "f" and input.shape[-1:] == (2,):
+        *steps, last = input.stride()
+        if last != 1:
+            raise RuntimeError("Tensor must have a last dimension with stride 1")
+        if any(step % 2 for step in steps):
+            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return _checked("view_as_complex", input)
 
 

@@ -36,6 +36,7 @@ from graphc.capture.sources import (
     Reached,
     Returned,
     Source,
+    Step,
 )
 from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import whole_memory
@@ -298,7 +299,7 @@ class Tracer:
         found = self.wrap(result, requires)
         if op.view:
             source = self.place_of(operands[0], symbols[0])
-            place = self.memories.viewed(source, symbols[0], result)
+            place = self.memories.viewed(source, symbols[0], result, Step(op, params))
             if place is not None:
                 if place.version != place.memory.version:  # as a concrete tensor of this trace may be
                     found._d = self._again(found, place)

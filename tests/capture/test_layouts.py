@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import eager as torch
@@ -116,3 +118,20 @@ def test_operands_of_a_body_and_what_it_reaches(loop):
     assert set(seen) == asked
     for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (expected, found)), strict=True):
         assert torch.allclose(a, b)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 3), (3, 5, 4), (4, 4, 4)])
+@pytest.mark.parametrize("offset", [0, 1, -1])
+def test_diagonals_lie_as_eagers_although_graphs_make_them_of_other_steps(shape, offset):
+    def strides(x):
+        found = []
+        for y in (x, x.transpose(0, -1)):
+            for dims in ((0, 1), (1, 0), (-1, 0)):
+                diagonal = y.diagonal(offset, *dims)
+                found += [t.stride() for t in (diagonal, diagonal.reshape(-1), diagonal * 2, diagonal.T)]
+        return found
+
+    x = torch.arange(float(math.prod(shape))).reshape(shape)
+    traced = []
+    graphc.trace(lambda x: traced.append(strides(x)) or x.sum(), x)
+    assert traced == [strides(x)]

@@ -222,3 +222,35 @@ def test_nan_has_the_bits_that_a_backend_gives_it():
 
     report = compare.check(f, torch.tensor([-7.97, -1.14, 3.0, -7.97, -1.14, -7.97, -7.97, -1.14]), modes=["compiled"])
     assert report.ok, report
+
+
+def test_view_as_complex_asks_for_strides_in_both_modes_and_not_in_graphs():
+    def f(x):
+        return torch.view_as_complex(x) * 1
+
+    fast = graphc.compile(f)
+    pairs = torch.arange(6.0).reshape(3, 2)
+    for x, message in (
+        (pairs, None),
+        (torch.arange(6.0).reshape(2, 3).T, "a last dimension with stride 1"),
+        (torch.arange(9.0).reshape(3, 3)[:, :2], "a stride divisible by 2 for all but last dimension"),
+        (torch.arange(12.0).reshape(6, 2)[::2], None),
+    ):
+        for mode in (f, fast):
+            if message is None:
+                assert mode(x).tolist() == [complex(a, b) for a, b in x.tolist()]
+            else:
+                with pytest.raises(RuntimeError, match=message):
+                    mode(x)
+    graph = graphc.trace(lambda x: torch.view_as_complex(x.diagonal(dim1=2, dim2=0).reshape(3, 2)), torch.ones(3, 2, 4))
+    assert graph(np.ones((3, 2, 4), np.float32)).tolist() == [1 + 1j] * 3
+
+
+def test_a_simulated_run_with_values_that_a_kernel_refuses_is_judged():
+    def f(x):
+        row = E.standardize(x * torch.ones(3, 5), axis=(1,), eps=1e-5)
+        m = torch.matmul(row[:, :3], row[:, 2:5]) * 1e5
+        return torch.linalg.eigvals(torch.exp(m * 3e4)).abs()
+
+    report = compare.check(f, torch.tensor(1.9), modes=["graph"])
+    assert report.ok, report

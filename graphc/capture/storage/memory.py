@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from eager.state import Recent
 from eager.tensor import REPEATED, Tensor
 from graphc.capture.sources import MemoryOf, Owner, Step
 from graphc.ir import Builder, Node, Symbol
 from graphc.ops import OPS
+from graphc.ops.dims import has_dim
+from graphc.ops.interpret import with_defaults
 from graphc.ops.movement import inverse_permutation
 from graphc.ops.strided import reshaped, row_major
 
@@ -87,20 +90,23 @@ class Memories:
         place.memory.shown.append(symbol.id)
         return place
 
-    def viewed(self, source: Place, operand: Symbol, result: Symbol) -> Place | None:
-        """Note that `result`, just computed from `operand`, is a view of it; None if it has to be a copy."""
-        steps, strides, shape = list[Step](), source.strides, operand.shape
+    def viewed(self, source: Place, operand: Symbol, result: Symbol, made: Step) -> Place | None:
+        """Note that `result`, which `made` has just computed from `operand`, is a view of it; None if it is a copy."""
+        steps, strides, shape, lost = list[Step](), source.strides, operand.shape, False
         path = self._path(operand, result)
         for node in path:
             step = Step(node.op, node.params)
             moved = strides_after(step, shape, strides)
             if moved is COPY and len(path) == 1:
                 return None
+            lost = lost or moved is COPY
             strides = None if moved is COPY else moved
             steps.append(step)
             shape = node.shape
         if not steps:
             return source
+        if lost and not has_dim(operand.shape):  # the steps of its definition copy, but it does not
+            strides = _strides_of_view(made, operand.shape, source.strides)
         return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides))
 
     def _path(self, operand: Symbol, result: Symbol) -> list[Node]:
@@ -207,6 +213,12 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
             wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True))
         )
     return strides
+
+
+def _strides_of_view(step: Step, shape: tuple[int, ...], strides: Strides) -> Strides:
+    """The strides of the view that eager's kernel makes of a tensor with these. It looks at no element."""
+    x = as_strided(np.zeros(1, np.int8), shape, strides or row_major(shape))
+    return strides_of(step.op.kernel(x, **with_defaults(step.op, step.params)))
 
 
 def normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
