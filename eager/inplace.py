@@ -24,6 +24,7 @@ from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
 from graphc.ops.spec import OPS
 
 _STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
+_AS_REAL, _AS_COMPLEX = OPS["view_as_real"], OPS["view_as_complex"]
 # the nodes of tensors whose values have all been replaced, where the name of the function does not give it
 _OVERWRITES = {"copy": "CopyBackwards", "fill": "FillBackward2", "fill_with": "FillBackward3"}
 _COPIES = ("copy", "fill_with")  # writes of values that have a history of their own
@@ -77,7 +78,7 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
     about: Any = getattr(target, "_v", None)
     if about.__class__ is tuple:
         base = about[0]
-        record(_SCATTER, (base, value), geometry(base._array(), target._array()), base)
+        _record_write(base, target, value)
         tape.rename(base._n, "torch::autograd::CopySlices")
     else:
         base = target
@@ -92,10 +93,54 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
         return
     for view in base._v.live():
         if view._v[1] != NO_GRAD:
-            record(_STRIDED, (base,), geometry(base._array(), view._array()), view)
-            tape.rename(view._n, "AsStridedBackward0")
+            _record_view(base, view)
         elif view._n is None:
             view._n = tape.dead_end(None)
+
+
+def _record_write(base: Tensor, target: Tensor, value: Tensor) -> None:
+    """Give `base` the history of a write of `value` to the region that `target` shows."""
+    if is_complex(base) == is_complex(target):
+        record(_SCATTER, (base, value), geometry(base._array(), target._array()), base)
+        return
+    whole, region = _reals(base), _reals(target)
+    written = Tensor._wrap(whole._array())
+    record(_SCATTER, (whole, _reals(value)), geometry(whole._array(), region._array()), written)
+    _record_from_reals(written, base)
+
+
+def _record_view(base: Tensor, view: Tensor) -> None:
+    """Give `view` the history of reading `base` anew."""
+    if is_complex(base) == is_complex(view):
+        record(_STRIDED, (base,), geometry(base._array(), view._array()), view)
+        tape.rename(view._n, "AsStridedBackward0")
+        return
+    whole, region = _reals(base), Tensor._wrap(_reals(view)._array())
+    record(_STRIDED, (whole,), geometry(whole._array(), region._array()), region)
+    _record_from_reals(region, view)
+    # PyTorch takes such views again as they were taken
+    tape.rename(view._n, "ViewAsComplexBackward0" if is_complex(view) else "ViewAsRealBackward0")
+
+
+def _reals(x: Tensor) -> Tensor:
+    """The numbers that complex ones are made of, in the same memory, with their history; real ones as they are."""
+    if not is_complex(x):
+        return x
+    result = Tensor._wrap(_AS_REAL.kernel(x._array()))
+    record(_AS_REAL, (x,), {}, result)
+    return result
+
+
+def _record_from_reals(reals: Tensor, result: Tensor) -> None:
+    """Give `result` the history of what it is, or is made of."""
+    if is_complex(result):
+        record(_AS_COMPLEX, (reals,), {}, result)
+    else:
+        result._n = reals._n
+
+
+def is_complex(x: Tensor) -> bool:
+    return kind(x._dtype()) == "c"
 
 
 def _overwritten(old: tape.Node, name: str) -> tape.Node:
@@ -194,7 +239,7 @@ def in_place(name: str) -> Callable[..., Tensor]:
                 state.note_write(array)
                 return self
         check_in_place(self)
-        if op.rule is modulus and kind(self._dtype()) == "c":
+        if op.rule is modulus and is_complex(self):
             raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
         if len(operands) >= len(op.args) > 0:
             raise TypeError(_TOO_MANY.format(name=name, takes=len(op.args) - 1 or "no", given=len(operands)))

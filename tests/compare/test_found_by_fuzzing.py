@@ -254,3 +254,49 @@ def test_a_simulated_run_with_values_that_a_kernel_refuses_is_judged():
 
     report = compare.check(f, torch.tensor(1.9), modes=["graph"])
     assert report.ok, report
+
+
+def _parts_of_complex_written(x):
+    z = torch.complex(x * 2, x * 3)
+    parts = torch.view_as_real(z)
+    parts[parts > 2.5] = 0.5
+    return (parts.clone() * 2).sum() + (parts.reshape(-1)[:3] * 3).sum()
+
+
+def _real_part_written(x):
+    z = torch.complex(x, x * x)
+    z.real.mul_(2)
+    return (z * z).abs().sum()
+
+
+def _seen_through_parts(x):
+    z = torch.complex(x, x * x)
+    imag = z.imag
+    z.mul_(2j)
+    return imag * x
+
+
+def _pairs_written_as_complex(x):
+    pairs = torch.stack([x, x * x], -1)
+    z = torch.view_as_complex(pairs)
+    z.mul_(1 + 1j)
+    pairs[0].mul_(3)
+    return pairs * x[0], (z * (2 - 1j)).real
+
+
+@pytest.mark.parametrize(
+    "f", [_parts_of_complex_written, _real_part_written, _seen_through_parts, _pairs_written_as_complex]
+)
+def test_writes_to_real_views_of_complex_tensors_have_gradients(f):
+    x = torch.tensor([0.7, 1.2, -0.4], dtype=torch.float64, requires_grad=True)
+    report = compare.check(f, x, modes=["graph", "compiled", "finite differences"], order=2)
+    assert report.ok, report
+
+
+def test_gradients_of_writes_to_real_views_are_pytorchs():
+    a = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    parts = torch.view_as_real(torch.complex(a * 2, a * 3))
+    parts[0, 0] = 0.5
+    ((parts.clone() * 2).sum() + (parts.reshape(-1)[:3] * 3).sum()).backward()
+    assert a.grad.tolist() == [15, 16, 10]
+    assert type(parts.grad_fn).__name__ == "ViewAsRealBackward0"
