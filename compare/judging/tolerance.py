@@ -75,10 +75,7 @@ TERM, PER_ROOT_TERM = 2.0, 0.125
 SUM_PER_ROOT_TERM = 0.012
 
 RUNS = 8  # simulated runs: of 8, the root mean square is within a factor 3 of the truth in all but 1 case of 10^4
-TOGETHER = (
-    1.0,
-    -1.0,
-)  # two further runs, with opposite errors: all elements of an array have the same, as equal ones do
+TOGETHER = 1.0, -1.0  # two more runs, with opposite errors, the same for all elements of an array, as equal ones have
 SAFETY = 16.0  # the largest of 10^6 normal errors is 5 deviations, the estimate may be 3 times too low
 INDEPENDENT = 64.0  # slack for gradients by other formulas; in float64 that still leaves 11 digits
 TWICE = 2.0  # RMSE against float64 may be twice eager's (the rule of torch._dynamo.utils.same)
