@@ -308,9 +308,11 @@ class Tracer:
 
     def _numbers(self, op: Op, symbols: list[Any]) -> list[Any]:
         """`symbols` with each traced Python number as a Symbol of the dtype that it would be converted to."""
-        if not any(type(x) is Number for x in symbols):
-            return symbols
-        return Number.as_operands(self.builder, op, [self._own(x) if type(x) is Number else x for x in symbols])
+        for x in symbols:
+            if type(x) is Number:
+                own = [self._own(x) if type(x) is Number else x for x in symbols]
+                return Number.as_operands(self.builder, op, own)
+        return symbols
 
     def _own(self, number: Number) -> Number:
         """A traced number, of the trace around this one perhaps, in this trace."""

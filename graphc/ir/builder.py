@@ -19,7 +19,7 @@ from graphc.ops.operators import OperatorMixin
 _CAST = OPS["cast"]
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
 _NO_PARAMS: Mapping[str, Any] = {}
-_TAKEN = "fd"  # characters of the dtypes that no op refuses: float32 and float64
+_TAKEN = "fd"  # characters of the dtypes that no op refuses, nor Python numbers beside them: float32 and float64
 
 
 @final
@@ -124,6 +124,7 @@ class Builder:
         self.closed = False
         self.reader: Any = None
         self._constants: dict[Literal, Symbol] = {}
+        self._numbers: dict[tuple[type, Any, np.dtype], Symbol] = {}
         self.language = Language(self)
 
     def symbol(self, id: int) -> Symbol:
@@ -135,6 +136,7 @@ class Builder:
         for id in range(mark, self.next_id):
             del self.nodes[id]
         self._constants = {literal: s for literal, s in self._constants.items() if s.id < mark}
+        self._numbers = {number: s for number, s in self._numbers.items() if s.id < mark}
         self.next_id = mark
 
     def copy(self, node: Node, inputs: tuple[int, ...]) -> int:
@@ -154,6 +156,16 @@ class Builder:
         known = self._constants.get(literal)
         if known is None:
             known = self._constants[literal] = self._literal(literal)
+        return known
+
+    def number(self, value: complex, dtype: np.dtype) -> Symbol:
+        """The node of a Python scalar, as `dtype`."""
+        if not value or isinstance(value, complex):  # of equal ones, the signs of zeros may differ
+            return self.constant(scalar_array(value, dtype))
+        key = type(value), value, dtype
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = self.constant(scalar_array(value, dtype))
         return known
 
     def variable(self, value: np.ndarray) -> Symbol:
@@ -187,22 +199,30 @@ class Builder:
         rule = op.rule
         if not rule.promote:
             return [self._lift(x) for x in operands]
-        first = rule.first
-        lead = operands[first]
-        if lead.__class__ is Symbol and lead.aval.dtype.char in _TAKEN:  # the common case: floats of one dtype
-            dtype = lead.aval.dtype
-            for x in operands[first + 1 :]:
-                if x.__class__ is not Symbol or x.aval.dtype is not dtype:
+        first, dtype, numbers = rule.first, None, False
+        for x in operands[first:]:  # the common case: floats of one dtype, and numbers
+            if x.__class__ is Symbol:
+                if dtype is None and x.aval.dtype.char in _TAKEN:
+                    dtype = x.aval.dtype
+                elif x.aval.dtype is not dtype:
                     break
+            elif type(x) is float or type(x) is int:  # a symbolic size says that its class is int
+                numbers = True
             else:
-                return operands
+                break
+        else:
+            if dtype is not None:
+                return self._numbered(operands, dtype) if numbers else operands
         dtype = operand_dtype(op, [_rank(x) for x in operands])
         assert dtype is not None
         return [x if i < first else self._convert(x, dtype) for i, x in enumerate(operands)]
 
+    def _numbered(self, operands: Sequence[Any], dtype: np.dtype) -> Sequence[Symbol]:
+        return [x if x.__class__ is Symbol else self.number(x, dtype) for x in operands]
+
     def _convert(self, x: Any, dtype: np.dtype) -> Symbol:
         if not isinstance(x, Symbol):
-            return self.size(x, dtype) if is_dim(x) else self.constant(scalar_array(x, dtype))
+            return self.size(x, dtype) if is_dim(x) else self.number(x, dtype)
         return x if x.aval.dtype == dtype else self.emit(_CAST, (x,), {"dtype": dtype})
 
     def _lift(self, x: Any) -> Symbol:

@@ -33,7 +33,7 @@ def _permute(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
         )
     if sorted(dims) != list(range(x.ndim)):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return Aval(tuple(x.shape[i] for i in dims), x.dtype)
+    return Aval(tuple([x.shape[i] for i in dims]), x.dtype)
 
 
 def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -66,13 +66,14 @@ def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool)
 
 
 def _pointwise(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    last = avals[-1]
+    last = widest = avals[-1]
     for a in avals:
-        if a is not last and not same_shape(a.shape, last.shape):
-            break
-    else:
-        return last  # shared by many nodes
-    return Aval(broadcast_shapes([a.shape for a in avals]), last.dtype)
+        if a is widest or not a.shape or same_shape(a.shape, widest.shape):
+            continue
+        if widest.shape:
+            return Aval(broadcast_shapes([a.shape for a in avals]), last.dtype)
+        widest = a
+    return widest if widest.dtype is last.dtype else Aval(widest.shape, last.dtype)  # shared by many nodes
 
 
 def _real_part(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:

@@ -9,6 +9,7 @@ from graphc.ir import INPUT, Graph, Node, rename
 
 def eliminate_common_subexpressions(graph: Graph) -> Graph:
     """`graph` with every pure operation computed once. Operands of commutative ops are compared in either order."""
+    alone: dict[tuple[Any, ...], int] = {}  # by op and operands, which are seldom those of another node
     first: dict[tuple[Any, ...], int] = {}
     new: dict[int, int] = {}  # of nodes that are computed before
     kept: dict[int, Node] = {}
@@ -18,10 +19,13 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
         op = node.op
         if op is not INPUT and not op.impure:
             ordered = tuple(sorted(node.inputs)) if op.commutative else node.inputs
-            same = first.setdefault(node.key(ordered), id)
-            if same != id:
-                new[id] = same
-                continue
+            like = alone.setdefault((op, ordered), id)
+            if like != id:
+                first.setdefault(kept[like].key(ordered), like)
+                same = first.setdefault(node.key(ordered), id)
+                if same != id:
+                    new[id] = same
+                    continue
         kept[id] = node
     if not new:
         return graph

@@ -42,9 +42,11 @@ def simplify(rules: Sequence[RewriteRule]) -> Pass:
             rewritten, firings = rewrite(graph, index, where)
             if not firings:
                 break
-            clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(eliminate_dead_code(rewritten))))
-            where = changed(rewritten, clean)
+            clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
             graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(firings)))
+            where = changed(rewritten, clean)
+            if not where:
+                break
         return graph
 
     return run

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops import OPS, Op
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.match import Bindings, match
-from graphc.rewrite.rule import Pattern, RewriteRule, Var
+from graphc.rewrite.rule import Pattern, RewriteRule, Var, held_number
 
 DEPTH = 3  # how many operations deep a rule looks below its root
 
@@ -25,12 +26,14 @@ class Firing(NamedTuple):
 
 @final
 class RuleIndex:
-    """Rules by what they ask of a root: its op, the ops of its operands, whether operands are the same."""
+    """Rules by what they ask of a root: its op, the ops and numbers of its operands, whether some are the same."""
 
     def __init__(self, rules: Iterable[RewriteRule]):
         self._rules: dict[Op, list[RewriteRule]] = defaultdict(list)
+        self._numbers: set[Any] = set()  # that rules ask for by value
         for rule in rules:
             self._rules[rule.left.op].append(rule)
+            self._numbers.update(part for part in rule.left.operands if not isinstance(part, (Pattern, Var)))
         self._known: dict[Any, list[RewriteRule]] = {}
 
     def candidates(self, node: Node, nodes: Mapping[int, Node]) -> list[RewriteRule]:
@@ -39,33 +42,44 @@ class RuleIndex:
         if op not in self._rules:
             return _NONE
         below = tuple([nodes[i].op for i in inputs])
+        numbers = _NONE_HELD if _NUMBERS.isdisjoint(below) else tuple([self._number(i, nodes) for i in inputs])
         distinct = len(inputs) if len(inputs) < 2 else len(set(inputs))
-        key = (op, below, distinct)
+        key = (op, below, numbers, distinct)
         found = self._known.get(key)
         if found is None:
             repeated = distinct < len(inputs)
-            found = [rule for rule in self._rules[op] if _may_match(rule.left, below, repeated)]
+            operands = tuple(zip_longest(below, numbers))
+            found = [rule for rule in self._rules[op] if _may_match(rule.left, operands, repeated)]
             self._known[key] = found
         return found
 
+    def _number(self, id: int, nodes: Mapping[int, Node]) -> Any:
+        """The number that a node holds in every place, if a rule asks for it; None for any other."""
+        number = held_number(id, nodes)
+        return number if number in self._numbers else None
+
 
 _NONE: list[RewriteRule] = []
-_NUMBERS = (OPS["constant"], OPS["full"])
+_NONE_HELD: tuple[Any, ...] = ()
+_NUMBERS = frozenset((OPS["constant"], OPS["full"]))
 
 
-def _may_match(left: Pattern, below: tuple[Op, ...], repeated: bool) -> bool:
-    """Whether operands that were made by the ops `below` can be what `left` asks for."""
+def _may_match(left: Pattern, operands: tuple[tuple[Op, Any], ...], repeated: bool) -> bool:
+    """Whether operands, each as its op and the number that it holds, can be what `left` asks for."""
     names = [part.name for part in left.operands if isinstance(part, Var)]
     if len(names) > len(set(names)) and not repeated:
         return False
-    orders = (below, below[::-1]) if left.op.commutative else (below,)
+    orders = (operands, operands[::-1]) if left.op.commutative else (operands,)
     return any(len(order) == len(left.operands) and all(map(_fits, left.operands, order)) for order in orders)
 
 
-def _fits(part: Any, op: Op) -> bool:
+def _fits(part: Any, operand: tuple[Op, Any]) -> bool:
+    op, number = operand
     if isinstance(part, Pattern):
         return part.op is op
-    return op in _NUMBERS if not isinstance(part, Var) or part.number else True
+    if isinstance(part, Var):
+        return not part.number or op in _NUMBERS
+    return part == number
 
 
 def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None) -> tuple[Graph, list[Firing]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from graphc.ir import Builder
@@ -14,35 +15,40 @@ Bindings = dict[str, Any]
 def match(pattern: Pattern, builder: Builder, id: int, bound: Bindings) -> list[int] | None:
     """Bind the variables of `pattern` so that it equals node `id`.
 
-    Returns the ids of the operations it covers, root first, or None; on None, `bound` is left as it was. The
-    operands of a commutative op are tried in both orders.
+    Returns the ids of the operations it covers, root first, or None; on None, `bound` is of no more use. The operands
+    of a commutative op are tried in both orders.
     """
     node = builder.nodes[id]
-    if node.op is not pattern.op or len(node.inputs) != len(pattern.operands):
+    inputs = node.inputs
+    if node.op is not pattern.op or len(inputs) != len(pattern.operands):
         return None
-    orders = [node.inputs]
-    if node.op.commutative and node.inputs[0] != node.inputs[1]:
-        orders.append(node.inputs[::-1])
-    for inputs in orders:
+    if pattern.params and not _bind_params(pattern.params, node.params, bound):
+        return None
+    if node.op.commutative and inputs[0] != inputs[1]:
         attempt = dict(bound)
-        covered = _match_parts(pattern, builder, node.params, inputs, attempt)
+        covered = _match_operands(pattern, builder, inputs, attempt)
         if covered is not None:
             bound.update(attempt)
             return [id, *covered]
-    return None
+        inputs = inputs[::-1]
+    covered = _match_operands(pattern, builder, inputs, bound)
+    return None if covered is None else [id, *covered]
 
 
-def _match_parts(
-    pattern: Pattern, builder: Builder, params: Any, inputs: tuple[int, ...], bound: Bindings
-) -> list[int] | None:
-    for name, wanted in pattern.params.items():
+def _bind_params(wanted: Mapping[str, Any], params: Mapping[str, Any], bound: Bindings) -> bool:
+    for name, part in wanted.items():
         value = params[name]
-        if isinstance(wanted, Var):
-            if wanted.name in bound and not _same(bound[wanted.name], value):
-                return None
-            bound[wanted.name] = value
-        elif not _same(wanted, value):
-            return None
+        if not isinstance(part, Var):
+            if not _same(part, value):
+                return False
+        elif part.name not in bound:
+            bound[part.name] = value
+        elif not _same(bound[part.name], value):
+            return False
+    return True
+
+
+def _match_operands(pattern: Pattern, builder: Builder, inputs: tuple[int, ...], bound: Bindings) -> list[int] | None:
     covered: list[int] = []
     for place, part in pattern.steps:
         operand = inputs[place]

@@ -33,19 +33,19 @@ class Layouts:
         pending = [id]
         while pending:
             node = self._builder.nodes[pending[-1]]
-            place = self._memories.find(node.id)
-            missing = [] if place is not None else [i for i in node.inputs if i not in self._known]
-            if missing and node.id not in self._known:
-                pending += missing
-                continue
-            pending.pop()
             if node.id not in self._known:
-                self._known[node.id] = place.strides if place is not None else self._made(node)
+                place = self._memories.find(node.id)
+                if place is not None or len(node.shape) < 2:
+                    self._known[node.id] = None if place is None else place.strides
+                elif missing := [i for i in node.inputs if i not in self._known]:
+                    pending += missing
+                    continue
+                else:
+                    self._known[node.id] = self._made(node)
+            pending.pop()
         return self._known[id]
 
     def _made(self, node: Node) -> Strides:
-        if len(node.shape) < 2:
-            return None
         if node.op is INPUT:
             return self._given(self._builder.inputs.index(node.id))
         if node.op.structured or all(self._known[i] is None for i in node.inputs):

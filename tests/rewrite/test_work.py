@@ -1,0 +1,107 @@
+"""What rewriting leaves undone: rules that cannot match are not tried, keys that decide nothing are not made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.ir import Builder, Graph, Node, Ref
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import FLOAT32, INT64
+from graphc.passes.cse import eliminate_common_subexpressions
+from graphc.passes.rules import ALL
+from graphc.rewrite import RuleIndex, rewrite
+from tests.work import lines_run
+
+X = Aval((4,), FLOAT32)
+
+
+def names(value: object, rules: RuleIndex | None = None, **as_constant: object) -> set[str]:
+    """The rules that may match a product by `value`."""
+    builder = Builder()
+    x = builder.input("x", X)
+    product = x * (builder.constant(value, FLOAT32) if as_constant else value)
+    return {rule.name for rule in (rules or RuleIndex(ALL)).candidates(builder.nodes[product.id], builder.nodes)}
+
+
+def test_rules_that_ask_for_a_number_are_candidates_for_that_number_only():
+    index = RuleIndex(ALL)
+    assert "mul_one" in names(1.0, index) and "mul_minus_one" not in names(1.0, index)
+    assert "mul_minus_one" in names(-1.0, index) and "mul_one" not in names(-1.0, index)
+    assert not {"mul_one", "mul_minus_one"} & names(1.5, index)
+    assert "mul_full" in names(1.5, index)  # which asks for any number
+
+
+def test_a_constant_of_several_numbers_is_no_number():
+    index = RuleIndex(ALL)
+    assert not {"mul_one", "mul_minus_one"} & names(np.array([1, 1, 1, 2]), index, as_constant=True)
+
+
+@pytest.mark.parametrize(("number", "fires"), [(-0.0, True), (0.0, False), (1.0, False)])
+def test_signs_of_zeros_are_told_apart(number: float, fires: bool):
+    builder = Builder()
+    total = builder.input("x", X) + number
+    _, firings = rewrite(builder.graph("f", Ref(total.id)), RuleIndex(ALL))
+    assert ("add_minus_zero" in [f.rule for f in firings]) == fires
+
+
+# --- constants
+
+
+def test_equal_scalars_share_a_constant_and_others_do_not():
+    builder = Builder()
+    groups = [[1, 1], [1.0, 1.0], [True], [0.0, 0.0], [-0.0], [1.5], [-1.5], [complex(1, 0.0)], [complex(1, -0.0)]]
+    ids = [{builder.number(value, np.dtype(np.complex64)).id for value in group} for group in groups[7:]]
+    assert all(len(found) == 1 for found in ids) and len(set.union(*ids)) == 2
+    by_group = [{builder.number(value, FLOAT32).id for value in group} for group in groups[:7]]
+    assert all(len(found) == 1 for found in by_group)
+    # 1, 1.0 and True are the same bits in float32, and different ones in what they are cast from
+    assert len(set.union(*by_group)) == 5
+    assert builder.number(1, INT64).id not in set.union(*by_group)
+
+
+def test_scalars_of_an_attempt_that_is_taken_back_are_made_anew():
+    builder = Builder()
+    mark = builder.next_id
+    builder.number(2.5, FLOAT32)
+    builder.rollback(mark)
+    symbol = builder.number(2.5, FLOAT32)
+    assert builder.nodes[symbol.id].params["value"].number == 2.5
+
+
+# --- common subexpressions
+
+
+def slices(n: int) -> Graph:
+    """Two times `n` slices of one tensor, all different within each half."""
+    builder = Builder()
+    x = builder.input("x", Aval((n + 1,), FLOAT32))
+    F = builder.language
+    parts = [F.slice(x, start=(k % n,), stop=(k % n + 1,), step=(1,)) for k in range(2 * n)]
+    return builder.graph("f", tuple(Ref(s.id) for s in parts))
+
+
+def test_operations_on_the_same_operands_are_told_apart_by_their_parameters():
+    found = eliminate_common_subexpressions(slices(10))
+    assert len(found) == 1 + 10
+    assert found.outputs[:10] == found.outputs[10:]
+
+
+def test_many_operations_on_one_operand_take_linear_work():
+    few, many = slices(100), slices(800)
+    lines = lines_run(lambda: eliminate_common_subexpressions(few))
+    assert lines_run(lambda: eliminate_common_subexpressions(many)) < 9 * lines
+
+
+def test_keys_are_made_only_of_operations_that_have_the_same_operands(monkeypatch: pytest.MonkeyPatch):
+    builder = Builder()
+    x = builder.input("x", X)
+    for _ in range(50):
+        x = builder.language.tanh(x)
+    graph = builder.graph("f", Ref(x.id))
+
+    def key(*_):
+        raise AssertionError("asked for a key")
+
+    monkeypatch.setattr(Node, "key", key)
+    assert eliminate_common_subexpressions(graph) is graph
