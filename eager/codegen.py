@@ -25,7 +25,7 @@ import numpy as np
 
 from eager import state, tape
 from eager.views import note_view
-from graphc.ops.dtypes import BOOL
+from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.interpret import F
 from graphc.ops.movement import sum_to
 from graphc.ops.operators import OperatorMixin
@@ -431,7 +431,8 @@ def _write_history(w: Writer, depth: int, op: Op, backwards: Any, variants: tupl
     for a, p in position.items():
         w.line(depth, f"{p} = {a}._n")
     none = " and ".join(f"{p} is None" for p in position.values())
-    w.line(depth, f"if {f'({none})' if len(live) > 1 else none} or not grad_enabled():")
+    whole = f" or not {w.bind('is_inexact', is_inexact)}(r.dtype)" if "dtype" in op.params else ""
+    w.line(depth, f"if {f'({none})' if len(live) > 1 else none} or not grad_enabled(){whole}:")
     w.line(depth + 1, "t._n = None")
     for i, variant in enumerate(variants):
         if i + 1 < len(variants):

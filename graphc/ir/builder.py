@@ -125,6 +125,7 @@ class Builder:
         self.reader: Any = None
         self._constants: dict[Literal, Symbol] = {}
         self._numbers: dict[tuple[type, Any, np.dtype], Symbol] = {}
+        self._newest = -1  # the last of these
         self.language = Language(self)
 
     def symbol(self, id: int) -> Symbol:
@@ -135,8 +136,10 @@ class Builder:
         """Forget the nodes from id `mark` on: an attempt that came to nothing."""
         for id in range(mark, self.next_id):
             del self.nodes[id]
-        self._constants = {literal: s for literal, s in self._constants.items() if s.id < mark}
-        self._numbers = {number: s for number, s in self._numbers.items() if s.id < mark}
+        if self._newest >= mark:
+            self._constants = {literal: s for literal, s in self._constants.items() if s.id < mark}
+            self._numbers = {number: s for number, s in self._numbers.items() if s.id < mark}
+            self._newest = mark - 1
         self.next_id = mark
 
     def copy(self, node: Node, inputs: tuple[int, ...]) -> int:
@@ -156,6 +159,7 @@ class Builder:
         known = self._constants.get(literal)
         if known is None:
             known = self._constants[literal] = self._literal(literal)
+            self._newest = known.id
         return known
 
     def number(self, value: complex, dtype: np.dtype) -> Symbol:

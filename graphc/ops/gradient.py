@@ -46,13 +46,14 @@ def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], 
     what a holomorphic function passes on is g conj(f'(z)). Of 16-bit floats a rule computes in float32, like a kernel:
     what it has on its way may lie beyond their range.
     """
-    conjugated = op.holomorphic and is_complex(g)
+    dtype = _dtype(g)
+    conjugated = op.holomorphic and dtype.kind == "c"
     vjp = op.vjp[op.arg_of(index)]
     position = index - (len(op.args) - 1)
     if conjugated:
         g = language.conj(g)
     arguments = [g if n == "g" else position if n == "position" else values[n] for n in vjp.names]
-    half = dtype if is_half(dtype := _dtype(g)) and _widens(op, arguments, g) else None
+    half = dtype if is_half(dtype) and _widens(op, arguments, g) else None
     d = vjp.fn(language, *(arguments if half is None else widened(language, arguments)))
     if conjugated and is_complex(d):
         d = language.conj(d)

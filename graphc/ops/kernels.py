@@ -74,7 +74,7 @@ def fold(cols: np.ndarray, shape: Sizes, stride: Sizes, padding: Borders, dilati
         first = [i * d for i, d in zip(tap, dilation, strict=True)]
         places = (slice(a, a + n * s, s) for a, n, s in zip(first, out, stride, strict=True))
         result[(slice(None), slice(None), *places)] += cols[(slice(None), slice(None), *tap)]
-    return result[_inside(spatial, padding)]
+    return np.ascontiguousarray(result[_inside(spatial, padding)])
 
 
 # --- convolution

@@ -149,7 +149,7 @@ def _np_solve_triangular(x, y, upper, unit):
 
 def _triangular(trtrs, x, y, upper, unit):
     found, info = trtrs(x, y, lower=not upper, unitdiag=unit)
-    return found if not info else _substituted(x, y, upper, unit)
+    return np.ascontiguousarray(found) if not info else _substituted(x, y, upper, unit)
 
 
 def _substituted(x, y, upper, unit):

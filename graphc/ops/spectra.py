@@ -184,6 +184,10 @@ eig = op(
 )  # fmt: skip
 
 
+def _adjoint(xp, x):
+    return xp.conj(xp.swapaxes(x, -1, -2))
+
+
 def _svd_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     batch, m, n = matrix_sizes(avals[0])
     return Aval((*batch, 1 + m + n, min(m, n)), avals[0].dtype)
@@ -191,7 +195,7 @@ def _svd_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 def _svd(xp, x):
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    v = xp.conj(xp.swapaxes(vh, -1, -2))
+    v = _adjoint(xp, vh)
     return xp.concatenate([s[..., None, :].astype(x.dtype), u, v], axis=-2)
 
 
@@ -247,15 +251,15 @@ svd = op(
 def _pinv(xp, x, atol, rtol, hermitian):
     if hermitian:
         s, u = xp.linalg.eigh(x, **({} if xp is np else {"symmetrize_input": False}))
-        vh = xp.conj(xp.swapaxes(u, -1, -2))
+        vh = _adjoint(xp, u)
     else:
         u, s, vh = xp.linalg.svd(x, full_matrices=False)
     size = xp.abs(s)
     cutoff = xp.maximum(atol, rtol * xp.max(size, axis=-1, initial=0))[..., None]
     kept = size > cutoff
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
-    product = (u * inverse[..., None, :]) @ vh
-    return product if hermitian else xp.conj(xp.swapaxes(product, -1, -2))
+    left, right = (u, vh) if hermitian else (_adjoint(xp, vh), _adjoint(xp, u))
+    return (left * inverse[..., None, :]) @ right
 
 
 def _pinv_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -32,9 +33,14 @@ class Record(NamedTuple):
     firings: tuple[Firing, ...] = ()
 
 
+@functools.lru_cache(8)
+def _indexed(rules: tuple[RewriteRule, ...]) -> RuleIndex:
+    return RuleIndex(rules)
+
+
 def simplify(rules: Sequence[RewriteRule]) -> Pass:
     """A pass that applies `rules` until none fires."""
-    index = RuleIndex(rules)
+    index = _indexed(tuple(rules))
 
     def run(graph: Graph) -> Graph:
         where = None

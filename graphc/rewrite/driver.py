@@ -13,6 +13,7 @@ from graphc.rewrite.cost import node_cost
 from graphc.rewrite.match import Bindings, match
 from graphc.rewrite.rule import Pattern, RewriteRule, Var, held_number
 
+KEPT = 4096  # answers of an index
 DEPTH = 3  # how many operations deep a rule looks below its root
 
 
@@ -50,6 +51,8 @@ class RuleIndex:
             repeated = distinct < len(inputs)
             operands = tuple(zip_longest(below, numbers))
             found = [rule for rule in self._rules[op] if _may_match(rule.left, operands, repeated)]
+            if len(self._known) == KEPT:
+                self._known = {}
             self._known[key] = found
         return found
 

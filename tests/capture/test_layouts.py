@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import eager as torch
 import graphc
+from graphc.capture.storage.memory import strides_of
+from graphc.ops import OPS
+from graphc.ops.interpret import run_kernel, with_defaults
+from tests.ops.cases import Case, cases_of
 
 PROGRAMS = {
     "a view of an argument": lambda x: x.mT,
@@ -135,3 +140,44 @@ def test_diagonals_lie_as_eagers_although_graphs_make_them_of_other_steps(shape,
     traced = []
     graphc.trace(lambda x: traced.append(strides(x)) or x.sum(), x)
     assert traced == [strides(x)]
+
+
+def with_gaps(array: np.ndarray) -> np.ndarray:
+    """The same values in row-major order, but not side by side."""
+    if not array.ndim:
+        return array
+    wide = np.zeros([2 * n + 1 for n in array.shape], array.dtype)
+    view = wide[tuple(slice(0, 2 * n, 2) for n in array.shape)]
+    view[...] = array
+    return view
+
+
+CASES = [case for op in OPS.values() if not op.structured and not op.view for case in cases_of(op)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_kernels_keep_row_major_order_and_leave_no_gaps(case: Case, rng: np.random.Generator):
+    arrays = [np.ascontiguousarray(a) if a.ndim else a for a in case.arrays(rng)]
+    params = with_defaults(case.op, case.sample.params)
+    for given in (arrays, [with_gaps(a) for a in arrays]):
+        assert strides_of(np.asarray(run_kernel(case.op, given, params))) is None
+
+
+@pytest.mark.parametrize(
+    ("program", "tried"),
+    [
+        (lambda x: x[:, ::2].exp() @ torch.ones(2, 3), False),
+        (lambda x: (x[1:, :3] * 2).reshape(3, 2).sin(), False),
+        (lambda x: x.mT.exp() + 1, True),
+    ],
+)
+def test_kernels_are_tried_only_for_dims_in_another_order(program, tried, monkeypatch):
+    from graphc.capture.storage import layouts
+
+    runs = []
+    monkeypatch.setattr(layouts, "run_kernel", lambda *given: runs.append(given) or run_kernel(*given))
+    x = torch.arange(12.0).reshape(3, 4)
+    found = []
+    graphc.trace(lambda x: found.append(program(x).stride()) or x, x)
+    assert found == [program(x).stride()]
+    assert bool(runs) == tried

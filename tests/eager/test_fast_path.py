@@ -193,3 +193,12 @@ def test_ops_that_broadcast_without_being_pointwise_sum_their_gradients():
 def _source(op: Op) -> str:
     single.get(op)
     return single.generated[op.name].source
+
+
+@pytest.mark.parametrize("op", [op for op in GENERATED if op.vjp and "dtype" in op.params], ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", [np.dtype(np.int64), np.dtype(bool)], ids=str)
+def test_integers_have_no_history(op: Op, dtype: np.dtype):
+    for module, floats in ((single, FLOAT32), (double, FLOAT64)):
+        x = Tensor._wrap(np.ones((2, 3), floats)).requires_grad_()
+        assert module.get(op)(x, dtype=floats).requires_grad
+        assert not module.get(op)(x, dtype=dtype).requires_grad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, final
 
 import numpy as np
@@ -53,6 +54,8 @@ class Layouts:
         operands = [self._builder.nodes[i] for i in node.inputs]
         if any(has_dim(operand.shape) for operand in operands):
             return None
+        if all(_in_order(operand.shape, self._known[operand.id]) for operand in operands):
+            return None
         small = any(operand.aval.size > LARGEST for operand in operands)
         if small and not node.op.pointwise:
             return None
@@ -68,6 +71,14 @@ class Layouts:
         stored = row_major(tuple(node.shape[axis] for axis in order))
         found = dict(zip(order, stored, strict=True))
         return tuple(found[axis] for axis in range(len(node.shape)))
+
+
+def _in_order(shape: tuple[int, ...], strides: Strides) -> bool:
+    """Whether an array is row-major but for gaps between its elements, which kernels do not leave in their results."""
+    if strides is None:
+        return True
+    steps = [step for n, step in zip(shape, strides, strict=True) if n != 1]
+    return all(step > after for step, after in pairwise([*steps, 0]))
 
 
 def _stand_in(node: Node, strides: Strides, small: bool) -> np.ndarray:
