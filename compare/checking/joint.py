@@ -58,6 +58,9 @@ def joint_of(case: Case, graph: Graph) -> Joint:
     for label, slot in case.slots_left.items():
         labels.append(label)
         result.append(refs[slot.index])
+    for id in program.unread:  # for what they raise
+        labels.append(f"unread {id}")
+        result.append(id)
     if live:
         targets = [id for i in case.wrt for id in case.gradient_ids(i)]
         found = pullback(builder, seeds, targets, program.recorded)

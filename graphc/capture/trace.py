@@ -38,8 +38,10 @@ from graphc.capture.state.places import Change
 from graphc.capture.state.varying import Varying
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
-from graphc.ir import Graph, Symbol
+from graphc.ir import Graph, Node, Symbol
 from graphc.ir.memory import without_collector
+from graphc.ir.structure import ITEM, ancestors, may_fail
+from graphc.ops.aval import Bundle
 from graphc.ops.dims import Dim, Sizes
 
 
@@ -63,6 +65,7 @@ class Program(NamedTuple):
     rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
     drawn      random numbers that were drawn already, by input: for the call that was traced
     states     the generators that were drawn from, and their states before that
+    unread     nodes that may fail, and whose values nothing else of the program reads
     """
 
     graph: Graph
@@ -83,6 +86,7 @@ class Program(NamedTuple):
     rules: Autograd | None
     drawn: dict[int, np.ndarray]
     states: list[tuple[Any, Any]]
+    unread: tuple[int, ...]
 
     @classmethod
     def simple(
@@ -94,7 +98,7 @@ class Program(NamedTuple):
             graph=graph, sources=tuple(sources), effects=tuple(effects), guards=(), argument_guards=(), overlaps=(),
             decisions=(), structure=structure, returned=tuple(returned), numbers=frozenset(),
             histories=(History.NONE,) * len(returned), changes=(), broken={}, recorded=frozenset(), leaves=(),
-            rules=None, drawn={}, states=[],
+            rules=None, drawn={}, states=[], unread=(),
         )  # fmt: skip
 
 
@@ -257,7 +261,24 @@ def finished(
         rules=autograd if autograd.has_rules else None,
         drawn=tracer.asking.drawn,
         states=tracer.asking.states,
-    )
+        unread=_unread(graph.nodes, [*graph.outputs, *(e.id for e in effects if e.id is not None),
+                                     *(d.id for d in tracer.asking.decisions)]),
+    )  # fmt: skip
+
+
+def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:
+    """The nodes that may fail, or what takes a result out of one, among those that `read` does not depend on."""
+    failing = {id for id, node in nodes.items() if may_fail(node)}
+    if not failing:
+        return ()
+    failing |= {id for id, node in nodes.items() if node.op is ITEM and node.inputs[0] in failing}
+    live = ancestors(nodes, read)
+    found: list[int] = []
+    for id in sorted(failing - live, reverse=True):
+        if id not in live and not isinstance(nodes[id].aval, Bundle):
+            found.append(id)
+            live |= ancestors(nodes, [id])
+    return tuple(reversed(found))
 
 
 def _is_traced(leaf: Any) -> bool:

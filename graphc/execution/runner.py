@@ -65,7 +65,8 @@ class Output(NamedTuple):
 @final
 class Runner:
     """A program made ready to run on the tensors of a call. What the XLA program returns is, in this order: the
-    results, the values of the effects, the values decided on, and (if gradients may be wanted) the residuals.
+    results, the values of the effects, the values decided on, those that nobody reads, and (if gradients may be wanted)
+    the residuals.
 
     stops whether a check or a decision may stop a call, before anything has changed
     run   f(tensors, drawn, given): the result of a call, and its effects; see `Straight.function`. Raises OtherPath
@@ -81,7 +82,8 @@ class Runner:
         self._places: dict[Computed, int] = {}  # which output a result is
         outputs = [*self._results(), *(Output(e.id, e.history) for e in self._effects if e.id is not None)]
         self._count = len(outputs)
-        ids = [output.id for output in outputs] + [d.id for d in program.decisions]
+        self._first_residual = len(outputs) + len(program.decisions) + len(program.unread)
+        ids = [output.id for output in outputs] + [d.id for d in program.decisions] + list(program.unread)
         graph = self._graph = program.graph.replace(program.graph.nodes, tuple(map(Ref, ids)))
         self._live = [k for k, output in enumerate(outputs) if output.history is History.LIVE]
         broken = {k: program.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
@@ -91,7 +93,7 @@ class Runner:
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         donated: dict[int, int] = {}  # input -> output
         if self._live and wrt:
-            histories = tuple(o.history for o in outputs) + (History.NONE,) * len(program.decisions)
+            histories = tuple(o.history for o in outputs) + (History.NONE,) * (len(ids) - len(outputs))
             self._split = split(program._replace(graph=graph, histories=histories, effects=()), wrt, strict)
             prechecks = self._prechecks(self._split.forward)
             self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
@@ -176,7 +178,7 @@ class Runner:
         """Give the `live` results a node whose parents are the inputs that gradients are for."""
         assert self._split is not None
         parents = [given(self._sources[k], tensors)._n for k in self._split.wrt]
-        residuals = list(outputs[self._count + len(self._program.decisions) :])
+        residuals = list(outputs[self._first_residual :])
         kept = list(arrays)
         for k in self._rewritten:
             if arrays[k].__class__ is np.ndarray:

@@ -57,6 +57,11 @@ def every_node(graph: Graph) -> Iterator[Node]:
             yield from every_node(body)
 
 
+def may_fail(node: Node) -> bool:
+    """Whether `node`, or a node of a graph that it runs, has a run-time check."""
+    return node.op.check is not None or any(n.op.check is not None for body in bodies(node) for n in every_node(body))
+
+
 def check_bodies(node: Node) -> None:
     """Raise GraphError unless each graph that `node` runs is well formed and returns a flat tuple of arrays."""
     for body in bodies(node):

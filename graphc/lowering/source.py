@@ -23,7 +23,7 @@ from jax import lax
 
 from graphc.errors import GraphError
 from graphc.ir.graph import Graph, Node
-from graphc.ir.structure import bodies, every_node
+from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.primitives import expression
@@ -182,7 +182,7 @@ class Source:
 
     @staticmethod
     def _checked_inside(node: Node) -> bool:
-        return node.op.structured and any(n.op.check is not None for body in bodies(node) for n in every_node(body))
+        return node.op.structured and may_fail(node)
 
     def _define(self, body: Graph, node: Node) -> str:
         """Define the function of a graph that `node` runs. Returns its name."""
