@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.tensor import Tensor
+from graphc.ir import Symbol
 from graphc.ops import Op
 
 
@@ -171,10 +172,14 @@ class Given:
 
 
 class Step(NamedTuple):
-    """One movement on the way from a tensor to a view of it."""
+    """One movement on the way from a tensor to a view of it.
+
+    operands  what else it needs: the indices of x[i]
+    """
 
     op: Op
     params: Any
+    operands: tuple[Symbol, ...] = ()
 
 
 @final

@@ -52,7 +52,7 @@ from graphc.ops.dims import Dim, Sizes
 from graphc.ops.dtypes import UINT8, is_inexact
 from graphc.ops.strided import row_major
 
-_STOP, _CLONE, _CAST = OPS["stop_gradient"], OPS["clone"], OPS["cast"]
+_STOP, _CLONE, _CAST, _INDEX = OPS["stop_gradient"], OPS["clone"], OPS["cast"], OPS["index"]
 _FULL, _WHERE = OPS["full"], OPS["where"]
 _OVERWRITTEN, _DECIDED, _STRIDED = OPS["overwritten"], OPS["decided"], OPS["as_strided"]
 INLINE = 64  # larger constants whose elements are all equal become `full`
@@ -297,7 +297,7 @@ class Tracer:
         if requires:
             self.autograd.recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
         found = self.wrap(result, requires)
-        if op.view:
+        if op.view or (op is _INDEX and not any(i.aval.shape for i in symbols[1:])):  # x[i] by numbers
             source = self.place_of(operands[0], symbols[0])
             place = self.memories.viewed(source, symbols[0], result, Step(op, params))
             if place is not None:

@@ -388,9 +388,10 @@ _opened = opener(lambda leaf: type(leaf) in (Slot, Kept))
 def _view(tensor: Tensor, returned: ViewOf) -> Tensor:
     """The view of `tensor` that a result is."""
     with set_grad_enabled(returned.recorded):
-        for op, params in returned.steps:
+        for step in returned.steps:
             # eager's broadcast_to makes a copy
-            tensor = getattr(E, "expand" if op.name == "broadcast_to" else op.name)(tensor, **params)
+            name = "expand" if step.op.name == "broadcast_to" else step.op.name
+            tensor = getattr(E, name)(tensor, **step.params)
     return tensor
 
 

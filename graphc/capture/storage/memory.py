@@ -95,7 +95,7 @@ class Memories:
         steps, strides, shape, lost = list[Step](), source.strides, operand.shape, False
         path = self._path(operand, result)
         for node in path:
-            step = Step(node.op, node.params)
+            step = Step(node.op, node.params, tuple([self._builder.symbol(i) for i in node.inputs[1:]]))
             moved = strides_after(step, shape, strides)
             if moved is COPY and len(path) == 1:
                 return None
@@ -128,15 +128,15 @@ class Memories:
         """The whole, and what each step makes of it."""
         symbol = memory.symbol
         yield symbol
-        for op, params in steps:
-            symbol = self._builder.emit(op, (symbol,), params)
+        for op, params, operands in steps:
+            symbol = self._builder.emit(op, (symbol, *operands), params)
             yield symbol
 
     def whole_after(self, place: Place, value: Symbol) -> Symbol:
         """The value of the whole, once `value` has been written where `place` looks."""
         wholes = list(self._values(place.memory, place.steps[:-1]) if place.steps else ())
         for step, whole in zip(reversed(place.steps), reversed(wholes), strict=True):
-            value = INVERSES[step.op.name](self._builder.language, whole, value, **step.params)
+            value = INVERSES[step.op.name](self._builder.language, whole, value, *step.operands, **step.params)
         return value
 
     def merge(self, memory: Memory, into: Memory, step: Step) -> None:
@@ -173,6 +173,7 @@ INVERSES: dict[str, Callable[..., Any]] = {
     "permute": lambda F, whole, value, dims: F.permute(value, dims=inverse_permutation(dims)),
     "broadcast_to": _unexpanded,
     "slice": lambda F, whole, value, **region: F.put_slice(whole, value, **region),
+    "index": lambda F, whole, value, *indices, spec: F.index_put(whole, value, *indices, spec=spec, accumulate=False),
     "as_strided": lambda F, whole, value, **geometry: F.as_strided_scatter(whole, value, **geometry),
     "stop_gradient": lambda F, whole, value: value,
     "positive": lambda F, whole, value: value,
@@ -202,6 +203,9 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
     if name == "permute":
         dims = params["dims"]
         return normal(tuple(shape[i] for i in dims), tuple(steps[i] for i in dims))
+    if name == "index":  # by numbers
+        kept = [k for k in range(len(shape)) if k >= len(params["spec"]) or params["spec"][k] is None]
+        return normal(tuple(shape[k] for k in kept), tuple(steps[k] for k in kept))
     if name == "slice":
         region = zip(params["start"], params["stop"], params["step"], strict=True)
         extents = tuple(max(0, -(-(stop - start) // step)) for start, stop, step in region)

@@ -39,7 +39,8 @@ class Results:
             return Given(owner)
         place = self._place(tensor)
         number = self._number(tensor)
-        base = None if place is None or not place.steps else self._base(place.memory)
+        shown = place is not None and place.steps and not any(step.operands for step in place.steps)
+        base = self._base(place.memory) if place is not None and shown else None
         if place is None or base is None:
             return Computed(tracer.read(tensor).id, number)
         return ViewOf(base, place.steps, tensor._n is not None, number)
