@@ -26,16 +26,20 @@ class Pattern:
 
     sizes    the named sizes, and the conditions on them
     batches  argument position -> its size
+    tensors  the arguments that it was traced with: the other first dims are theirs
     """
 
-    def __init__(self, program: Program, sizes: Sizes, batches: Mapping[int, Dim]):
+    def __init__(self, program: Program, sizes: Sizes, batches: Mapping[int, Dim], tensors: Sequence[Tensor]):
         self._program = program
         self.sizes = sizes
         self._names = [(position, dim.text) for position, dim in batches.items()]
+        self._fixed = {k: t._d.shape[0] for k, t in enumerate(tensors) if t._d.shape and k not in batches}
 
     def sizes_of(self, tensors: Sequence[Tensor]) -> dict[str, int] | None:
         """The named sizes of a call with these tensors; None if the program is not for them."""
         found: dict[str, int] = {}
+        if any(tensors[position]._d.shape[0] != n for position, n in self._fixed.items()):
+            return None
         for position, name in self._names:
             n = int(tensors[position]._d.shape[0])
             if found.setdefault(name, n) != n:

@@ -275,7 +275,7 @@ class Compiled:
                 )  # fmt: skip
                 pattern = None
                 if sizes and batches is not None:
-                    pattern = Pattern(program, *batches)
+                    pattern = Pattern(program, *batches, tensors)
                     at = pattern.at(batches[0].hints)
                     program = at._replace(drawn=program.drawn, states=program.states)
             except Exception as error:

@@ -357,3 +357,19 @@ def test_placeholders_of_any_size():
     for take in (len, list, lambda t: range(t.shape[0])):
         with pytest.raises(errors.CaptureError, match="the size s0 of a placeholder is not known"):
             take(x)
+
+
+@pytest.mark.parametrize(
+    "fn", [lambda a, b: a @ b, lambda a, b: a.sum() * b.shape[0], lambda a, b: (a.sum() + b).shape], ids="abc"
+)
+def test_a_graph_for_any_size_of_one_argument_is_not_one_for_other_sizes_of_another(fn):
+    compiled = graphc.compile(fn)
+    for m, n in ((4, 5), (3, 5), (4, 6), (3, 6), (7, 6), (7, 5), (2, 5)):
+        given = torch.ones(m, 5), torch.ones(n, 6)
+        outcomes = []
+        for mode in (fn, compiled):
+            try:
+                outcomes.append(str(mode(*given)))
+            except RuntimeError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
