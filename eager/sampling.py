@@ -46,6 +46,35 @@ def sample(
     return interpreter.random(draw, shape, dtype, source, like)
 
 
+def sample_like(
+    draw: Callable[[tuple[int, ...]], np.ndarray], like: Tensor, dtype: np.dtype, source: Generator
+) -> Tensor:
+    """`sample` in the shape of `like`, whose elements take the numbers in their order in memory."""
+    shape, order = tuple(like._d.shape), memory_order(like)
+    if order is None:
+        return sample(draw, shape, dtype, source, like)
+    stored, back, rank = tuple(shape[axis] for axis in order), np.argsort(order), len(order)
+
+    def ordered(shape: tuple[int, ...]) -> np.ndarray:
+        lead = len(shape) - rank  # dims of a batch, of which each slice has its own numbers
+        return draw((*shape[:lead], *stored)).transpose(*range(lead), *(back + lead))
+
+    return sample(ordered, shape, dtype, source, like)
+
+
+def memory_order(t: Tensor) -> tuple[int, ...] | None:
+    """The dims of `t` from the longest step in memory to the shortest; None if they are in order."""
+    data = t._d
+    if data.__class__ is np.ndarray:
+        strides = None if data.flags.c_contiguous else data.strides
+    else:
+        strides = data.strides(t) if hasattr(data, "strides") else None  # of a traced tensor
+    if strides is None:
+        return None
+    order = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+    return None if order == tuple(range(len(strides))) else order
+
+
 def finished(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
     if out is not None:
         from eager.outputs import store
