@@ -41,6 +41,7 @@ strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layou
 preserve_format, contiguous_format = memory_format("preserve_format"), memory_format("contiguous_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
+TILE = 64  # rows and columns of a large matrix that are copied at a time
 _RANKS = {channels_last: 4, channels_last_3d: 5}
 
 
@@ -60,7 +61,7 @@ def allocated(
     if order in _RANKS:
         moved = _channels_last_order(shape, order)
     elif like is not None and order is not contiguous_format and not like.flags.c_contiguous:
-        if _is_dense(like):
+        if is_dense(like):
             steps = [step // like.itemsize * dtype.itemsize for step in like.strides]
             return np.ndarray(shape, dtype, make(like.size, dtype), 0, steps)
         # the longest stride first; a stable sort keeps the order of dims that have none
@@ -70,7 +71,7 @@ def allocated(
     return make(tuple(shape[i] for i in moved), dtype).transpose(np.argsort(moved))
 
 
-def _is_dense(array: np.ndarray) -> builtins.bool:
+def is_dense(array: np.ndarray) -> builtins.bool:
     """Whether the elements fill their memory without gaps, in whatever order."""
     step = array.itemsize
     for own, n in sorted((s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
@@ -78,6 +79,33 @@ def _is_dense(array: np.ndarray) -> builtins.bool:
             return False
         step *= n
     return True
+
+
+def laid_out(g: np.ndarray, like: Any, copy: builtins.bool) -> np.ndarray:
+    """`g` laid out as PyTorch does it for a leaf with the data `like`: as the leaf, if that has no gaps, else by rows.
+
+    copy: in memory of its own, even if it lies so already.
+    """
+    if like.__class__ is not np.ndarray or like.flags.c_contiguous or not is_dense(like):
+        return (g.copy() if copy else g) if g.flags.c_contiguous else by_rows(g)
+    if g.strides == like.strides and not copy:
+        return g
+    result = allocated(np.empty, g.shape, g.dtype, preserve_format, like)
+    result[...] = g
+    return result
+
+
+def by_rows(array: np.ndarray) -> np.ndarray:
+    """A row-major copy; tile by tile if `array` is large: NumPy, row by row, would miss the cache at each element."""
+    result = np.empty(array.shape, array.dtype)
+    if array.ndim != 2 or array.size <= TILE * TILE:
+        result[...] = array
+        return result
+    rows, columns = array.shape
+    for i in range(0, rows, TILE):
+        for j in range(0, columns, TILE):
+            result[i : i + TILE, j : j + TILE] = array[i : i + TILE, j : j + TILE]
+    return result
 
 
 def _channels_last_order(shape: tuple[int, ...], order: Any) -> list[int]:
