@@ -9,6 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
+from graphc.ops.strided import row_major
+
 
 class _Named:
     __slots__ = ("name",)
@@ -64,8 +66,7 @@ def allocated(
         if is_dense(like):
             steps = [step // like.itemsize * dtype.itemsize for step in like.strides]
             return np.ndarray(shape, dtype, make(like.size, dtype), 0, steps)
-        # the longest stride first; a stable sort keeps the order of dims that have none
-        moved = sorted(range(len(shape)), key=lambda i: (-abs(like.strides[i]), i))
+        moved = dims_in_order(shape, like.strides)
     else:
         return make(shape, dtype)
     return make(tuple(shape[i] for i in moved), dtype).transpose(np.argsort(moved))
@@ -106,6 +107,37 @@ def by_rows(array: np.ndarray) -> np.ndarray:
         for j in range(0, columns, TILE):
             result[i : i + TILE, j : j + TILE] = array[i : i + TILE, j : j + TILE]
     return result
+
+
+def memory_order(tensor: Any) -> tuple[int, ...] | None:
+    """The dims of `tensor` from the longest step in memory to the shortest; None if they are in order."""
+    data = tensor._d
+    if len(data.shape) < 2:
+        return None
+    if data.__class__ is np.ndarray:
+        strides = None if data.flags.c_contiguous else data.strides
+    else:
+        strides = data.strides(tensor) if hasattr(data, "strides") else None  # of a traced tensor
+    if strides is None or strides == row_major(data.shape):  # strides of symbolic sizes are not compared in vain
+        return None
+    order = tuple(dims_in_order(data.shape, strides))
+    return None if order == tuple(range(len(strides))) else order
+
+
+def dims_in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """The dims from the longest step in memory to the shortest; those without a step stay where they are."""
+    order = list(range(len(shape)))
+    for i in range(len(order) - 2, -1, -1):
+        at = i
+        for k in range(i + 1, len(order)):
+            step, after = abs(strides[order[at]]), abs(strides[order[k]])
+            if not step or not after:
+                continue
+            if step > after or (step == after and shape[order[at]] >= shape[order[k]]):
+                break
+            order[at], order[k] = order[k], order[at]
+            at = k
+    return order
 
 
 def _channels_last_order(shape: tuple[int, ...], order: Any) -> list[int]:

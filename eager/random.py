@@ -199,7 +199,7 @@ def bernoulli(
         drawn = bernoulli_with(input, p, generator)
     else:
         check_float(input._dtype(), "bernoulli_tensor_cpu_p_")
-        drawn = bernoulli_of(input, input._dtype(), generator)
+        drawn = bernoulli_of(input, generator)
     since = next(sequence)
     return enclosed(_underived(drawn, input), "BernoulliBackward0", since)
 

@@ -11,6 +11,7 @@ from eager import draws, dtypes
 from eager.generator import Generator
 from eager.inplace import assign
 from eager.language import E
+from eager.layouts import memory_order
 from eager.limits import finfo
 from eager.random import rand, randint, randn
 from eager.sampling import (
@@ -21,7 +22,6 @@ from eager.sampling import (
     check_range,
     check_std,
     finished,
-    memory_order,
     sample_like,
     source_of,
 )
@@ -89,7 +89,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
         return _fill(self, "bernoulli", source, lambda shape: source.bernoulli(shape, kind, p))
     if p._d.shape != self._d.shape:
         p = E.broadcast_to(p, shape=tuple(self._d.shape))
-    return assign(self, bernoulli_of(p, self._dtype(), generator), "bernoulli")
+    return assign(self, bernoulli_of(p, generator, into=self), "bernoulli")
 
 
 def random_(

@@ -132,6 +132,19 @@ def initial_values_drawn_at_each_call(compile):
 
 
 @program
+def random_numbers_in_the_order_of_the_memory(compile):
+    def f(x):
+        return (
+            torch.empty_like(x).normal_(), torch.zeros_like(x.t().t()).uniform_(), F.dropout(x), torch.bernoulli(x / 2),
+            torch.zeros_like(x).bernoulli_(x / 2), F.dropout(x * 2 + 1), torch.multinomial(x, 2),
+            F.dropout(x[:1].expand(3, 6)),
+        )  # fmt: skip
+
+    c = compile(f)
+    return [c(x) for x in (torch.ones(6, 4).t(), torch.ones(4, 6), torch.ones(8, 6)[::2], torch.ones(6, 5).t())]
+
+
+@program
 def generators_of_ones_own(compile):
     generator = torch.Generator().manual_seed(3)
     c = compile(lambda x: torch.randn(3, generator=generator) * x + torch.rand(3))
