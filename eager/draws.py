@@ -10,7 +10,7 @@ import numpy as np
 from eager.generator import Generator
 from graphc.ops.dtypes import FLOAT64
 
-Draw = Callable[[Generator, tuple[int, ...]], np.ndarray]
+LIKELY = 0.3  # from this probability of [a, b] on, `truncated_normal` draws normal numbers, else uniform ones
 
 
 def cauchy(source: Generator, shape: tuple[int, ...], median: float, sigma: float) -> np.ndarray:
@@ -21,6 +21,33 @@ def cauchy(source: Generator, shape: tuple[int, ...], median: float, sigma: floa
 def log_normal(source: Generator, shape: tuple[int, ...], mean: float, std: float) -> np.ndarray:
     """exp of normal numbers, which are drawn one by one."""
     return np.exp(source.normals_one_by_one(shape, mean, std))
+
+
+def truncated_normal(
+    source: Generator, normal: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype,
+    mean: float, std: float, a: float, b: float,
+) -> np.ndarray:  # fmt: skip
+    """Normal numbers of [a, b], by rejection: of those that `normal(shape)` draws, or of uniform ones."""
+    low, high = (0.5 * math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
+    if high - low > LIKELY:
+        candidates = lambda: normal(shape).astype(dtype, copy=False)
+        accepted = lambda x: (x >= dtype.type(a)) & (x <= dtype.type(b))
+    else:
+        peak = _log_density(np.array(max(a, min(mean, b)), FLOAT64), mean, std)
+        candidates = lambda: source.uniform(shape, dtype, a, b)
+        accepted = lambda x: np.log(source.uniform(shape, dtype)) <= _log_density(x, mean, std) - dtype.type(peak)
+    values = candidates()
+    pending = ~accepted(values)
+    while pending.any():
+        drawn = candidates()
+        values = np.where(pending, drawn, values)
+        pending &= ~accepted(drawn)
+    return values
+
+
+def _log_density(x: np.ndarray, mean: float, std: float) -> np.ndarray:
+    kind = x.dtype.type
+    return np.square((x - kind(mean)) / kind(std)) * kind(-0.5)
 
 
 def geometric(source: Generator, shape: tuple[int, ...], p: float) -> np.ndarray:
@@ -72,10 +99,6 @@ def _by_rejection(source: Generator, rate: float) -> int:
             return k
 
 
-def leaky_slopes(source: Generator, x: np.ndarray, lower: float, upper: float) -> np.ndarray:
-    """For each element of `x` a factor: uniform in [lower, upper) where it is not positive, else 1."""
-    slopes = np.ones(x.shape, x.dtype)
-    negative = x <= 0
-    count = int(negative.sum())
-    slopes[negative] = source.uniform((count,), FLOAT64) * (upper - lower) + lower
-    return slopes
+def slopes(source: Generator, shape: tuple[int, ...], lower: float, upper: float) -> np.ndarray:
+    """Uniform numbers in [lower, upper)."""
+    return source.uniform(shape, FLOAT64) * (upper - lower) + lower

@@ -9,6 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
+from graphc.ops.strided import row_major
+
 
 class _Named:
     __slots__ = ("name",)
@@ -41,6 +43,7 @@ strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layou
 preserve_format, contiguous_format = memory_format("preserve_format"), memory_format("contiguous_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
+TILE = 64  # rows and columns of a large matrix that are copied at a time
 _RANKS = {channels_last: 4, channels_last_3d: 5}
 
 
@@ -60,17 +63,16 @@ def allocated(
     if order in _RANKS:
         moved = _channels_last_order(shape, order)
     elif like is not None and order is not contiguous_format and not like.flags.c_contiguous:
-        if _is_dense(like):
+        if is_dense(like):
             steps = [step // like.itemsize * dtype.itemsize for step in like.strides]
             return np.ndarray(shape, dtype, make(like.size, dtype), 0, steps)
-        # the longest stride first; a stable sort keeps the order of dims that have none
-        moved = sorted(range(len(shape)), key=lambda i: (-abs(like.strides[i]), i))
+        moved = dims_in_order(shape, like.strides)
     else:
         return make(shape, dtype)
     return make(tuple(shape[i] for i in moved), dtype).transpose(np.argsort(moved))
 
 
-def _is_dense(array: np.ndarray) -> builtins.bool:
+def is_dense(array: np.ndarray) -> builtins.bool:
     """Whether the elements fill their memory without gaps, in whatever order."""
     step = array.itemsize
     for own, n in sorted((s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
@@ -78,6 +80,64 @@ def _is_dense(array: np.ndarray) -> builtins.bool:
             return False
         step *= n
     return True
+
+
+def laid_out(g: np.ndarray, like: Any, copy: builtins.bool) -> np.ndarray:
+    """`g` laid out as PyTorch does it for a leaf with the data `like`: as the leaf, if that has no gaps, else by rows.
+
+    copy: in memory of its own, even if it lies so already.
+    """
+    if like.__class__ is not np.ndarray or like.flags.c_contiguous or not is_dense(like):
+        return (g.copy() if copy else g) if g.flags.c_contiguous else by_rows(g)
+    if g.strides == like.strides and not copy:
+        return g
+    result = allocated(np.empty, g.shape, g.dtype, preserve_format, like)
+    result[...] = g
+    return result
+
+
+def by_rows(array: np.ndarray) -> np.ndarray:
+    """A row-major copy; tile by tile if `array` is large: NumPy, row by row, would miss the cache at each element."""
+    result = np.empty(array.shape, array.dtype)
+    if array.ndim != 2 or array.size <= TILE * TILE:
+        result[...] = array
+        return result
+    rows, columns = array.shape
+    for i in range(0, rows, TILE):
+        for j in range(0, columns, TILE):
+            result[i : i + TILE, j : j + TILE] = array[i : i + TILE, j : j + TILE]
+    return result
+
+
+def memory_order(tensor: Any) -> tuple[int, ...] | None:
+    """The dims of `tensor` from the longest step in memory to the shortest; None if they are in order."""
+    data = tensor._d
+    if len(data.shape) < 2:
+        return None
+    if data.__class__ is np.ndarray:
+        strides = None if data.flags.c_contiguous else data.strides
+    else:
+        strides = data.strides(tensor) if hasattr(data, "strides") else None  # of a traced tensor
+    if strides is None or strides == row_major(data.shape):  # strides of symbolic sizes are not compared in vain
+        return None
+    order = tuple(dims_in_order(data.shape, strides))
+    return None if order == tuple(range(len(strides))) else order
+
+
+def dims_in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """The dims from the longest step in memory to the shortest; those without a step stay where they are."""
+    order = list(range(len(shape)))
+    for i in range(len(order) - 2, -1, -1):
+        at = i
+        for k in range(i + 1, len(order)):
+            step, after = abs(strides[order[at]]), abs(strides[order[k]])
+            if not step or not after:
+                continue
+            if step > after or (step == after and shape[order[at]] >= shape[order[k]]):
+                break
+            order[at], order[k] = order[k], order[at]
+            at = k
+    return order
 
 
 def _channels_last_order(shape: tuple[int, ...], order: Any) -> list[int]:

@@ -199,7 +199,7 @@ def bernoulli(
         drawn = bernoulli_with(input, p, generator)
     else:
         check_float(input._dtype(), "bernoulli_tensor_cpu_p_")
-        drawn = bernoulli_of(input, input._dtype(), generator)
+        drawn = bernoulli_of(input, generator)
     since = next(sequence)
     return enclosed(_underived(drawn, input), "BernoulliBackward0", since)
 
@@ -282,11 +282,16 @@ def multinomial(
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate. Eager only."""
+    """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate.
+
+    How many random words are drawn depends on the rates: a compiled program is made for those that it has seen.
+    """
     dtype = input._dtype()
     if not is_floating(dtype):
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{torch_name(dtype)}'")
     rates = input._known()
     if not np.all(rates >= 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return Tensor._wrap(draws.poisson(source_of(generator), rates))
+    source = source_of(generator)
+    drawn = lambda shape: draws.poisson(source, np.broadcast_to(rates, shape))
+    return sample(drawn, rates.shape, dtype, source, input)

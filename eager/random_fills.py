@@ -11,6 +11,7 @@ from eager import draws, dtypes
 from eager.generator import Generator
 from eager.inplace import assign
 from eager.language import E
+from eager.layouts import memory_order
 from eager.limits import finfo
 from eager.random import rand, randint, randn
 from eager.sampling import (
@@ -21,7 +22,7 @@ from eager.sampling import (
     check_range,
     check_std,
     finished,
-    sample,
+    sample_like,
     source_of,
 )
 from eager.tensor import Tensor, check_in_place
@@ -31,28 +32,8 @@ from graphc.ops.rules import c_name, torch_name
 
 def _fill(self: Tensor, name: str, source: Generator, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Tensor:
     """Write `draw(shape)`, from `source`, to `self`, whose elements take the numbers in their order in memory."""
-    shape, dtype = tuple(self._d.shape), self._dtype()
-    order = _memory_order(self)
-    if order is None:
-        made = sample(lambda shape: draw(shape).astype(dtype, copy=False), shape, dtype, source, self)
-    else:
-        stored = tuple(shape[axis] for axis in order)
-        back = tuple(np.argsort(order))
-        made = sample(lambda _: draw(stored).astype(dtype, copy=False).transpose(back), shape, dtype, source, self)
-    return assign(self, made, name)
-
-
-def _memory_order(t: Tensor) -> tuple[int, ...] | None:
-    """The dims of `t` from the longest step in memory to the shortest; None if they are in order."""
-    data = t._d
-    if data.__class__ is np.ndarray:
-        strides = None if data.flags.c_contiguous else data.strides
-    else:
-        strides = data.strides(t) if hasattr(data, "strides") else None  # of a traced tensor
-    if strides is None:
-        return None
-    order = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
-    return None if order == tuple(range(len(strides))) else order
+    dtype = self._dtype()
+    return assign(self, sample_like(lambda shape: draw(shape).astype(dtype, copy=False), self, dtype, source), name)
 
 
 def _contiguous(t: Tensor) -> bool:
@@ -85,11 +66,18 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Ge
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     check_in_place(self)
-    kind, source = check_float(self._dtype(), "normal_kernel_cpu"), source_of(generator)
+    check_float(self._dtype(), "normal_kernel_cpu")
     check_std(std)
-    if _contiguous(self) or kind.kind == "c":
-        return _fill(self, "normal", source, lambda shape: source.normal(shape, kind, mean, std))
-    return _fill(self, "normal", source, lambda shape: source.normals_one_by_one(shape, mean, std))
+    source = source_of(generator)
+    return _fill(self, "normal", source, normals_for(self, source, mean, std))
+
+
+def normals_for(like: Tensor, source: Generator, mean: float, std: float) -> Callable[[tuple[int, ...]], np.ndarray]:
+    """What draws normal numbers as `normal_` does for the memory of `like`."""
+    kind = check_float(like._dtype(), "normal_kernel_cpu")
+    if _contiguous(like) or kind.kind == "c":
+        return lambda shape: source.normal(shape, kind, mean, std)
+    return lambda shape: source.normals_one_by_one(shape, mean, std)
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
@@ -101,7 +89,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
         return _fill(self, "bernoulli", source, lambda shape: source.bernoulli(shape, kind, p))
     if p._d.shape != self._d.shape:
         p = E.broadcast_to(p, shape=tuple(self._d.shape))
-    return assign(self, bernoulli_of(p, self._dtype(), generator), "bernoulli")
+    return assign(self, bernoulli_of(p, generator, into=self), "bernoulli")
 
 
 def random_(
@@ -175,7 +163,7 @@ def _like(
     """`rand`, ... for the shape and dtype of `input`; elements take the numbers in the order of input's memory."""
     options.pop("memory_format", None)
     function, fill = LIKE[name]
-    order, dtype = _memory_order(input), dtype or input.dtype
+    order, dtype = memory_order(input), dtype or input.dtype
     if order is None:
         return function(*bounds, tuple(input._d.shape), dtype=dtype, requires_grad=requires_grad, **options)
     stored = tuple(input._d.shape[axis] for axis in order)

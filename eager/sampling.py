@@ -15,6 +15,7 @@ from eager import dtypes
 from eager.functional.creation import dtype_or
 from eager.generator import Generator
 from eager.language import E
+from eager.layouts import memory_order
 from eager.limits import finfo
 from eager.state import current_interpreter
 from eager.tensor import Tensor
@@ -44,6 +45,22 @@ def sample(
     if interpreter is None:
         return Tensor._wrap(np.asarray(draw(shape)))
     return interpreter.random(draw, shape, dtype, source, like)
+
+
+def sample_like(
+    draw: Callable[[tuple[int, ...]], np.ndarray], like: Tensor, dtype: np.dtype, source: Generator
+) -> Tensor:
+    """`sample` in the shape of `like`, whose elements take the numbers in their order in memory."""
+    shape, order = tuple(like._d.shape), memory_order(like)
+    if order is None:
+        return sample(draw, shape, dtype, source, like)
+    stored, back, rank = tuple(shape[axis] for axis in order), np.argsort(order), len(order)
+
+    def ordered(shape: tuple[int, ...]) -> np.ndarray:
+        lead = len(shape) - rank  # dims of a batch, of which each slice has its own numbers
+        return draw((*shape[:lead], *stored)).transpose(*range(lead), *(back + lead))
+
+    return sample(ordered, shape, dtype, source, like)
 
 
 def finished(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
@@ -113,19 +130,22 @@ def check_probability(p: float) -> None:
 
 
 def bernoulli_with(like: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """Ones with probability `p`, else zeros, in the shape and dtype of `like`, drawn row by row."""
     check_probability(p)
     shape, kind, source = like._d.shape, like._dtype(), source_of(generator)
     return sample(lambda shape: source.bernoulli(shape, kind, p), shape, kind, source, like)
 
 
-def bernoulli_of(p: Tensor, dtype: np.dtype, generator: Generator | None) -> Tensor:
+def bernoulli_of(p: Tensor, generator: Generator | None, into: Tensor | None = None) -> Tensor:
+    """Ones with the probabilities `p`, else zeros: in the dtype of `p`, or for the memory of `into`."""
     shape, kind, source = p._d.shape, p._dtype(), source_of(generator)
     if current_interpreter() is None:  # under a trace the probabilities are not known
         array = p._array()
         if not bool(np.all((array >= 0) & (array <= 1))):
             raise RuntimeError(BAD_PROBABILITY)
-    smaller = sample(lambda shape: source.uniform(shape, kind), shape, kind, source, p) < p.detach()
-    return E.cast(smaller, dtype=dtype)
+    draw = lambda shape: source.uniform(shape, kind)
+    drawn = sample(draw, shape, kind, source, p) if into is None else sample_like(draw, into, kind, source)
+    return E.cast(drawn < p.detach(), dtype=kind if into is None else into._dtype())
 
 
 def check_std(std: float) -> None:

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from eager import state
+from eager.layouts import laid_out
 from eager.state import sequence
 from graphc.ops.rules import torch_name
 
@@ -102,7 +103,9 @@ def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
         if not isinstance(g, np.ndarray) or isinstance(g.base, np.ndarray) or (
             g.flags.writeable and sys.getrefcount(g) > _UNSHARED
         ):  # fmt: skip
-            g = np.array(g)
+            g = laid_out(np.asarray(g), tensor._d, copy=True)
+        elif g.ndim > 1 and g.strides != getattr(tensor._d, "strides", None):
+            g = laid_out(g, tensor._d, copy=False)
         tensor._g = tensor._wrap(g)
     else:
         old._add_gradient(g)

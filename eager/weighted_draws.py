@@ -31,7 +31,7 @@ def draw(p: Tensor, count: int, replacement: bool, source: Generator) -> Tensor:
     if replacement and count > 1:
         return Tensor._wrap(_searched(array, count, source))
     with np.errstate(divide="ignore", invalid="ignore"):
-        speed = array / source.exponential(array.shape, array.dtype, 1.0)
+        speed = array / _clocks(p, source)._array()
     speed = speed.astype(FLOAT32) if is_half(speed.dtype) else speed
     if count == 1:
         return Tensor._wrap(np.argmax(speed, -1, keepdims=True))
@@ -86,13 +86,17 @@ def _searched_in_ops(p: Tensor, count: int, source: Generator) -> Tensor:
     return total(E.lt(reached[..., None, :-1], uniform[..., None]), -1)
 
 
-def _raced_in_ops(p: Tensor, count: int, source: Generator) -> Tensor:
-    from eager.sampling import sample
+def _clocks(p: Tensor, source: Generator) -> Tensor:
+    from eager.sampling import sample_like
 
-    shape, kind = p._d.shape, p._dtype()
-    speed = E.div(p.detach(), sample(lambda shape: source.exponential(shape, kind, 1.0), shape, kind, source, p))
+    kind = p._dtype()
+    return sample_like(lambda shape: source.exponential(shape, kind, 1.0), p, kind, source)
+
+
+def _raced_in_ops(p: Tensor, count: int, source: Generator) -> Tensor:
+    speed = E.div(p.detach(), _clocks(p, source))
     winners: list[Any] = []
-    places = arange(shape[-1])
+    places = arange(p._d.shape[-1])
     for _ in range(count):
         winners.append(argmax(speed, -1))
         speed = E.where(E.eq(places, winners[-1][..., None]), -1.0, speed)

@@ -12,6 +12,7 @@ import numpy as np
 from eager import engine, hooks, state, tape
 from eager.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from eager.language import E
+from eager.layouts import laid_out
 from eager.naming import named
 from eager.state import current_interpreter
 from eager.tensor import Tensor
@@ -97,10 +98,12 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
     """Add `g` to `.grad` of the leaf behind `node`, or of the one of `inputs` that has that node."""
     tensor = node[tape.PARENTS]() if tape.is_leaf(node) else next(t for t in inputs if t._n is node)
     old = getattr(tensor, "_g", None)
-    if create_graph:
-        tensor._g = named(E.clone(g), "CopyBackwards") if old is None else old + g
-    elif old is None:
-        tensor._g = g
+    if old is None:
+        tensor._g = made = named(E.clone(g), "CopyBackwards") if create_graph else g
+        if made._d.__class__ is np.ndarray:
+            made._d = laid_out(made._d, tensor._d, copy=False)
+    elif create_graph:
+        tensor._g = old + g
     else:
         old._add_gradient(g._array())
     found = hooks.hooks_of(node)

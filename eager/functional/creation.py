@@ -192,7 +192,14 @@ def _like(name: str, make: Any, what: str) -> Any:
 def _laid_like(input: Tensor, name: str, make: Any, dtype: Any, order: Any) -> np.ndarray:
     shape = shape_of(input, name)
     wanted, data = dtype_or(dtype, input._dtype(), name), input._d
-    if order is None and (data.__class__ is not np.ndarray or data.flags.c_contiguous):
+    if order is None and data.__class__ is not np.ndarray:  # a traced tensor may lie in another order, too
+        from eager.layouts import memory_order
+
+        stored = memory_order(input)
+        if stored is None:
+            return _constant(make, tuple(shape), wanted)
+        return _constant(make, tuple(shape[i] for i in stored), wanted).transpose(np.argsort(stored))
+    if order is None and data.flags.c_contiguous:
         return _constant(make, tuple(shape), wanted)
     return _in_format(make, tuple(shape), wanted, order, data if data.__class__ is np.ndarray else None)
 

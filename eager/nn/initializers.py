@@ -7,14 +7,14 @@ import warnings
 
 import numpy as np
 
-from eager import random, random_fills
+from eager import draws, random_fills
 from eager.grad_mode import no_grad
 from eager.inplace import assign
+from eager.language import E
 from eager.random import Generator
-from eager.sampling import default_generator
+from eager.sampling import check_float, default_generator, sample, sample_like, source_of
 from eager.tensor import Tensor
-
-LIKELY = 0.3  # from this probability of [a, b] on, normal numbers are drawn for `trunc_normal_`, else uniform ones
+from graphc.ops.dtypes import BOOL, INT64
 
 
 def _two_dims(tensor: Tensor) -> tuple[int, int]:
@@ -24,9 +24,13 @@ def _two_dims(tensor: Tensor) -> tuple[int, int]:
     return rows, columns
 
 
-@no_grad()
 def _fill(tensor: Tensor, values: np.ndarray, name: str) -> Tensor:
-    return assign(tensor, Tensor._wrap(np.ascontiguousarray(values, tensor._dtype())), name)
+    return _assign(tensor, Tensor._wrap(np.ascontiguousarray(values, tensor._dtype())), name)
+
+
+@no_grad()
+def _assign(tensor: Tensor, values: Tensor, name: str) -> Tensor:
+    return assign(tensor, values, name)
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -57,23 +61,32 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if not math.prod(shape):
         return tensor
     rows, columns = shape[0], math.prod(shape[1:])
-    drawn = random_fills.normal_(Tensor._wrap(np.empty((rows, columns), tensor._dtype())), generator=generator)._array()
-    q, r = np.linalg.qr(drawn.T if rows < columns else drawn)
-    q = q * np.sign(np.diagonal(r))
-    values = (q.T if rows < columns else q) * q.dtype.type(gain)
-    return _fill(tensor, values.reshape(shape), "orthogonal")
+    dtype, source = check_float(tensor._dtype(), "normal_kernel_cpu"), source_of(generator)
+
+    def draw(wanted: tuple[int, ...]) -> np.ndarray:
+        drawn = source.normal((*wanted[: -len(shape)], rows, columns), dtype)
+        q, r = np.linalg.qr(drawn.swapaxes(-1, -2) if rows < columns else drawn)
+        q = q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+        return ((q.swapaxes(-1, -2) if rows < columns else q) * q.dtype.type(gain)).reshape(wanted)
+
+    return _assign(tensor, sample(draw, shape, dtype, source, tensor), "orthogonal")
 
 
+@no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers, a fraction `sparsity` of each column zero. ValueError unless it is 2-D."""
     rows, columns = _two_dims(tensor)
     zeros = math.ceil(sparsity * rows)
-    values = random_fills.normal_(
-        Tensor._wrap(np.empty((rows, columns), tensor._dtype())), 0, std, generator=generator
-    )._array()
-    for column in range(columns):
-        values[random.randperm(rows)._array()[:zeros], column] = 0
-    return _fill(tensor, values, "sparse")
+
+    def chosen(wanted: tuple[int, ...]) -> np.ndarray:
+        mask = np.zeros((math.prod(wanted[:-2]) * columns, rows), BOOL)
+        for column in mask:
+            column[default_generator.permutation(rows, INT64)[:zeros]] = True
+        return mask.reshape(*wanted[:-2], columns, rows).swapaxes(-1, -2)
+
+    random_fills.normal_(tensor, 0, std, generator=generator)
+    mask = sample(chosen, (rows, columns), BOOL, default_generator, tensor)
+    return assign(tensor, E.where(mask, 0.0, tensor), "sparse")
 
 
 def trunc_normal_(
@@ -91,25 +104,7 @@ def trunc_normal_(
             "incorrect.",
             stacklevel=2,
         )
-    shape, dtype = tuple(tensor._d.shape), tensor._dtype()
-    source = default_generator if generator is None else generator
-    low, high = (0.5 * math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
-    if high - low > LIKELY:
-        candidates = lambda: source.normal(shape, dtype, mean, std)
-        accepted = lambda x: (x >= dtype.type(a)) & (x <= dtype.type(b))
-    else:
-        peak = _log_density(np.array(max(a, min(mean, b)), np.float64), mean, std)
-        candidates = lambda: source.uniform(shape, dtype, a, b)
-        accepted = lambda x: np.log(source.uniform(shape, dtype)) <= _log_density(x, mean, std) - dtype.type(peak)
-    values = candidates()
-    pending = ~accepted(values)
-    while pending.any():
-        drawn = candidates()
-        values = np.where(pending, drawn, values)
-        pending &= ~accepted(drawn)
-    return _fill(tensor, values, "trunc_normal")
-
-
-def _log_density(x: np.ndarray, mean: float, std: float) -> np.ndarray:
-    kind = x.dtype.type
-    return np.square((x - kind(mean)) / kind(std)) * kind(-0.5)
+    dtype, source = tensor._dtype(), source_of(generator)
+    normal = random_fills.normals_for(tensor, source, mean, std)
+    draw = lambda shape: draws.truncated_normal(source, normal, shape, dtype, mean, std, a, b)
+    return _assign(tensor, sample_like(draw, tensor, dtype, source), "trunc_normal")

@@ -526,3 +526,45 @@ def test_a_result_that_no_gradient_needs_may_be_written():
     quotient.mul_(4.0)
     quotient.backward()
     assert x.grad.item() == 2.0
+
+
+# Layout: the gradient of a leaf lies in memory as the leaf does, if that has no gaps; else by rows
+
+
+ROWS = np.arange(12.0, dtype=np.float32)
+LEAVES = {
+    "by rows": (ROWS.reshape(3, 4), (4, 1)),
+    "transposed": (ROWS.reshape(4, 3).T, (1, 3)),
+    "of a part": (ROWS.reshape(6, 2)[::2], (2, 1)),
+}
+GRADIENTS = {
+    "unshared": lambda x, **k: total(x * x).backward(**k),
+    "a view": lambda x, **k: x.t().backward(tensor(np.ones(tuple(x.t().shape), np.float32)), **k),
+    "of the transpose": lambda x, **k: total(x.t() * x.t()).backward(**k),
+    "of a product": lambda x, **k: total(tensor(np.ones((2, x.shape[1]), np.float32)) @ x.t()).backward(**k),
+}
+
+
+@pytest.mark.parametrize("how", GRADIENTS)
+@pytest.mark.parametrize("kind", LEAVES)
+def test_a_gradient_lies_as_its_leaf_does(kind: str, how: str):
+    array, strides = LEAVES[kind]
+    x = leaf(array)
+    GRADIENTS[how](x)
+    assert x.grad.stride() == strides
+    first = values(x.grad)
+    x.grad = None
+    GRADIENTS[how](x, inputs=[x])
+    assert x.grad.stride() == strides
+    assert values(x.grad) == first
+    GRADIENTS[how](x)
+    assert x.grad.stride() == strides
+    assert values(x.grad) == [[2 * v for v in row] for row in first]
+
+
+def test_a_large_transposed_gradient_is_copied_right():
+    x = leaf(np.zeros((70, 200), np.float32))
+    g = np.arange(14000, dtype=np.float32).reshape(200, 70)
+    x.t().backward(tensor(g))
+    assert x.grad.stride() == (200, 1)
+    np.testing.assert_array_equal(x.grad.numpy(), g.T)

@@ -223,3 +223,29 @@ def test_seeding_under_a_trace_is_done_at_each_call():
     for array in drawn:
         np.testing.assert_array_equal(array, random.rand(2).numpy())
         random.manual_seed(7)
+
+
+def test_numbers_for_memory_in_another_order_are_pytorchs(torch: Any):
+    import eager
+
+    def drawn(t: Any) -> list[Any]:
+        F, x = t.nn.functional, t.full((6, 4), 0.4).t()
+        return [
+            t.empty_like(x).uniform_(), t.rand_like(x), t.bernoulli(x), t.bernoulli(x, 0.4),
+            t.zeros_like(x).bernoulli_(x),
+            t.zeros(4, 6).bernoulli_(x), F.dropout(x), F.alpha_dropout(x, 0.5, True),
+            F.dropout(x[:, ::2]),
+            F.dropout(t.ones(5).expand(4, 5)), F.dropout(t.ones(4, 1).expand(4, 5)), t.multinomial(x, 2), t.rand(2),
+        ]  # fmt: skip
+
+    for mine, theirs in zip(drawn(eager), drawn(torch), strict=True):
+        np.testing.assert_allclose(array(mine), array(theirs), rtol=1e-6)
+
+
+def test_an_encoder_layer_in_training_draws_pytorchs_numbers(torch: Any):
+    import eager
+
+    def run(t: Any) -> Any:
+        return t.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True)(t.randn(3, 5, 8)).detach()
+
+    np.testing.assert_allclose(array(run(eager)), array(run(torch)), atol=1e-5)

@@ -100,6 +100,51 @@ def every_kind_of_random_number(compile):
 
 
 @program
+def as_many_random_numbers_as_the_values_ask_for(compile):
+    m = nn.RReLU()
+
+    def f(x, y):
+        return m(x), torch.rand(2), m(y * torch.rand(3) - 0.5), torch.poisson(x.abs() * 9), torch.rand(1)
+
+    c, long = compile(f), compile(lambda x: (m(x), torch.rand(1)))
+    found = [(c(torch.randn(5), torch.ones(3)), long(torch.randn(100))) for _ in range(4)]
+    w = torch.tensor([-1.0, 2.0, -3.0], requires_grad=True)
+    compile(lambda: m(w).sum().backward())()
+    return found, w.grad, torch.rand(3)
+
+
+@program
+def initial_values_drawn_at_each_call(compile):
+    w, tall, t = torch.zeros(4, 3), nn.Parameter(torch.zeros(3, 2, 2)), torch.zeros(5, 4).t()
+    own = torch.Generator().manual_seed(3)
+
+    def f(std):
+        before = torch.rand(1)
+        nn.init.trunc_normal_(w, 0.0, std)
+        kept = [w.clone()]
+        nn.init.trunc_normal_(t, 0.0, 2.0, 3.0, 4.0)
+        nn.init.orthogonal_(tall, 2.0)
+        nn.init.sparse_(w, 0.4, std, generator=own)
+        return before, kept, torch.rand(1)
+
+    c = compile(f)
+    return [(c(std), w.clone(), tall.detach().clone(), t.clone()) for std in (1.0, 1.0, 0.5, 0.25, 2.0)], torch.rand(3)
+
+
+@program
+def random_numbers_in_the_order_of_the_memory(compile):
+    def f(x):
+        return (
+            torch.empty_like(x).normal_(), torch.zeros_like(x.t().t()).uniform_(), F.dropout(x), torch.bernoulli(x / 2),
+            torch.zeros_like(x).bernoulli_(x / 2), F.dropout(x * 2 + 1), torch.multinomial(x, 2),
+            F.dropout(x[:1].expand(3, 6)),
+        )  # fmt: skip
+
+    c = compile(f)
+    return [c(x) for x in (torch.ones(6, 4).t(), torch.ones(4, 6), torch.ones(8, 6)[::2], torch.ones(6, 5).t())]
+
+
+@program
 def generators_of_ones_own(compile):
     generator = torch.Generator().manual_seed(3)
     c = compile(lambda x: torch.randn(3, generator=generator) * x + torch.rand(3))

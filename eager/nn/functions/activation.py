@@ -19,7 +19,7 @@ from eager.inplace import assign
 from eager.language import E
 from eager.naming import enclosed
 from eager.random_fills import exponential_
-from eager.sampling import default_generator
+from eager.sampling import default_generator, sample
 from eager.state import grad_enabled, sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, is_floating, is_half, is_inexact
@@ -149,9 +149,21 @@ def rrelu(
         mean = (lower + upper) / 2
         return _one_node("RreluWithNoiseBackward0", input, lambda x: leaky_relu(x, mean), inplace)
     _floating(input, "rrelu_with_noise_out_cpu")
-    values = input._known()
-    slopes = Tensor._wrap(draws.leaky_slopes(default_generator, values, lower, upper))
+    slopes = _leaky_slopes(E.stop_gradient(input), lower, upper)
     return _one_node("RreluWithNoiseBackward0", input, lambda x: E.mul(x, slopes), inplace)
+
+
+def _leaky_slopes(x: Tensor, lower: float, upper: float) -> Tensor:
+    """For each element of `x` a factor: drawn from [lower, upper) where it is not positive, else 1.
+
+    How many are drawn depends on `x`: a compiled program has a path for each number of them.
+    """
+    below: Any = E.le(x, 0)
+    kind, count = x._dtype(), int(below.sum()._known())
+    draw = lambda shape: draws.slopes(default_generator, shape, lower, upper).astype(kind)
+    return E.full(shape=tuple(x._d.shape), value=1.0, dtype=kind).masked_scatter(
+        below, sample(draw, (count,), kind, default_generator, x)
+    )
 
 
 def _elu(input: Tensor, alpha: float, scale: float, rate: float = 1) -> Tensor:

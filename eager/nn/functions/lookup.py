@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from eager import random
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.precision import rounds_once
@@ -18,6 +17,7 @@ from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
 from eager.naming import named, whole
+from eager.sampling import default_generator, sample, sample_like
 from eager.tensor import Tensor
 from graphc.ops.dtypes import INT32, INT64, is_floating, is_inexact
 from graphc.ops.index import OUT_OF_RANGE
@@ -51,11 +51,11 @@ def _check_dtype(input: Tensor) -> None:
 
 def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     """Ones with probability 1 - p, else zeros."""
+    kind = like._dtype()
+    draw = lambda shape: default_generator.bernoulli(shape, kind, 1 - p)
     if shape != tuple(like._d.shape):
-        like = Tensor._wrap(np.empty(shape, like._dtype()))
-    elif like._n is not None:  # chance has no gradient
-        like = E.stop_gradient(like)
-    return random.bernoulli(like, 1 - p)
+        return sample(draw, shape, kind, default_generator, like)
+    return sample_like(draw, like, kind, default_generator)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
