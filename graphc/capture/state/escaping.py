@@ -128,8 +128,7 @@ class Escaping(Lookup):
             self._optimizer(value, path)
         elif is_state(kind):
             for name in list(namespace(value)):
-                if not name.startswith("_") or not kind.__module__.startswith("eager"):
-                    self._reach(value, name, path)
+                self._reach(value, name, path)
         elif is_iterator(value) and id(value) not in self._noted:
             self.impure[f"`{path.shown}` is an iterator: it is advanced once, when the function is traced"] = None
         self._special_methods(value, path)
