@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from eager import ones, optim
+import graphc
+from eager import Tensor, no_grad, ones, optim
 from eager.optim import lr_scheduler
 from tests.scenarios.harness import program
 
@@ -77,4 +78,118 @@ def the_last_rate_is_asked_for_inside(compile):
         found.append(f(ones(2)))
         opt.step()
         schedule.step()
+    return found
+
+
+OPTIMIZERS = {
+    "momentum": lambda params: optim.SGD(params, lr=0.1, momentum=0.9, dampening=0.5),
+    "adam": lambda params: optim.Adam(params, lr=0.1, amsgrad=True),
+    "lbfgs": lambda params: optim.LBFGS(params, lr=0.1, max_iter=1),
+}
+
+
+@program
+def optimizer_state_dropped_and_replaced_outside(compile):
+    found = []
+    for make in OPTIMIZERS.values():
+        w, frozen = ones(2, requires_grad=True), ones(2, requires_grad=True)
+        opt = make([w, frozen])
+
+        @compile
+        def step(x, opt=opt, w=w):
+            def loss():
+                opt.zero_grad()
+                loss = (w * w * x).sum()
+                loss.backward()
+                return loss
+
+            return opt.step(loss)
+
+        def steps(opt=opt, w=w, step=step):
+            for x in (1.0, 3.0):
+                step(x)
+            found.append((w.detach().clone(), [dict(s) for p, s in opt.state.items() if p is w]))
+
+        steps()
+        opt.state.clear()
+        steps()
+        opt.state.pop(w)
+        steps()
+        del opt.state[w]
+        steps()
+        opt.state[w].clear()
+        steps()
+        for name, value in opt.state[w].items():
+            if isinstance(value, Tensor):
+                opt.state[w][name] = value * 0.5
+        steps()
+    return found
+
+
+@program
+def state_of_parameters_that_a_step_does_not_use(compile):
+    a, b = ones(2, requires_grad=True), ones(2, requires_grad=True)
+    opt = optim.Adam([a, b], lr=0.1)
+    traced = []
+
+    def stepping(p):
+        def step():
+            traced.append(p is a)
+            opt.zero_grad()
+            (p * p).sum().backward()
+            opt.step()
+
+        return compile(step)
+
+    first, second = stepping(a), stepping(b)
+    for _ in range(3):
+        first()
+        second()
+    count = len(traced) if compile is graphc.compile else 2
+    opt.state.pop(b)
+    first()
+    count += (len(traced) if compile is graphc.compile else 2) - count
+    second()
+    return a, b, count
+
+
+@program
+def optimizer_hooks_added_and_removed(compile):
+    found = []
+    for make in (lambda p: optim.SGD(p, lr=0.1), lambda p: optim.LBFGS(p, lr=0.1, max_iter=1)):
+        w = ones(2, requires_grad=True)
+        opt = make([w])
+
+        @compile
+        def step(opt=opt, w=w):
+            def loss():
+                opt.zero_grad()
+                loss = (w * w).sum()
+                loss.backward()
+                return loss
+
+            opt.step(loss)
+
+        def after(w=w, step=step):
+            step()
+            step()
+            found.append(w.detach().clone())
+
+        def shrink(opt, args, kwargs):
+            with no_grad():
+                opt.param_groups[0]["params"][0].mul_(0.5)
+
+        after()
+        before_step = opt.register_step_pre_hook(shrink)
+        after()
+        after_step = opt.register_step_post_hook(shrink)
+        another = opt.register_step_post_hook(shrink)
+        after()
+        before_step.remove()
+        after()
+        another.remove()
+        opt.register_state_dict_pre_hook(lambda opt: None)
+        after()
+        after_step.remove()
+        after()
     return found

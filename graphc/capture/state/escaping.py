@@ -15,7 +15,7 @@ import numpy as np
 from eager.nn.calling import EveryModule
 from eager.nn.hooks import HookTable
 from eager.nn.module import Module
-from eager.optim.optimizer import Optimizer
+from eager.optim.optimizer import STEP_HOOKS, Optimizer
 from eager.tensor import Tensor
 from graphc.capture.state.lookup import Lookup
 from graphc.capture.state.objects import (
@@ -198,7 +198,10 @@ class Escaping(Lookup):
             self._escape_later(hook.function, path)
 
     def _optimizer(self, optimizer: Optimizer, path: Path) -> None:
-        """Its parameters and settings. `Optimizer.step` guards the state itself; another `step` keeps what it likes."""
+        """Its parameters, settings and hooks.
+
+        `Optimizer.step` guards the state itself; another `step` keeps what it likes.
+        """
         groups = optimizer.param_groups
         if type(optimizer).step is not Optimizer.step:
             self._reach(optimizer, "state", path)
@@ -209,6 +212,10 @@ class Escaping(Lookup):
                 value = self._entry(group, name, inner)
                 if isinstance(value, list):
                     self._place(Inside, value, "", inner)
+        tables = optimizer._tables
+        for kind in STEP_HOOKS & tables.keys():
+            self._hooks(tables[kind], path.attribute(f"{kind} hooks"))
+        self._place(Missing, tables, tuple(sorted(STEP_HOOKS - tables.keys())), path)
 
     # --- attributes that some code names
 
