@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import graphc
-from eager import Tensor, no_grad, ones, optim
+from eager import Tensor, nn, no_grad, ones, optim
 from eager.optim import lr_scheduler
-from tests.scenarios.harness import program
+from tests.scenarios.harness import attempt, program
 
 
 def parameter_and_optimizer(momentum=0.0):
@@ -192,4 +192,125 @@ def optimizer_hooks_added_and_removed(compile):
         after()
         after_step.remove()
         after()
+    return found
+
+
+def members(module):
+    """Names, types, values and flags of all that a module holds."""
+    kinds = [(name, type(child).__name__) for name, child in module.named_modules()]
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    held = [(name, isinstance(t, nn.Parameter), t.is_leaf, t.detach().clone()) for name, t in tensors]
+    return kinds, held, list(module.state_dict())
+
+
+@program
+def buffers_added_to_a_module(compile):
+    m, found = nn.Module(), []
+
+    @compile
+    def f(x):
+        if not hasattr(m, "cache"):
+            m.register_buffer("cache", x.clone())
+            m.register_buffer("other", x * 2, persistent=False)
+        else:
+            m.cache = m.cache * 0.5 + x
+            m.other += 1
+        return m.cache.sum()
+
+    for k in range(4):
+        found.append((f(ones(2) * k), members(m)))
+    del m.cache
+    return found, f(ones(2)), members(m)
+
+
+@program
+def buffers_that_come_and_go(compile):
+    m, found = nn.Module(), []
+
+    @compile
+    def f(x):
+        if hasattr(m, "held"):
+            x = x + m.held
+            del m.held
+        else:
+            m.register_buffer("held", x * 3)
+        return x
+
+    for k in range(5):
+        found.append((f(ones(2) * k), members(m)))
+    return found
+
+
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = self.layer = None
+
+    def forward(self, x):
+        if self.w is None:
+            self.w = nn.Parameter(x * 2)
+            self.layer = nn.Linear(2, 2)
+            self.more = nn.ModuleDict({"a": nn.Module()})
+            self.more["a"].register_buffer("seen", x + 1)
+        self.more["a"].seen += x
+        return self.layer(self.w * x).sum()
+
+
+@program
+def a_module_that_makes_its_parameters_when_it_is_called(compile):
+    m, found = Lazy(), []
+    f = compile(m)
+    for k in range(1, 4):
+        loss = f(ones(2) * k)
+        loss.backward()
+        found.append((loss, members(m), m.w.grad.clone(), m.layer.weight.grad.clone()))
+    return found
+
+
+@program
+def members_of_a_module_made_anew_at_each_call(compile):
+    m, found = nn.Module(), []
+
+    @compile
+    def f(x):
+        m.last = m.norm = nn.BatchNorm1d(2)
+        m.weight = nn.Parameter(x[0] * 2)
+        return m.norm(x * m.weight)
+
+    for k in range(4):
+        y = f(ones(3, 2) * k)
+        y.sum().backward()
+        found.append((y, members(m), m.last is m.norm, m.weight.grad))
+    return found
+
+
+@program
+def modules_that_are_returned(compile):
+    @compile
+    def f(x):
+        layer = nn.Linear(2, 2)
+        layer.weight = nn.Parameter(x * 2)
+        norm = nn.BatchNorm1d(2)
+        norm(x)
+        return {"layer": layer, "both": nn.Sequential(layer, norm)}
+
+    found = []
+    for k in range(3):
+        out = f(ones(2, 2) * k)
+        found.append((members(out["both"]), out["both"][0] is out["layer"], out["layer"].weight.detach()))
+    return found
+
+
+@program
+def an_exception_after_members_were_added(compile):
+    m, found = Lazy(), []
+
+    @compile
+    def f(x):
+        m(x)
+        m.register_buffer("b", x * 2)
+        raise ValueError("no")
+
+    for k in range(3):
+        found.append((attempt(f, ones(2) * k), members(m)))
     return found

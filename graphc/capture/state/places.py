@@ -292,7 +292,10 @@ class Inside(Place):
 
 
 class Table(Place):
-    """A dict with names for keys, whose entries have places of their own: which names, in which order."""
+    """A dict with names for keys, whose entries have places of their own: which names, in which order.
+
+    What is put there is a dict with the entries that are added: those of the names that it had are put in their places.
+    """
 
     __slots__ = ()
     cost = 1
@@ -302,7 +305,15 @@ class Table(Place):
         return list(self.owner)
 
     def write(self, value: Any) -> None:
-        raise TypeError(f"`{self.path.shown}` cannot be written")
+        for name in [name for name in self.owner if name not in self.before and name not in value]:
+            del self.owner[name]
+        self.owner.update(value)
+
+    def original(self) -> Any:
+        return {}
+
+    def now(self) -> Any:
+        return {name: value for name, value in self.owner.items() if name not in self.before}
 
     def quick(self, name: Callable[[Any], str]) -> str:
         if not self.before:
