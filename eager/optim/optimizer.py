@@ -261,10 +261,9 @@ class StateInUse:
         now = self._optimizer.state
         if now is not self._state:
             return False
-        # one test for all comes first; it also fails for parameters that the step has not used
-        if not (len(now) == len(self._all) and all(map(is_, now.values(), self._all))):
-            if any(now.get(p) is not each for p, each in self._used.items()):
-                return False
+        alike = len(now) == len(self._all) and all(map(is_, now.values(), self._all))
+        if not alike and any(now.get(p) is not each for p, each in self._used.items()):
+            return False  # the first test is quick, but fails for parameters that the step has not used, too
         try:
             return all(
                 all(map(is_, chain.from_iterable(map(pick, states)), tensors))

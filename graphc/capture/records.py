@@ -1,5 +1,4 @@
-"""Objects in results, as `Output(loss, logits)`, of the user's classes, or modules: a call returns its own, with its own
-tensors.
+"""Objects of the user's classes, as `Output(loss, logits)`, and modules in results: a call returns its own.
 
 Only those are taken apart that the function has made, and that hold what is traced; any other is returned as it is.
 """
@@ -20,7 +19,7 @@ from graphc.ir import Symbol
 
 
 def attributes(value: Any) -> list[tuple[str, Any]] | None:
-    """(name, value) of what an object keeps in itself; None for what is no module, and no plain object of a user's class."""
+    """(name, value) of what an object keeps in itself; None for all but modules and plain objects of users' classes."""
     kind: Any = type(value)
     known = kind is SimpleNamespace or isinstance(value, Module)
     if not known and (not is_user_class(kind) or isinstance(value, (type, BaseException))):

@@ -65,7 +65,9 @@ def the_rate_of_a_schedule_on_a_plateau(compile):
         schedule.step(2.0)
         return loss
 
-    return [(step(), schedule.get_last_lr(), type(schedule.get_last_lr()[0]), schedule.num_bad_epochs) for _ in range(6)]
+    return [
+        (step(), schedule.get_last_lr(), type(schedule.get_last_lr()[0]), schedule.num_bad_epochs) for _ in range(6)
+    ]
 
 
 @program

@@ -234,6 +234,10 @@ class Escaping(Lookup):
         for name in sorted(self._named(value) - done):
             done.add(name)
             self._reach(value, name, path, probe=name in self._probed)
+        if self._reflective and not isinstance(value, (FunctionType, ModuleType)) and _may_get_names(value):
+            space = namespace(value)
+            if space is not NOWHERE:
+                self._place(Size, space, "", path)  # `vars` shows names that are added later, too
 
     def _named(self, value: Any) -> set[str]:
         if isinstance(value, (Tensor, np.ndarray)) or (isinstance(value, ModuleType) and not is_user_module(value)):

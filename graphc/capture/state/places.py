@@ -243,6 +243,26 @@ class RequiresGrad(Place):
 
 
 @final
+class Kind(Place):
+    """The shape and the dtype of a tensor, as text."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, owner: Any, key: Any, path: Path, guarded: bool = True):
+        super().__init__(owner, key, path, guarded)
+        self.shape, self.dtype = tuple(owner._d.shape), owner._dtype()
+
+    def read(self) -> Any:
+        return f"{self.owner._dtype()}{[*self.owner._d.shape]}"
+
+    def write(self, value: Any) -> None:
+        """Nothing: they come with the data."""
+
+    def quick(self, name: Callable[[Any], str]) -> str:
+        return f"{name(self.owner)}._d.shape != {self.shape!r} or {name(self.owner)}._dtype() is not {name(self.dtype)}"
+
+
+@final
 class Inside(Place):
     """What a container, or an ndarray, holds. `owner` is the container."""
 
@@ -392,6 +412,6 @@ def condition_lines(places: Iterable[Place], names: Names, miss: str) -> list[st
 
 
 __all__ = [
-    "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Missing", "Path", "Place", "Reading",
-    "RequiresGrad", "Size", "Table", "condition_lines",
+    "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Kind", "Missing", "Path", "Place",
+    "Reading", "RequiresGrad", "Size", "Table", "condition_lines",
 ]  # fmt: skip
