@@ -1,4 +1,4 @@
-"""State that eager's own objects keep, changed inside of compiled functions and outside: schedules, optimizers, modules."""
+"""State that schedules, optimizers and modules keep, changed inside of compiled functions and outside."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def the_rate_of_a_schedule_on_a_plateau(compile):
 
 @program
 def the_last_rate_is_asked_for_inside(compile):
-    w, opt = parameter_and_optimizer()
+    _, opt = parameter_and_optimizer()
     schedule = lr_scheduler.ExponentialLR(opt, 0.5)
     f = compile(lambda x: x * schedule.get_last_lr()[0])
     found = []
