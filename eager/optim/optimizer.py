@@ -11,7 +11,9 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any
+from itertools import chain
+from operator import is_, itemgetter
+from typing import Any, final
 
 import numpy as np
 
@@ -121,14 +123,12 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        interpreter = state.current_interpreter()
-        if interpreter is not None:  # the settings are Python values like any other; the state may be made on the way
-            in_use = self.state
-            what = f"whether the state of {type(self).__name__} is the same dict"  # load_state_dict makes another
-            interpreter.guard(lambda: self.state is in_use, True, what)
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
                 self._update(group)
+        interpreter = state.current_interpreter()
+        if interpreter is not None:  # the settings are Python values like any other; the state may be made on the way
+            interpreter.guard(StateInUse(self), True, f"whether {type(self).__name__} has the same state tensors")
         return loss
 
     def _run_step(self, arguments: tuple[Any, ...], keywords: dict[str, Any], step: Callable[..., Any]) -> Any:
@@ -238,6 +238,39 @@ class Optimizer:
             lines = [f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params"]
             blocks.append(f"Parameter Group {i}\n{''.join(lines)}")
         return f"{type(self).__name__} (\n" + "\n".join(blocks) + ")"
+
+
+@final
+class StateInUse:
+    """Asks whether the tensors that a step has used are those in the state: all of it can be replaced, or dropped."""
+
+    def __init__(self, optimizer: Optimizer):
+        self._optimizer = optimizer
+        self._state = optimizer.state  # load_state_dict makes another
+        self._all = list(self._state.values())
+        self._used = {p: self._state[p] for p in optimizer._parameters() if p.grad is not None and p in self._state}
+        held: dict[tuple[str, ...], list[dict[str, Any]]] = {}  # by the names of their tensors, mostly all the same
+        for each in self._used.values():
+            names = tuple(name for name, value in each.items() if isinstance(value, Tensor))
+            if names:
+                held.setdefault(names, []).append(each)
+        self._held = [(itemgetter(*names, names[0]), states) for names, states in held.items()]
+        self._tensors = [list(chain.from_iterable(map(pick, states))) for pick, states in self._held]
+
+    def __call__(self) -> bool:
+        now = self._optimizer.state
+        if now is not self._state:
+            return False
+        alike = len(now) == len(self._all) and all(map(is_, now.values(), self._all))
+        if not alike and any(now.get(p) is not each for p, each in self._used.items()):
+            return False  # the first test is quick, but fails for parameters that the step has not used, too
+        try:
+            return all(
+                all(map(is_, chain.from_iterable(map(pick, states)), tensors))
+                for (pick, states), tensors in zip(self._held, self._tensors, strict=True)
+            )
+        except KeyError:
+            return False
 
 
 def learning_rate(group: Group) -> Any:

@@ -70,11 +70,11 @@ class SGD(Optimizer):
         momentum = group["momentum"]
         remembered = self.state[parameter]
         buffer = remembered.get("momentum_buffer")
-        interpreter = state.current_interpreter()
-        if interpreter is not None:  # the first step takes another path than the rest
-            what = "whether SGD has a momentum_buffer"
-            interpreter.guard(lambda: remembered.get("momentum_buffer") is not None, buffer is not None, what)
         if buffer is None:
+            interpreter = state.current_interpreter()
+            if interpreter is not None:  # the first step takes another path than the rest
+                what = "whether SGD has a momentum_buffer"
+                interpreter.guard(lambda: remembered.get("momentum_buffer") is not None, False, what)
             buffer = remembered["momentum_buffer"] = zeros(grad._d.shape, grad._dtype())
             assign(buffer, grad, "copy")
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from eager.state import interpreting
-from eager.tensor import Tensor
+from eager.tensor import Parameter, Tensor
 from graphc.capture.sources import Argument, Captured, Reached
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, map_leaves
@@ -34,6 +34,7 @@ class Outcomes:
                 found = self._tracer.given(owner)
             else:
                 found = Tensor._wrap(self._tracer.asking.value_of_node(self._tracer.read(leaf).id))
+                found = Parameter(found, leaf.requires_grad) if isinstance(leaf, Parameter) else found
             self._known[id(leaf)] = leaf, found
         return self._known[id(leaf)][1]
 

@@ -1,24 +1,28 @@
-"""Objects of the user's classes in results, as `Output(loss, logits)`: a call returns its own, with its own tensors.
+"""Objects of the user's classes, as `Output(loss, logits)`, and modules in results: a call returns its own.
 
 Only those are taken apart that the function has made, and that hold what is traced; any other is returned as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import MemberDescriptorType, SimpleNamespace
 from typing import Any
 
 from eager.nn.module import Module
+from eager.tensor import Tensor
+from graphc.capture.number import Number
 from graphc.capture.state.objects import namespace
 from graphc.capture.state.owners import is_user_class
 from graphc.capture.tree import Opened, children, is_leaf
+from graphc.ir import Symbol
 
 
 def attributes(value: Any) -> list[tuple[str, Any]] | None:
-    """(name, value) of what an object keeps in itself; None for what is no plain object of a class of the user's."""
+    """(name, value) of what an object keeps in itself; None for all but modules and plain objects of users' classes."""
     kind: Any = type(value)
-    if kind is not SimpleNamespace and (not is_user_class(kind) or isinstance(value, (Module, type, BaseException))):
+    known = kind is SimpleNamespace or isinstance(value, Module)
+    if not known and (not is_user_class(kind) or isinstance(value, (type, BaseException))):
         return None
     if kind is not SimpleNamespace and kind.__new__ is not object.__new__:
         return None  # only its own __new__ can make one
@@ -42,10 +46,20 @@ def holds(value: Any, wanted: Callable[[Any], bool]) -> bool:
     return any(map(wanted, leaves(value)))
 
 
-def opener(wanted: Callable[[Any], bool]) -> Callable[[Any], Opened | None]:
-    """For `map_leaves`: takes objects apart that hold leaves that are `wanted`."""
+def is_traced(leaf: Any) -> bool:
+    """Whether a leaf stands for a value that a graph computes."""
+    return type(leaf) is Number or (isinstance(leaf, Tensor) and leaf._d.__class__ is Symbol)
+
+
+def opener(wanted: Callable[[Any], bool], there: Collection[int] = ()) -> Callable[[Any], Opened | None]:
+    """For `map_leaves`: takes objects apart that hold leaves that are `wanted`.
+
+    there   ids of objects, or of their namespaces, that are to be left as they are
+    """
 
     def opened(value: Any) -> Opened | None:
+        if id(namespace(value)) in there or id(value) in there:
+            return None
         found = attributes(value)
         if not found or not holds(value, wanted):
             return None

@@ -17,7 +17,7 @@ from graphc import errors
 from graphc.capture.gradients import Autograd
 from graphc.capture.number import Number
 from graphc.capture.outcomes import Outcomes
-from graphc.capture.records import opener
+from graphc.capture.records import is_traced, opener
 from graphc.capture.sources import (
     ArgumentGuard,
     Computed,
@@ -33,12 +33,11 @@ from graphc.capture.sources import (
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.growing import done_once
-from graphc.capture.state.objects import namespace
 from graphc.capture.state.places import Change
 from graphc.capture.state.varying import Varying
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
-from graphc.ir import Graph, Node, Symbol
+from graphc.ir import Graph, Node
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
 from graphc.ops.aval import Bundle
@@ -176,14 +175,19 @@ def capture(
                     failed(tracer, containers)
                     Outcomes(tracer).reveal(error)
                 raise
-            changes = containers.changes()
-            existing, there = {}, frozenset[int]()
-            if environment is not None:
-                changes += done_once(environment.written())
-                existing, there = containers.existing() | environment.existing(), environment.owners()
-            elif changes:
-                raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))
-            program = finished(tracer, fn, result, changes, existing, there)
+            try:
+                changes = containers.changes()
+                existing, there = {}, frozenset[int]()
+                if environment is not None:
+                    changes += done_once(environment.written())
+                    existing, there = containers.existing() | environment.existing(), environment.owners()
+                elif changes:
+                    raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))
+                program = finished(tracer, fn, result, changes, existing, there)
+            except errors.GraphcError:
+                if environment is not None:
+                    forget(environment, tracer, containers)  # else what is traced would stay in Python's state
+                raise
     finally:
         tracer.builder.closed = True
         if environment is not None:
@@ -219,11 +223,7 @@ def finished(
         return Slot(len(leaves) - 1)
 
     known: dict[int, Any] = dict(existing)
-    apart = opener(_is_traced)
-
-    def opened(value: Any) -> Any:
-        return None if id(namespace(value)) in there or id(value) in there else apart(value)
-
+    opened = opener(is_traced, there)
     structure = map_leaves(result, numbered, "", known, opened)
     alone = len(leaves)
     put = [map_leaves(change.after, numbered, "", known, opened) for change in changes]
@@ -279,10 +279,6 @@ def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:
             found.append(id)
             live |= ancestors(nodes, [id])
     return tuple(reversed(found))
-
-
-def _is_traced(leaf: Any) -> bool:
-    return type(leaf) is Number or (isinstance(leaf, Tensor) and leaf._d.__class__ is Symbol)
 
 
 def identifier(name: str) -> str:

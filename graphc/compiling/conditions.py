@@ -142,6 +142,9 @@ class Conditions:
                 found.append(f"`{name}` has another shape or dtype")
             elif (t._n is None) is not constant:
                 found.append(f"`{name}`.requires_grad changed to {constant}")
+        if not self._moved_alike(tensors):
+            # the numbers that the rest is computed from may be missing
+            return found or ["a value that is read anew at each call is of another kind"]
         found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._program.guards if g() != v]
         for position, getter, value, what in self._program.argument_guards:
             if getter(tensors[position]) != value:

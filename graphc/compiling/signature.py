@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import reprlib
 import weakref
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from eager.state import grad_enabled, made_in_inference
 from eager.tensor import Parameter, Tensor
 from graphc.capture.state.arguments import is_told_by_content
 from graphc.capture.state.moving import NUMBERS
+from graphc.capture.state.snapshots import CONTAINERS
 from graphc.capture.state.varying import Positions, Varying, Where
 from graphc.capture.tree import children, is_immutable
 from graphc.ops.dtypes import default_float
@@ -99,7 +101,8 @@ class Signatures:
                 key += (float, ANY, ANY) if isinstance(value, float) else (int, ANY)  # as many as for a value
                 tensors.append(Varying.of(value, position, numbers, len(tensors)))
             else:
-                key += (type(value), value, str(value)) if isinstance(value, (float, complex)) else (type(value), value)
+                inexact = isinstance(value, (float, complex))
+                key += (type(value), _itself(value), str(value)) if inexact else (type(value), value)
         elif (inside := children(value)) is not None:
             key += (type(value), len(inside))
             if isinstance(value, dict):
@@ -131,13 +134,19 @@ def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> 
     if not alike:
         return OTHER_ARGUMENTS
     nearest = min(alike, key=lambda other: sum(map(_differ, signature, other)))
-    now, before = next((a, b) for a, b in zip(signature, nearest, strict=True) if _differ(a, b))
+    at = next(i for i, (a, b) in enumerate(zip(signature, nearest, strict=True)) if _differ(a, b))
+    now, before, kind = signature[at], nearest[at], signature[at - 1] if at else None
     if now is ANY or before is ANY:
         return VARIES
     if isinstance(now, tuple) and isinstance(before, tuple):
         return f"an argument has shape {now}, not {before}"
     if isinstance(now, np.dtype) and isinstance(before, np.dtype):
         return f"an argument has dtype {now}, not {before}"
+    if type(now) is type(before) is int and isinstance(kind, type) and not issubclass(kind, int):
+        # the length of a container, or the number of an object that is told apart by identity
+        is_container = issubclass(kind, CONTAINERS) or dataclasses.is_dataclass(kind)
+        has = f"has {now} elements, not {before}" if is_container else "is another one"
+        return f"an argument of type {kind.__qualname__} {has}"
     shown = (*_SCALARS, *_BY_VALUE)
     if type(now) is type(before) and isinstance(now, shown) and not isinstance(now, (bool, bytes)):
         return f"an argument changed from {reprlib.repr(before)} to {reprlib.repr(now)}"
@@ -145,7 +154,12 @@ def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> 
 
 
 def _differ(a: Any, b: Any) -> bool:
-    return type(a) is not type(b) or a != b
+    return a is not b and (type(a) is not type(b) or a != b)
+
+
+def _itself(value: Any) -> Any:
+    """A number that equals itself: all nans are one."""
+    return value if value == value else math.nan if isinstance(value, float) else str(value)
 
 
 class _Described(NamedTuple):

@@ -29,6 +29,7 @@ from graphc.capture import (
 )
 from graphc.capture.flow.bodies import with_rules
 from graphc.capture.outcomes import Outcomes
+from graphc.capture.records import is_traced, opener
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import given, owner_of
@@ -303,8 +304,10 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
         concrete = Outcomes(tracer, given)
         known: dict[int, Any] = {**containers.existing(), **environment.existing()}
         changes = [*containers.changes(), *environment.written()]
-        for change, after in [(c, map_leaves(c.after, _itself, "", known)) for c in changes]:
-            change.carry_out(map_leaves(after, concrete), given)
+        opened = opener(is_traced, environment.owners())
+        again: dict[int, Any] = {}
+        for change, after in [(c, map_leaves(c.after, _itself, "", known, opened)) for c in changes]:
+            change.carry_out(map_leaves(after, concrete, "", again, opened), given)
 
 
 def _itself(leaf: Any, path: str) -> Any:

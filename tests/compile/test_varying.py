@@ -119,3 +119,25 @@ def test_guards_of_the_library_have_names():
     text = step.explain()
     assert "`w` is None changed" in text or "momentum_buffer changed" in text
     assert "a guarded value" not in text
+
+
+def test_nan_among_the_arguments_is_one_value():
+    runs = []
+    f = graphc.compile(lambda x, k: runs.append(k) or (x * k if k == k else x - 1))
+    for _ in range(3):
+        assert f(torch.ones(2), float("nan")).tolist() == [0, 0]
+    assert len(runs) == 1
+    assert f(torch.ones(2), 2.0).tolist() == [2, 2]
+    for imaginary in (1, 1, 2):
+        f(torch.ones(2), complex(float("nan"), imaginary))
+    assert len(runs) == 4
+
+
+def test_reasons_name_what_is_told_apart_by_identity():
+    f = graphc.compile(lambda x, k: x * 2)
+    for k in (lambda: 0, lambda: 1, torch.nn.Linear(1, 1), torch.nn.Linear(1, 1), [1.5], [1.5, 2.5]):
+        f(torch.ones(1), k)
+    text = f.explain()
+    assert "an argument of type function is another one" in text
+    assert "an argument of type Linear is another one" in text
+    assert "an argument changed from 0 to 1" not in text

@@ -212,3 +212,53 @@ def a_state_machine_of_enums(compile):
 
     m = Machine()
     return [(m.step(X * k), m.phase, m.steps) for k in (1.0, 1.0, 1.0, 2.0, 1.0)]
+
+
+@program
+def attributes_asked_for_as_a_whole(compile):
+    o = types.SimpleNamespace(a=1.0)
+
+    @compile
+    def f(x):
+        return x * len(vars(o)) + sum(o.__dict__.values())
+
+    found = [f(X)]
+    for name, value in (("b", 2.0), ("b", 3.0), ("b", 4.0), ("c", torch.ones(3))):
+        setattr(o, name, value)
+        found.append(f(X))
+    del o.a
+    found.append(f(X))
+
+    class Owner:
+        pass
+
+    owner = Owner()
+
+    @compile
+    def g(x):
+        for name in "uv":
+            setattr(owner, f"{name}1", x * 2)
+        return sum(vars(owner).values())
+
+    found += [(g(X * k), dict(vars(owner))) for k in range(3)]
+    return found
+
+
+@program
+def tensors_of_which_only_the_kind_is_asked_for(compile):
+    w = torch.ones(2)
+    held = types.SimpleNamespace(a=torch.ones(2, 3))
+    f = compile(lambda: (w.requires_grad, tuple(w.shape), w.dtype))
+    g = compile(lambda x: x * held.a.numel() if held.a.requires_grad else x + held.a.ndim)
+    found = [f(), g(X)]
+    w.requires_grad_()
+    found.append(f())
+    w.requires_grad_(False)
+    found.append(f())
+    w.data = torch.ones(3).double()
+    found += [f(), f()]
+    for a in (torch.ones(4), torch.ones(5, requires_grad=True), torch.ones(6, requires_grad=True)):
+        held.a = a
+        found += [g(X), g(X)]
+    held.a.data = torch.ones(7, 1)
+    return [*found, g(X), g(X)]

@@ -14,6 +14,7 @@ from tests.scenarios import (  # noqa: F401  (programs)
     inner_rules,
     interplay,
     later_calls,
+    library_state,
     models,
     moving_state,
     python_state,

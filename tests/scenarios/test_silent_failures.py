@@ -411,3 +411,20 @@ def test_generators_and_coroutines_are_refused():
     for fn in (parts, later):
         with pytest.raises(errors.CaptureError, match="in parts"):
             graphc.compile(fn)
+
+
+def test_a_module_holds_nothing_that_is_traced_after_a_refusal() -> None:
+    m, w = nn.Module(), torch.ones(2, requires_grad=True)
+
+    @graphc.compile
+    def f(x):
+        m.cache = nn.Buffer(x * 2)
+        m.last = x * 3
+        w.register_hook(lambda g: g * 2)
+        return x * w
+
+    for _ in range(2):
+        with pytest.raises(errors.CaptureError, match="hook"):
+            f(torch.ones(2))
+        assert "cache" not in m._buffers
+        assert not hasattr(m, "last")

@@ -15,7 +15,7 @@ import numpy as np
 from eager.nn.calling import EveryModule
 from eager.nn.hooks import HookTable
 from eager.nn.module import Module
-from eager.optim.optimizer import Optimizer
+from eager.optim.optimizer import STEP_HOOKS, Optimizer
 from eager.tensor import Tensor
 from graphc.capture.state.lookup import Lookup
 from graphc.capture.state.objects import (
@@ -128,8 +128,7 @@ class Escaping(Lookup):
             self._optimizer(value, path)
         elif is_state(kind):
             for name in list(namespace(value)):
-                if not name.startswith("_") or not kind.__module__.startswith("eager"):
-                    self._reach(value, name, path)
+                self._reach(value, name, path)
         elif is_iterator(value) and id(value) not in self._noted:
             self.impure[f"`{path.shown}` is an iterator: it is advanced once, when the function is traced"] = None
         self._special_methods(value, path)
@@ -199,7 +198,10 @@ class Escaping(Lookup):
             self._escape_later(hook.function, path)
 
     def _optimizer(self, optimizer: Optimizer, path: Path) -> None:
-        """Its parameters and settings. `Optimizer.step` guards the state itself; another `step` keeps what it likes."""
+        """Its parameters, settings and hooks.
+
+        `Optimizer.step` guards the state itself; another `step` keeps what it likes.
+        """
         groups = optimizer.param_groups
         if type(optimizer).step is not Optimizer.step:
             self._reach(optimizer, "state", path)
@@ -210,6 +212,10 @@ class Escaping(Lookup):
                 value = self._entry(group, name, inner)
                 if isinstance(value, list):
                     self._place(Inside, value, "", inner)
+        tables = optimizer._tables
+        for kind in STEP_HOOKS & tables.keys():
+            self._hooks(tables[kind], path.attribute(f"{kind} hooks"))
+        self._place(Missing, tables, tuple(sorted(STEP_HOOKS - tables.keys())), path)
 
     # --- attributes that some code names
 
@@ -228,6 +234,10 @@ class Escaping(Lookup):
         for name in sorted(self._named(value) - done):
             done.add(name)
             self._reach(value, name, path, probe=name in self._probed)
+        if self._reflective and not isinstance(value, (FunctionType, ModuleType)) and _may_get_names(value):
+            space = namespace(value)
+            if space is not NOWHERE:
+                self._place(Size, space, "", path)  # `vars` shows names that are added later, too
 
     def _named(self, value: Any) -> set[str]:
         if isinstance(value, (Tensor, np.ndarray)) or (isinstance(value, ModuleType) and not is_user_module(value)):

@@ -41,6 +41,10 @@ class Lookup(Agenda):
             for table in TABLES:
                 if name in space.get(table, ()):
                     return self._entry(space[table], name, path, guarded)
+            if not guarded or (probe and entry is MISSING and name not in space):
+                for table in TABLES:  # where what is put there may go
+                    if table in space:
+                        self._entry(space[table], name, path, guarded)
         if name in space:
             return self._entry(space, name, path, guarded)
         if entry is MISSING:

@@ -31,7 +31,7 @@ from graphc.capture.state.outlines import (
     outline,
     shown,
 )
-from graphc.capture.state.places import Change, Entry, Inside, Path, Place, Reading, RequiresGrad
+from graphc.capture.state.places import Change, Entry, Inside, Kind, Path, Place, Reading, RequiresGrad
 from graphc.capture.state.snapshots import refill
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT64, INT64
@@ -196,7 +196,7 @@ class Substituted:
 
     def covers(self, place: Place) -> bool:
         """Whether `place` needs no guard of its own."""
-        if isinstance(place, RequiresGrad):
+        if isinstance(place, (RequiresGrad, Kind)):
             return id(place.owner) in self._inside
         if isinstance(place, (Inside, Entry)) and id(place.owner) in self._owners:
             return True

@@ -243,6 +243,26 @@ class RequiresGrad(Place):
 
 
 @final
+class Kind(Place):
+    """The shape and the dtype of a tensor, as text."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, owner: Any, key: Any, path: Path, guarded: bool = True):
+        super().__init__(owner, key, path, guarded)
+        self.shape, self.dtype = tuple(owner._d.shape), owner._dtype()
+
+    def read(self) -> Any:
+        return f"{self.owner._dtype()}{[*self.owner._d.shape]}"
+
+    def write(self, value: Any) -> None:
+        """Nothing: they come with the data."""
+
+    def quick(self, name: Callable[[Any], str]) -> str:
+        return f"{name(self.owner)}._d.shape != {self.shape!r} or {name(self.owner)}._dtype() is not {name(self.dtype)}"
+
+
+@final
 class Inside(Place):
     """What a container, or an ndarray, holds. `owner` is the container."""
 
@@ -292,7 +312,10 @@ class Inside(Place):
 
 
 class Table(Place):
-    """A dict with names for keys, whose entries have places of their own: which names, in which order."""
+    """A dict with names for keys, whose entries have places of their own: which names, in which order.
+
+    What is put there is a dict with the entries that are added: those of the names that it had are put in their places.
+    """
 
     __slots__ = ()
     cost = 1
@@ -302,7 +325,15 @@ class Table(Place):
         return list(self.owner)
 
     def write(self, value: Any) -> None:
-        raise TypeError(f"`{self.path.shown}` cannot be written")
+        for name in [name for name in self.owner if name not in self.before and name not in value]:
+            del self.owner[name]
+        self.owner.update(value)
+
+    def original(self) -> Any:
+        return {}
+
+    def now(self) -> Any:
+        return {name: value for name, value in self.owner.items() if name not in self.before}
 
     def quick(self, name: Callable[[Any], str]) -> str:
         if not self.before:
@@ -381,6 +412,6 @@ def condition_lines(places: Iterable[Place], names: Names, miss: str) -> list[st
 
 
 __all__ = [
-    "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Missing", "Path", "Place", "Reading",
-    "RequiresGrad", "Size", "Table", "condition_lines",
+    "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Kind", "Missing", "Path", "Place",
+    "Reading", "RequiresGrad", "Size", "Table", "condition_lines",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from eager.nn.module import Module
+from eager.nn.parameter import UninitializedTensorMixin
 from eager.tensor import Tensor
 from graphc.capture.location import shown_file
 from graphc.capture.state import reads
@@ -21,10 +22,16 @@ from graphc.capture.state.escaping import Escaping
 from graphc.capture.state.growing import WRITERS
 from graphc.capture.state.objects import has_item
 from graphc.capture.state.owners import is_user_class, is_user_code
-from graphc.capture.state.places import Attribute, Cell, Inside, Path, Reading
+from graphc.capture.state.places import Attribute, Cell, Inside, Kind, Path, Reading, RequiresGrad
 from graphc.capture.state.snapshots import CONTAINERS, MISSING, SCALARS
 from graphc.capture.tree import children
 from graphc.ops.dtypes import default_float
+
+_OF_KIND = frozenset(
+    ("shape", "size", "ndim", "dim", "numel", "nelement", "dtype", "type", "itemsize", "element_size", "nbytes",
+     "is_floating_point", "is_complex")
+)  # fmt: skip
+_OF_HISTORY = frozenset(("requires_grad", "is_leaf", "grad_fn"))
 
 
 class _Context(NamedTuple):
@@ -196,6 +203,8 @@ class Reachable(Escaping):
         for i, step in enumerate(steps):
             last = i == len(steps) - 1
             guarded = not (stored and last)
+            if isinstance(value, Tensor):
+                self._tensor_asked(value, step.key, path)
             if value is MISSING or isinstance(value, (Tensor, *SCALARS)):
                 self._take_loose(steps[i:])
                 return
@@ -223,6 +232,13 @@ class Reachable(Escaping):
         if not (stored and steps):
             self._note_impure(value, path, where)
             self._escape_later(value, path)
+
+    def _tensor_asked(self, tensor: Tensor, what: Any, path: Path) -> None:
+        """An attribute of a tensor that the program may not use: what Python knows of it is guarded all the same."""
+        if what in _OF_KIND and not isinstance(tensor, UninitializedTensorMixin):
+            self._place(Kind, tensor, "", path)
+        elif what in _OF_HISTORY:
+            self._place(RequiresGrad, tensor, "", path.attribute("requires_grad"))
 
 
 def _here(fn: Any) -> Path:
