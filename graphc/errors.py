@@ -112,6 +112,13 @@ DATA_ASSIGNED = (
     "Remedy: write in place, as in `tensor.data.copy_(value)`."
 )
 
+SHOWS_OTHERWISE = (
+    "{name} (at {used}) lets a tensor that outlives the call show other places of memory, which a graph cannot "
+    "express.\n"
+    "Remedy: use the function without underscore, which returns a view, and return that; or call {name} outside the "
+    "compiled function."
+)
+
 LEAF_IS_RETURNED = (
     "a tensor that was made a leaf inside the compiled function (requires_grad_()) is returned, and so is a tensor "
     "that depends on it: the graph cannot hand gradients from the one to the other.\n"

@@ -94,6 +94,10 @@ class Autograd:
         before = self._before[id(tensor)] = tracer.wrap(symbol, False)
         return before
 
+    def is_given(self, grad: Tensor) -> bool:
+        """Whether `grad` stands for the tensor that a `.grad` was before the program."""
+        return any(grad is before for before in self._before.values())
+
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """See `eager.state.Interpreter`."""
         self.tracer.owner_of(tensor)

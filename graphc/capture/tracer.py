@@ -99,6 +99,7 @@ class Tracer:
         self.memories = Memories(self.builder)
         self.writing = Writing(self)
         self.assign, self.set_data, self.written = self.writing.assign, self.writing.set_data, self.writing.written
+        self.show = self.writing.show
         self.asking = Asking(self)
         self._layouts = Layouts(self.builder, self.memories, self.asking.layout_of_input)
         self.guard, self.guard_argument = self.asking.guard, self.asking.guard_argument

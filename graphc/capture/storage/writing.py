@@ -102,6 +102,34 @@ class Writing:
             self._tracer.rebind(value, place.memory.symbol)
             place.memory.tensors.add(value)
 
+    def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
+        """See `eager.state.Interpreter`."""
+        tracer, symbol = self._tracer, self._tracer.read(value)
+        if tracer.owner_of(tensor) is not None or tracer.autograd.is_given(tensor):
+            if self._is_itself(tensor, value):
+                return
+            raise errors.CaptureError(errors.SHOWS_OTHERWISE.format(name=name, used=user_line()))
+        memory = tracer.place_of(value, symbol).memory
+        if tensor._d.__class__ is np.ndarray:  # who else sees that memory is asked of a tensor over it
+            memory.tensors.add(Tensor._wrap(tensor._d))
+        was_leaf = tensor._n is not None and tensor.is_leaf
+        tensor._d = symbol
+        memory.tensors.add(tensor)
+        if was_leaf:
+            tracer.leaf_changed(tensor)
+        else:
+            tensor._n = value._n
+
+    def _is_itself(self, tensor: Tensor, value: Tensor) -> bool:
+        """Whether `value`, a view of `tensor`, shows the same as `tensor` does."""
+        before, after = (self._tracer.place_of(t, self._tracer.read(t)) for t in (tensor, value))
+        made = after.steps[len(before.steps) :]
+        return (
+            before.memory is after.memory
+            and (tensor._d.shape, before.strides) == (value._d.shape, after.strides)
+            and all(step.op.name in ("reshape", "permute") for step in made)
+        )
+
     def written(self, target: Tensor, value: Tensor, recorded: bool) -> None:
         """`target` has been written in place, and is `value` now, with that history."""
         symbol = self._tracer.read(value)

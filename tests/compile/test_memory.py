@@ -1,0 +1,102 @@
+"""Memory and compiled functions: which tensor shows what, and who else sees what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import eager as torch
+import graphc
+from graphc.errors import CaptureError
+
+
+def grid() -> Any:
+    return torch.arange(6.0).view(2, 3)
+
+
+def agrees(function: Callable[..., Any], *makers: Callable[[], Any], calls: int = 2) -> None:
+    """`function` gives, and does to the tensors that `makers` make, the same in both modes, call after call."""
+    ours, theirs = [make() for make in makers], [make() for make in makers]
+    compiled = graphc.compile(function)
+    for _ in range(calls):
+        assert repr(compiled(*ours)) == repr(function(*theirs))
+        assert repr(ours) == repr(theirs)
+
+
+# --- functions that change which part of its memory a tensor shows
+
+RESHAPERS: dict[str, Callable[[Any], Any]] = {
+    "squeeze_": lambda y: y.squeeze_(),
+    "unsqueeze_": lambda y: y.unsqueeze_(0),
+    "t_": lambda y: y.t_(),
+    "transpose_": lambda y: y.transpose_(0, 1),
+    "swapaxes_": lambda y: y.swapaxes_(0, 1),
+    "as_strided_": lambda y: y.as_strided_((2,), (1,), 1),
+    "resize_ to less": lambda y: y.resize_(3),
+    "resize_ to more": lambda y: y.resize_(2, 5),
+    "resize_as_": lambda y: y.resize_as_(torch.ones(2)),
+    "set_": lambda y: y.set_(torch.ones(2)),
+    "set_ to a part": lambda y: y.set_(torch.arange(5.0), 1, (2, 2), (1, 1)),
+    "set_ to nothing": lambda y: y.set_(),
+    "detach_": lambda y: y.detach_(),
+}
+REACHED = [name for name in RESHAPERS if name not in ("squeeze_", "detach_")]  # those do not change `grid()`
+
+
+@pytest.mark.parametrize("name", RESHAPERS)
+def test_tensors_that_a_program_has_made_change_their_shape_in_place(name: str) -> None:
+    def program(x: Any) -> Any:
+        y = x * 2
+        before = y[:]
+        RESHAPERS[name](y)
+        y.add_(1)
+        return y, before
+
+    agrees(program, grid)
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_tensors_from_before_the_call_keep_theirs(name: str) -> None:
+    x = grid()
+    with pytest.raises(CaptureError, match=rf"{name.partition(' ')[0].replace('_as', '')}.*test_memory.py.*\n.*Remedy"):
+        graphc.compile(lambda x: RESHAPERS[name](x).sum())(x)
+    with pytest.raises(CaptureError):
+        graphc.compile(lambda: RESHAPERS[name](x).sum())()
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_gradient_from_before_the_call_keeps_its_shape() -> None:
+    w = torch.ones(2, 3, requires_grad=True)
+    w.sum().backward()
+    with pytest.raises(CaptureError, match="t_ "):
+        graphc.compile(lambda: w.grad.t_().sum())()
+    assert w.grad.shape == (2, 3)
+
+
+def test_a_shape_that_stays_is_no_change() -> None:
+    agrees(lambda x: x.squeeze_().add_(1), grid)
+
+
+def test_history_through_a_change_of_shape() -> None:
+    w = torch.ones(3, requires_grad=True)
+
+    @graphc.compile
+    def program(x: Any) -> Any:
+        y = (x * w).unsqueeze_(0)
+        y.mul_(w)
+        y.sum().backward()
+        return y.shape
+
+    assert program(grid()) == (1, 2, 3)
+    assert w.grad.tolist() == [6, 10, 14]
+
+
+def test_outputs_of_another_size() -> None:
+    agrees(lambda x: torch.add(x, 1, out=torch.empty(0)), grid)
+    agrees(lambda x: torch.ones(3, out=torch.empty(0)) + x, grid)
+    out = torch.empty(0)
+    with pytest.raises(CaptureError, match="ones "):
+        graphc.compile(lambda x: torch.ones(3, out=out) + x)(grid())
+    assert out.shape == (0,)
