@@ -119,6 +119,12 @@ SHOWS_OTHERWISE = (
     "compiled function."
 )
 
+HISTORY_BEHIND = (
+    "a detached tensor, or .data, was given values that require grad, and its memory has been written in another way, "
+    "or outlives the call (needed at {used}): a graph cannot tell the two apart.\n"
+    "Remedy: write detached values (value.detach()), or to a copy (clone)."
+)
+
 LEAF_IS_RETURNED = (
     "a tensor that was made a leaf inside the compiled function (requires_grad_()) is returned, and so is a tensor "
     "that depends on it: the graph cannot hand gradients from the one to the other.\n"

@@ -170,6 +170,8 @@ class Tracer:
     def _again(self, tensor: Tensor, place: Place) -> Symbol:
         """The value of `tensor`, a view whose memory has been written since it was last read."""
         memory = place.memory
+        if tensor._n is not None and place.history_from and not tensor.is_leaf:
+            raise errors.CaptureError(errors.HISTORY_BEHIND.format(used=user_line()))
         if not place.steps:
             symbol = memory.symbol
         else:

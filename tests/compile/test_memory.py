@@ -100,3 +100,95 @@ def test_outputs_of_another_size() -> None:
     with pytest.raises(CaptureError, match="ones "):
         graphc.compile(lambda x: torch.ones(3, out=out) + x)(grid())
     assert out.shape == (0,)
+
+
+# --- histories behind .data and detach()
+
+
+def frozen() -> Any:
+    return torch.nn.Parameter(torch.ones(2), requires_grad=False)
+
+
+def trained() -> Any:
+    return torch.ones(2, requires_grad=True)
+
+
+def add_to_data(w: Any, a: Any) -> Any:
+    w.data += a * 2
+    return w.requires_grad, w.grad_fn, w.is_leaf
+
+
+def put_into_data(w: Any, a: Any) -> Any:
+    w.data[0] = a[0] * 2
+    return w.requires_grad, w.is_leaf
+
+
+def gradient_of_detached(w: Any, a: Any) -> Any:
+    d = w.detach()
+    part = d[:1]
+    part.mul_(a[:1] * 3)
+    d.mul_(a)
+    (d.sum() + (part * part).sum()).backward()
+    return w.requires_grad, part.requires_grad, d.requires_grad, a.grad
+
+
+def overwritten(w: Any, a: Any) -> Any:
+    d = w.data
+    d.mul_(a)
+    d.copy_(torch.zeros(2))
+    d.sum().backward()
+    return a.grad
+
+
+def used_after(w: Any, a: Any) -> Any:
+    y = w * 1
+    d = y.detach()
+    d += a * 2
+    (y * y * a).sum().backward()
+    return a.grad, y.requires_grad
+
+
+@pytest.mark.parametrize("program", [add_to_data, put_into_data, gradient_of_detached, overwritten, used_after])
+@pytest.mark.parametrize("weight", [frozen, trained])
+def test_what_is_written_behind_autograd_gives_no_history(program: Callable[..., Any], weight: Any) -> None:
+    agrees(program, weight, trained)
+
+
+def test_merging_low_rank_updates() -> None:
+    base = torch.nn.Linear(2, 2)
+    base.requires_grad_(False)
+    a, b = torch.nn.Parameter(torch.ones(1, 2)), torch.nn.Parameter(torch.ones(2, 1))
+    expected = base.weight.detach() + 1
+
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.base, self.merged = base, False
+
+        def merge(self) -> None:
+            self.base.weight.data += b @ a
+            self.merged = True
+
+    layer = Layer()
+    graphc.compile(layer.merge)()
+    assert layer.merged and not base.weight.requires_grad
+    assert torch.equal(base.weight, expected)
+
+
+def test_histories_that_a_graph_cannot_tell_apart_are_refused() -> None:
+    def returned(w: Any, a: Any) -> Any:
+        d = w.data
+        d += a
+        return d
+
+    def written_otherwise(w: Any, a: Any) -> Any:
+        d = w.data
+        d += a
+        w.data.add_(1)
+        return d.sum()
+
+    for program in (returned, written_otherwise):
+        w = frozen()
+        with pytest.raises(CaptureError, match="detached"):
+            graphc.compile(program)(w, trained())
+        assert w.tolist() == [1, 1]

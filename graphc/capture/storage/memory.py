@@ -60,6 +60,11 @@ class Place(NamedTuple):
     version: int
     strides: Strides
 
+    @property
+    def history_from(self) -> int:
+        """The number of the step from which on it can have a history, after one through which none comes; else 0."""
+        return next((k for k in range(len(self.steps), 0, -1) if not self.steps[k - 1].op.differentiable), 0)
+
 
 @final
 class Memories:

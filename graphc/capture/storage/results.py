@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, final
 
 from eager.tensor import Tensor
+from graphc import errors
 from graphc.capture.sources import Computed, Given, Returned, ViewOf
 from graphc.capture.storage.memory import Memory, Place
 
@@ -40,6 +41,8 @@ class Results:
         place = self._place(tensor)
         number = self._number(tensor)
         base = None if place is None or not place.steps else self._base(place.memory)
+        if base is not None and place is not None and tensor._n is not None and place.history_from:
+            raise errors.CaptureError(errors.HISTORY_BEHIND.format(used="the end of the function"))
         if place is None or base is None:
             return Computed(tracer.read(tensor).id, number)
         return ViewOf(base, place.steps, tensor._n is not None, number)

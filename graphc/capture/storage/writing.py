@@ -67,10 +67,14 @@ class Writing:
             raise RuntimeError(REPEATED)
         if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
-        if recorded and value._n is None and not place.steps:
+        behind = place.history_from if recorded else 0
+        if recorded and value._n is None and len(place.steps) == behind:
             # what has a past keeps it, though no gradient reaches that any more
             everywhere = self._builder.emit(_FULL, (), {"shape": before.aval.shape, "value": True, "dtype": BOOL})
             symbol = self._builder.emit(_WHERE, (everywhere, symbol, before), {})
+        if behind:
+            self._write_behind(target, place, symbol, start)
+            return target
         whole = self._memories.whole_after(place, symbol)
         if recorded:
             self._tracer.autograd.recorded.update(range(start, self._builder.next_id))
@@ -78,6 +82,46 @@ class Writing:
         if not place.steps:
             self._tracer.rebind(target, memory.symbol)
         return target
+
+    def _write_behind(self, target: Tensor, place: Place, value: Symbol, start: int) -> None:
+        """Write `value`, which has a history, to what looks at its memory through a detached tensor.
+
+        That tensor, the *root*, and its views have the history; the memory, and all else that looks at it, has not.
+        """
+        tracer, builder, memory = self._tracer, self._builder, place.memory
+        behind = place.history_from
+        root = self._root(tracer.read(target).id)
+        family: list[tuple[Tensor, Place]] = []
+        for t in memory.tensors.live():
+            id_ = tracer.held[id(t)][1].id if t._d.__class__ is not Symbol else t._d.id
+            found = self._memories.find(id_)
+            if found is None or found.memory is not memory or found.steps[:behind] != place.steps[:behind]:
+                continue
+            if self._root(id_) == root:
+                family.append((t, found))
+            elif memory.version:  # it may be of the same root, and has been read anew since
+                raise errors.CaptureError(errors.HISTORY_BEHIND.format(used=user_line()))
+        before = Memory(builder.symbol(root), None, None, None)
+        after = self._memories.whole_after(Place(before, place.steps[behind:], 0, None), value)
+        tracer.autograd.recorded.update(range(start, builder.next_id))
+        stopped = builder.emit(_STOP, (after,), {})
+        self._write(memory, self._memories.whole_after(place._replace(steps=place.steps[:behind]), stopped), False)
+        for t, seen in family:
+            symbol, first = after, builder.next_id
+            for op, params in seen.steps[behind:]:
+                symbol = builder.emit(op, (symbol,), params)
+            tracer.autograd.recorded.update(range(first, builder.next_id))
+            self._memories.put(symbol, seen._replace(version=memory.version))
+            tracer.rebind(t, symbol)
+            if t._n is None:
+                t._n = symbol
+
+    def _root(self, id_: int) -> int:
+        """The node, on the way from a whole to its view `id_`, after which history begins."""
+        nodes = self._builder.nodes
+        while nodes[id_].op.differentiable:
+            id_ = nodes[id_].inputs[0]
+        return id_
 
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
         """See `eager.state.Interpreter`: a write of the whole, after which both look at the same memory."""
@@ -144,7 +188,7 @@ class Writing:
         if memory.leaf is not None:  # a leaf again: gradients stop at this node
             whole = builder.emit(_STOP, (whole,), {})
             self._tracer.autograd.leaves[whole.id] = memory.leaf
-        elif not recorded and any(t._n is not None for t in live):
+        elif not recorded and any(t._n is not None and not self._has_own_history(t) for t in live):
             whole = builder.emit(_OVERWRITTEN, (old, whole), {})
             self._tracer.autograd.recorded.add(whole.id)
         self._memories.write(memory, whole)
@@ -153,6 +197,11 @@ class Writing:
             for t in live:
                 if t._n is None:
                     t._n = whole
+
+    def _has_own_history(self, tensor: Tensor) -> bool:
+        """Whether the history of a tensor is not that of its memory."""
+        place = self._known_place(tensor)
+        return place is not None and place.history_from > 0 and not tensor.is_leaf
 
     # --- inputs that share memory
 
