@@ -192,3 +192,62 @@ def test_histories_that_a_graph_cannot_tell_apart_are_refused() -> None:
         with pytest.raises(CaptureError, match="detached"):
             graphc.compile(program)(w, trained())
         assert w.tolist() == [1, 1]
+
+
+# --- gradients from before the call
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_a_gradient_that_is_dropped_has_been_added_to(set_to_none: bool) -> None:
+    def states(compile: Callable[[Any], Any]) -> list[Any]:
+        w = torch.ones(1, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.125)
+
+        def step() -> None:
+            (w * 2).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=set_to_none)
+
+        run, found = compile(step), list[Any]()
+        for _ in range(3):
+            (w * 3).sum().backward()
+            held, view = w.grad, w.grad[:]
+            run()
+            found.append((held.tolist(), view.tolist(), w.tolist(), w.grad is None, w.grad is held))
+        return found
+
+    assert states(graphc.compile) == states(lambda f: f)
+
+
+def test_a_gradient_that_is_replaced_has_been_written() -> None:
+    def states(compile: Callable[[Any], Any]) -> list[Any]:
+        w = torch.ones(2, requires_grad=True)
+
+        def step() -> Any:
+            w.grad.mul_(4)
+            w.grad = w.grad + 1
+            w.grad.mul_(2)
+
+        run, found = compile(step), list[Any]()
+        w.grad = torch.ones(2)
+        for _ in range(3):
+            held = w.grad
+            run()
+            found.append((held.tolist(), w.grad.tolist(), held is w.grad))
+        return found
+
+    assert states(graphc.compile) == states(lambda f: f)
+
+
+def test_a_gradient_that_is_dropped_has_been_added_to_when_the_function_raises() -> None:
+    w = torch.ones(1, requires_grad=True)
+    held = w.grad = torch.ones(1)
+
+    def program() -> None:
+        (w * 2).sum().backward()
+        w.grad = None
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        graphc.compile(program)()
+    assert held.tolist() == [3] and w.grad is None
