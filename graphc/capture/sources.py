@@ -61,6 +61,14 @@ class GradOf:
 
 @final
 @dataclass(frozen=True)
+class DataOf:
+    """An effect: the tensor behind another source shows other memory from now on, its own staying as it is."""
+
+    of: Argument | Captured | Reached
+
+
+@final
+@dataclass(frozen=True)
 class LeafFlag:
     """An effect: the tensor behind another source, a leaf, requires grad from now on, or (no `flag`) not any more."""
 
@@ -113,7 +121,7 @@ class Effect(NamedTuple):
     fresh   a `.grad` becomes another tensor, not the one before with other values: the number of that tensor
     """
 
-    target: Owner | MemoryOf | GradOf | PastOf | LeafFlag
+    target: Owner | MemoryOf | DataOf | GradOf | PastOf | LeafFlag
     id: int | None
     history: History = History.NONE
     fresh: int | None = None

@@ -26,6 +26,7 @@ from graphc.capture.number import Number, fix_numbers, without_numbers
 from graphc.capture.sources import (
     Argument,
     Captured,
+    DataOf,
     Draw,
     Effect,
     GradOf,
@@ -440,7 +441,11 @@ class Tracer:
     def effects(self) -> list[Effect]:
         """What the program changes, so far."""
         found = [
-            Effect(memory.origin, memory.symbol.id, self._history_of(memory))
+            Effect(
+                DataOf(memory.origin) if memory.replaces and not isinstance(memory.origin, MemoryOf) else memory.origin,
+                memory.symbol.id,
+                self._history_of(memory),
+            )
             for memory in self.memories.written.values()
             if memory.origin is not None
         ]

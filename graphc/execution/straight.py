@@ -22,6 +22,7 @@ from graphc.capture import (
     Argument,
     Captured,
     Computed,
+    DataOf,
     Draw,
     Effect,
     Given,
@@ -285,6 +286,10 @@ class Straight:
                     lines.append(f" overwrite({grad}, w{k}._d)")
                 else:
                     lines.append(f" {grad} = {made.setdefault(fresh, f'w{k}')}")
+            elif isinstance(target, DataOf):
+                lines.append(f" {self._tensor(target.of)}._d = w{k}._d")
+                if history is not History.NONE:
+                    lines.append(f" write_recorded({self._tensor(target.of)}, w{k})")
             else:
                 write = f"overwrite({{}}, w{k}._d)" if history is History.NONE else f"write_recorded({{}}, w{k})"
                 lines.append(" " + write.format(self._tensor(target)))

@@ -251,3 +251,98 @@ def test_a_gradient_that_is_dropped_has_been_added_to_when_the_function_raises()
     with pytest.raises(ValueError, match="no"):
         graphc.compile(program)()
     assert held.tolist() == [3] and w.grad is None
+
+
+# --- tensor.data = value
+
+
+def replaced(w: Any) -> Any:
+    w.data = w.data * 5
+    return w.sum()
+
+
+def written_then_replaced(w: Any) -> Any:
+    w.data.add_(1)
+    w.data = w.data * 5
+    w.data.sub_(1)
+    return w[:1].sum()
+
+
+def replaced_twice(w: Any) -> Any:
+    w.data = w.data * 5
+    w.data = w.data + 1
+    return w.tolist()
+
+
+def replaced_by_a_constant(w: Any) -> Any:
+    w.data = torch.zeros(2)
+    return w.detach()
+
+
+def replaced_with_gradients(w: Any) -> Any:
+    y = (w * w).sum()
+    w.data = w * 3
+    (y + (w * w).sum()).backward()
+    return w.grad, w.is_leaf
+
+
+DATA = [replaced, written_then_replaced, replaced_twice, replaced_by_a_constant, replaced_with_gradients]
+
+
+@pytest.mark.parametrize("program", DATA)
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_memory_that_a_tensor_leaves_stays_as_it_is(program: Any, captured: bool, requires_grad: bool) -> None:
+    if program is replaced_with_gradients and not requires_grad:
+        return
+
+    def states(compile: Callable[[Any], Any]) -> list[Any]:
+        w = torch.ones(2)
+        view, array = w[:1], w.numpy()
+        w.requires_grad_(requires_grad)
+        run = compile((lambda: program(w)) if captured else program)
+        found = list[Any]()
+        for _ in range(3):
+            old = w.data
+            result = run() if captured else run(w)
+            result = result.detach() if isinstance(result, torch.Tensor) else result
+            found.append(tuple(map(repr, (result, old, view, array, w, w.grad))))
+        return found
+
+    assert states(graphc.compile) == states(lambda f: f)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_others_of_the_memory_that_a_tensor_leaves(before: bool) -> None:
+    def states(compile: Callable[[Any], Any]) -> list[Any]:
+        whole = torch.ones(4)
+        w, other = whole[:3], whole[1:]
+
+        def program() -> Any:
+            if before:
+                w.add_(1)
+            w.data = w * 2
+            w.add_(1)
+            other.mul_(10)
+            return other * 1
+
+        run, found = compile(program), list[Any]()
+        for _ in range(3):
+            found.append((run().tolist(), w.tolist(), other.tolist(), whole.tolist()))
+        return found
+
+    assert states(graphc.compile) == states(lambda f: f)
+
+
+def test_memory_that_a_tensor_has_left_when_the_function_raises() -> None:
+    w = torch.ones(2)
+    old = w.data
+
+    def program() -> None:
+        w.add_(1)
+        w.data = w * 2
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        graphc.compile(program)()
+    assert (w.tolist(), old.tolist()) == ([4, 4], [2, 2])

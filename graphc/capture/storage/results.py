@@ -41,7 +41,7 @@ class Results:
         place = self._place(tensor)
         number = self._number(tensor)
         base = None if place is None or not place.steps else self._base(place.memory)
-        if base is not None and place is not None and tensor._n is not None and place.history_from:
+        if base is not None and place is not None and not tensor.is_leaf and place.history_from:
             raise errors.CaptureError(errors.HISTORY_BEHIND.format(used="the end of the function"))
         if place is None or base is None:
             return Computed(tracer.read(tensor).id, number)

@@ -39,6 +39,7 @@ class Writing:
     def __init__(self, tracer: Tracer):
         self._tracer, self._builder, self._memories = tracer, tracer.builder, tracer.memories
         self._memory_of: dict[int, list[Tensor]] = {}  # id of what owns memory -> the inputs that show some of it
+        self._left: set[Owner] = set()  # inputs that have left their memory
         self.overlaps: dict[tuple[Owner, Owner], Any] = {}
 
     def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
@@ -52,7 +53,8 @@ class Writing:
         if name in _COPIES or self._memories.find(symbol.id) is not None:
             symbol = self._builder.emit(_CLONE, (symbol,), {})  # a value of its own: `value` stays a tensor of its own
         place = self._tracer.place_of(target, before)
-        if isinstance(place.memory.origin, (Argument, Captured)) and (shared := self._overlapping(place.memory.origin)):
+        origin = None if place.memory.replaces else place.memory.origin
+        if isinstance(origin, (Argument, Captured)) and (shared := self._overlapping(origin)):
             self._merge(shared)
             place = self._tracer.place_of(target, self._tracer.read(target))
         memory = place.memory
@@ -124,7 +126,7 @@ class Writing:
         return id_
 
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
-        """See `eager.state.Interpreter`: a write of the whole, after which both look at the same memory."""
+        """See `eager.state.Interpreter`. What others see of the memory that `tensor` leaves stays as it is."""
         before, symbol = self._tracer.read(tensor), self._tracer.read(value)
         place, source = self._tracer.place_of(tensor, before), self._memories.find(symbol.id)
         if source is not None and source.memory is place.memory:
@@ -134,17 +136,58 @@ class Writing:
         why = ""
         if before.aval != symbol.aval:
             why = "the shape or dtype changes"
-        elif self._tracer.owner_of(value) is not None or (source is not None and source.steps):
+        elif self._tracer.owner_of(value) is not None or (
+            source is not None and (source.steps or source.memory.origin is not None)
+        ):
             why = "the value is a tensor, or a view of one, that others hold, too"
         elif place.steps or len(place.memory.tensors.live()) > 1:
             why = "the tensor is a view, or has views, which keep the old memory"
         if why:
             raise errors.CaptureError(errors.DATA_ASSIGNED.format(used=user_line(), why=why))
-        with set_grad_enabled(False):
+        if place.memory.origin is not None:
+            self._replace(tensor, value, place.memory)
+            return
+        with set_grad_enabled(False):  # nobody else sees that memory
             self._tracer.assign(tensor, value, "copy")
         if value._n is None and source is None:
             self._tracer.rebind(value, place.memory.symbol)
             place.memory.tensors.add(value)
+
+    def _replace(self, tensor: Tensor, value: Tensor, left: Memory) -> None:
+        """Let `tensor`, which was there before the program, look at the memory of `value` instead of `left`."""
+        tracer, builder = self._tracer, self._builder
+        owner = tracer.owner_of(tensor)
+        if tracer.outer is not None or owner is None:
+            raise errors.CaptureError(errors.WRITE_IN_BODY.format(name="data", used=user_line()))
+        builder.where = user_line()
+        symbol = tracer.read(value)
+        if value._n is not None:  # whose history `tensor` does not get
+            symbol = builder.emit(_CLONE, (symbol,), {})
+        memory = tracer.place_of(value if value._n is None else tracer.wrap(symbol, False), symbol).memory
+        if tensor._n is not None:  # a leaf again: gradients stop at this node
+            symbol = builder.emit(_STOP, (symbol,), {})
+            tracer.autograd.leaves[symbol.id] = tensor
+            memory.leaf = tensor if tensor.is_leaf else None
+        if left.replaces:
+            self._memories.written.pop(id(left), None)
+        else:
+            self._leave(tensor, owner, left)
+        memory.origin, memory.replaces, memory.symbol = owner, True, symbol
+        memory.version += 1
+        self._memories.written[id(memory)] = memory
+        self._memories.put(symbol, Place(memory, (), memory.version, memory.strides))
+        tracer.rebind(tensor, symbol)
+        memory.tensors.add(tensor)
+
+    def _leave(self, tensor: Tensor, owner: Owner, memory: Memory) -> None:
+        """Let another tensor stand for the memory that `owner` had before the program, for those that share it."""
+        self._left.add(owner)
+        stand_in = self._tracer.wrap(memory.symbol, False)
+        self._tracer.owners[id(stand_in)] = owner
+        self._tracer.fresh[id(stand_in)] = stand_in  # keeps its id from being used again
+        memory.tensors.add(stand_in)
+        for known in self._memory_of.values():
+            known[:] = [stand_in if t is tensor else t for t in known]
 
     def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
         """See `eager.state.Interpreter`."""
@@ -260,8 +303,8 @@ class Writing:
             self._guard_overlap(a, b)
 
     def _guard_overlap(self, a: Owner, b: Owner) -> None:
-        """The program holds for an argument that overlaps another input as it does now."""
-        if isinstance(a, Argument) or isinstance(b, Argument):
+        """The program holds for an argument, or what leaves its memory, that overlaps another input as it does now."""
+        if isinstance(a, Argument) or isinstance(b, Argument) or not self._left.isdisjoint((a, b)):
             self.overlaps[a, b] = relation(self._tracer.given(a), self._tracer.given(b))
 
 
