@@ -247,6 +247,8 @@ class Tensor:
             if tape.is_dead_end(node):
                 check_unwritten(self)
             return None
+        if node.__class__ is not list:  # under a trace
+            return node.grad_fn()
         from eager.nodes import edge_of
 
         return edge_of(node)[0]
@@ -464,6 +466,15 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
+    def __copy__(self) -> Tensor:
+        interpreter = current_interpreter()
+        if interpreter is None or interpreter.immediate:
+            make, arguments = self.__reduce__()[:2]
+            return make(*arguments)
+        copied = self.detach()
+        copied.__class__ = type(self)
+        return copied if self._n is None else copied.requires_grad_()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         from eager.storage import deepcopy
 
@@ -482,8 +493,16 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         p = _new(cls)
-        p._d = np.empty(0, np.float32) if data is None else data.detach()._array()
         p._n = None
+        interpreter = current_interpreter()
+        if data is None:
+            p._d = np.empty(0, np.float32)
+        elif interpreter is None or interpreter.immediate or interpreter.is_constant(data):
+            p._d = data.detach()._array()
+        else:
+            shown = data.detach()
+            p._d = shown._d
+            interpreter.show(p, shown, cls.__name__)
         p.requires_grad_(requires_grad, _message=INEXACT_ONLY)
         return p
 

@@ -150,6 +150,18 @@ NDARRAY_MEMORY = (
     "computes later.\nRemedy: copy the ndarray (torch.tensor), or make the tensor outside the compiled function."
 )
 
+VALUES_WRITTEN = (
+    "an ndarray of a traced tensor's values (made at {used}) is written, which would not write the tensor.\n"
+    "Remedy: write the tensor (x[0] = 5), or a copy of the ndarray."
+)
+
+NO_TAPE_NODE = (
+    "{what} of a grad_fn is asked, and a graph under capture has no tape nodes, only the fact that there is a history.\n"
+    "  value: {aval}, made at {made}\n"
+    "  used at {used}\n"
+    "Remedy: ask `grad_fn is None` or `is_leaf`, or look at nodes outside the compiled function."
+)
+
 ASSIGN_WHILE_BUILDING = (
     "{op}: a tensor without a value cannot be written to one that has a value (at {used}).\n"
     "Remedy: pass the pair to graphc.function(..., updates=[(variable, new value)])."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -164,10 +164,11 @@ class Decision(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Computed:
-    """Node `id`, in a tensor of its own. Two results that are the same tensor have the same `tensor` number."""
+    """Node `id`, in a tensor of its own, of class `kind`. Results that are the same tensor have the same number."""
 
     id: int
     tensor: int
+    kind: type[Tensor] = field(default=Tensor, compare=False)
 
 
 @final
@@ -194,6 +195,7 @@ class ViewOf:
     steps: tuple[Step, ...]
     recorded: bool
     tensor: int
+    kind: type[Tensor] = field(default=Tensor, compare=False)
 
 
 Returned = Computed | Given | ViewOf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -346,3 +347,92 @@ def test_memory_that_a_tensor_has_left_when_the_function_raises() -> None:
     with pytest.raises(ValueError, match="no"):
         graphc.compile(program)()
     assert (w.tolist(), old.tolist()) == ([4, 4], [2, 2])
+
+
+# --- other ways to another tensor over the same memory
+
+SQUARE = torch.arange(4.0).view(2, 2)
+ALIASES: dict[str, Callable[[Any], Any]] = {
+    "Parameter": lambda x: torch.nn.Parameter(x, requires_grad=False),
+    "Parameter that requires grad": torch.nn.Parameter,
+    "copy": copy.copy,
+    "einsum of all dims": lambda x: torch.einsum("ij", x),
+    "einsum of dims in another order": lambda x: torch.einsum("ij->ji", x),
+    "einsum of a diagonal": lambda x: torch.einsum("ii->i", x),
+    "einsum of a sum": lambda x: torch.einsum("ij->i", x),
+}
+
+
+@pytest.mark.parametrize("name", ALIASES)
+@pytest.mark.parametrize("size", [2, 10])
+def test_writes_to_aliases_are_seen(name: str, size: int) -> None:
+    def program(x: Any) -> Any:
+        made = ALIASES[name](x)
+        with torch.no_grad():
+            made.fill_(7)
+        return x * 1, made, type(made)
+
+    agrees(program, lambda: torch.arange(1.0 * size * size).view(size, size))
+
+
+def test_an_einsum_that_only_permutes_is_a_view() -> None:
+    x = SQUARE.clone().requires_grad_() * 1
+    y = torch.einsum("ij->ji", x)
+    assert y._is_view() and y.grad_fn.name() == "PermuteBackward0"
+    y[0].mul_(3)
+    assert x.tolist() == [[0, 1], [6, 3]] and x.grad_fn.name() == "torch::autograd::CopySlices"
+
+
+def test_parameters_made_inside_are_parameters() -> None:
+    def program(x: Any) -> Any:
+        made = torch.nn.Parameter(x * 2)
+        (made * made).sum().backward()
+        return made, made.grad, torch.nn.Parameter(x), torch.nn.Buffer(x * 1)
+
+    compiled = graphc.compile(program)
+    for _ in range(2):
+        made, grad, shown, buffer = compiled(SQUARE)
+        assert type(made) is type(shown) is torch.nn.Parameter and made.is_leaf and made.requires_grad
+        assert torch.equal(grad, 4 * SQUARE) and shown.data_ptr() == SQUARE.data_ptr() and torch.equal(buffer, SQUARE)
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [(lambda x: torch.from_numpy(x.numpy()).fill_(7), "shares memory with an ndarray"),
+     (lambda x: torch.as_tensor(x.numpy())[0].add_(7), "shares memory with an ndarray"),
+     (lambda x: x.numpy().__setitem__(0, 5), r"made at .*test_memory.py:\d+\) is written")],
+)  # fmt: skip
+def test_writes_to_ndarrays_of_tensors_are_refused(write: Any, message: str, captured: bool) -> None:
+    x = SQUARE.clone()
+    program = (lambda: (write(x), x * 1)[1]) if captured else (lambda x: (write(x), x * 1)[1])
+    with pytest.raises(CaptureError, match=message):
+        graphc.compile(program)(*(() if captured else (x,)))
+    assert torch.equal(x, SQUARE)
+
+
+# --- grad_fn of a traced tensor
+
+
+def test_whether_a_traced_tensor_has_a_history() -> None:
+    w = torch.ones(2, requires_grad=True)
+
+    @graphc.compile
+    def program(x: Any, leaf: Any) -> Any:
+        made = x * 2
+        found = [t.grad_fn is None for t in (x, leaf, made, made.detach(), w, w * 2)]
+        return x * 1, found, made.grad_fn is not None, made.grad_fn == None, bool(made.grad_fn)  # noqa: E711
+
+    assert program(w * 2, w)[1:] == ([False, True, False, True, True, False], True, False, True)
+    assert program(torch.ones(2), torch.ones(2))[1] == [True, True, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [lambda node: node.name(), lambda node: node.next_functions, lambda node: type(node).__name__,
+     repr, lambda node: node == node],
+)  # fmt: skip
+def test_the_history_of_a_traced_tensor_is_not_shown(ask: Callable[[Any], Any]) -> None:
+    with pytest.raises(CaptureError, match="no tape nodes"):
+        graphc.compile(lambda x: (x * 1, ask((x * 2).grad_fn)))(torch.ones(2, requires_grad=True))

@@ -44,8 +44,8 @@ class Results:
         if base is not None and place is not None and not tensor.is_leaf and place.history_from:
             raise errors.CaptureError(errors.HISTORY_BEHIND.format(used="the end of the function"))
         if place is None or base is None:
-            return Computed(tracer.read(tensor).id, number)
-        return ViewOf(base, place.steps, tensor._n is not None, number)
+            return Computed(tracer.read(tensor).id, number, _kind(tensor))
+        return ViewOf(base, place.steps, tensor._n is not None, number, _kind(tensor))
 
     def _base(self, memory: Memory) -> Computed | Given | None:
         if memory.origin is not None:
@@ -63,3 +63,10 @@ class Results:
 
     def _number(self, of: Tensor | Memory) -> int:
         return self._numbers.setdefault(id(of), len(self._numbers))
+
+
+def _kind(tensor: Tensor) -> type[Tensor]:
+    """The class of a tensor, if a new Tensor can be made one of it: with no attributes of its own."""
+    kind = type(tensor)
+    same = (kind.__basicsize__, kind.__dictoffset__) == (Tensor.__basicsize__, Tensor.__dictoffset__)
+    return kind if same else Tensor

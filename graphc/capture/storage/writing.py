@@ -61,7 +61,8 @@ class Writing:
         if self._tracer.outer is not None and memory.origin is not None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
         if memory.origin is None and any(
-            id(t) in self._tracer.fresh and _is_seen_by_numpy(t) for t in memory.tensors.live()
+            id(t) in self._tracer.fresh and (_is_seen_by_numpy(t) or self._tracer.asking.shows(t))
+            for t in memory.tensors.live()
         ):
             raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
         strides = place.strides or row_major(tuple(before.shape))
