@@ -324,17 +324,25 @@ class Tensor:
         owner = about[0] if isinstance(about, tuple) else self
         return owner._d.__class__ is Sealed or any(t is owner for t in made.live())
 
-    def _writable(self) -> np.ndarray:
-        """The values as an ndarray that may be written; read-only memory is copied first."""
+    def _writable(self, repeated: bool = False) -> np.ndarray:
+        """The values as an ndarray that may be written; read-only memory is copied first.
+
+        RuntimeError if elements share a place in memory (`expand` gives such views), unless they may be `repeated`.
+        """
         array = self._array()
         if self._d.__class__ is Sealed and state.made_in_inference() is None:
             raise RuntimeError(SEALED_WRITE)
         if self._n is None and getattr(self, "_v", None).__class__ is tuple:
             check_unrecorded_write(self)
         if not array.flags.writeable:
-            if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
-                raise RuntimeError(REPEATED)
-            array = self._d = array.copy()
+            if not repeated:
+                check_places(array)
+            owner = state.storage_of(array)
+            if isinstance(owner, np.ndarray) and owner.flags.writeable:
+                array = array.view()  # an expanded tensor, or a part of one: that is in what it shows
+                array.flags.writeable = True
+            else:
+                array = self._d = array.copy()
         return array
 
     def backward(
@@ -511,6 +519,12 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+def check_places(array: np.ndarray) -> None:
+    """Raise PyTorch's RuntimeError if elements repeat in memory."""
+    if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
+        raise RuntimeError(REPEATED)
 
 
 def check_in_place(t: Tensor) -> None:
