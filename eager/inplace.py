@@ -27,6 +27,8 @@ _STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
 _AS_REAL, _AS_COMPLEX = OPS["view_as_real"], OPS["view_as_complex"]
 # the nodes of tensors whose values have all been replaced, where the name of the function does not give it
 _OVERWRITES = {"copy": "CopyBackwards", "fill": "FillBackward2", "fill_with": "FillBackward3"}
+# writes of one value, which may go several times to the same place
+FILLS = ("fill", "zero")
 _COPIES = ("copy", "fill_with")  # writes of values that have a history of their own
 
 
@@ -45,7 +47,7 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
         check_recorded_write(target)
     if recorded and value._dtype() != target._dtype():
         value = E.cast(value, dtype=target._dtype())
-    array = target._writable()
+    array = target._writable(repeated=name in FILLS)
     np.copyto(array, value._array(), casting="unsafe")
     state.note_write(array)
     if recorded:

@@ -11,9 +11,11 @@ import numpy as np
 from eager import state
 from eager.functional import shapes, strides
 from eager.functional.arguments import sizes_of
+from eager.language import E
 from eager.naming import named
 from eager.state import current_interpreter, storage_of
 from eager.tensor import Tensor, check_in_place
+from graphc.ops.strided import row_major
 
 # `squeeze_` has a node of its own for each way to call it
 _SQUEEZED = {"SqueezeBackward0": "SqueezeBackward3", "SqueezeBackward1": "SqueezeBackward4",
@@ -29,7 +31,7 @@ def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
         if isinstance(result._n, list):
             node: str = result.grad_fn.name()
             named(result, _SQUEEZED.get(node) or node.replace("Backward0", "Backward1"))
-        self._d, self._n = result._d, result._n
+        self._show(result, f"{name}_")
         if self._d.__class__ is np.ndarray and current_interpreter() is None:
             state.note_write(self._d)
         return self
@@ -49,6 +51,9 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if min(new, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(new)}: {list(new)}")
+    interpreter = current_interpreter()
+    if interpreter is not None and not interpreter.immediate:
+        return _traced_resize(self, new, interpreter)
     array = self._writable()
     if array.shape == new:
         return self
@@ -68,6 +73,22 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         grown[:kept] = flat
         self._d = grown.reshape(new)
     return self
+
+
+def _traced_resize(self: Tensor, new: tuple[int, ...], interpreter: Any) -> Tensor:
+    """`resize_` under a trace, where memory is what a tensor shows that fills it."""
+    old = tuple(self._d.shape)
+    if old == new:
+        return self
+    interpreter.lies_plainly(self)
+    kept, wanted = math.prod(old), math.prod(new)
+    if wanted <= kept:
+        return self._show(strides.as_strided(self, new, row_major(new), 0), "resize_")
+    grown = E.full(shape=(wanted,), value=0, dtype=self._dtype())
+    elements = E.reshape(self, shape=(kept,))
+    return self._show(
+        E.reshape(E.put_slice(grown, elements, start=(0,), stop=(kept,), step=(1,)), shape=new), "resize_"
+    )
 
 
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:

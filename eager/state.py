@@ -88,6 +88,9 @@ class Interpreter(Protocol):
     def set_data(self, tensor: Any, value: Any) -> None:
         """`tensor.data = value`."""
 
+    def show(self, tensor: Any, value: Any, name: str) -> None:
+        """The function `name` lets `tensor` show what `value` shows, in the same memory and with its history."""
+
     def leaf_changed(self, tensor: Any) -> None:
         """`tensor`, without a history, requires grad from now on, or no longer does."""
 

@@ -9,11 +9,13 @@ from typing import Any, final
 import numpy as np
 
 from eager import dtypes, state, tape
+from eager.functional.strides import as_strided
 from eager.language import E
 from eager.tensor import Tensor
 from eager.views import note_view
 from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
 from graphc.ops.rules import torch_name
+from graphc.ops.strided import row_major
 
 NOT_LEAF_COPY = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
@@ -171,6 +173,9 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = (), stride: Any = ()) -> Tensor:
     """Let the tensor show other memory: that of a tensor, or of a storage at an offset. As `torch.Tensor.set_`."""
+    interpreter = state.current_interpreter()
+    if interpreter is not None and not interpreter.immediate:
+        return _traced_set(self, source, storage_offset, size, stride)
     if source is None:
         self._d = np.empty(0, self._dtype())
     elif isinstance(source, Tensor) and not size:
@@ -190,6 +195,17 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         at = storage_offset * dtype.itemsize
         self._d = np.ndarray(size, dtype, elements, at, [step * dtype.itemsize for step in steps])
     return self
+
+
+def _traced_set(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    """`set_` under a trace, where memory is what a tensor shows."""
+    if source is None:
+        source = Tensor._wrap(np.empty(0, self._dtype()))
+    if not isinstance(source, Tensor) or source._dtype() != self._dtype() or self._n is not None:
+        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="set_() with a storage, or for another dtype or history"))
+    if size:
+        source = as_strided(source, size, stride or row_major(tuple(size)), offset)
+    return self._show(source.detach(), "set_")
 
 
 def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:

@@ -247,6 +247,8 @@ class Tensor:
             if tape.is_dead_end(node):
                 check_unwritten(self)
             return None
+        if node.__class__ is not list:  # under a trace
+            return node.grad_fn()
         from eager.nodes import edge_of
 
         return edge_of(node)[0]
@@ -322,17 +324,25 @@ class Tensor:
         owner = about[0] if isinstance(about, tuple) else self
         return owner._d.__class__ is Sealed or any(t is owner for t in made.live())
 
-    def _writable(self) -> np.ndarray:
-        """The values as an ndarray that may be written; read-only memory is copied first."""
+    def _writable(self, repeated: bool = False) -> np.ndarray:
+        """The values as an ndarray that may be written; read-only memory is copied first.
+
+        RuntimeError if elements share a place in memory (`expand` gives such views), unless they may be `repeated`.
+        """
         array = self._array()
         if self._d.__class__ is Sealed and state.made_in_inference() is None:
             raise RuntimeError(SEALED_WRITE)
         if self._n is None and getattr(self, "_v", None).__class__ is tuple:
             check_unrecorded_write(self)
         if not array.flags.writeable:
-            if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
-                raise RuntimeError(REPEATED)
-            array = self._d = array.copy()
+            if not repeated:
+                check_places(array)
+            owner = state.storage_of(array)
+            if isinstance(owner, np.ndarray) and owner.flags.writeable:
+                array = array.view()  # an expanded tensor, or a part of one: that is in what it shows
+                array.flags.writeable = True
+            else:
+                array = self._d = array.copy()
         return array
 
     def backward(
@@ -358,6 +368,15 @@ class Tensor:
             interpreter.set_data(self, value)
             return
         self._d = value._array()
+
+    def _show(self, value: Tensor, name: str) -> Tensor:
+        """Show what `value` shows, in the same memory and with its history. `name`: the function that does so."""
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            interpreter.show(self, value, name)
+        else:
+            self._d, self._n = value._d, value._n
+        return self
 
     @property
     def _version(self) -> int:
@@ -455,6 +474,15 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
+    def __copy__(self) -> Tensor:
+        interpreter = current_interpreter()
+        if interpreter is None or interpreter.immediate:
+            make, arguments = self.__reduce__()[:2]
+            return make(*arguments)
+        copied = self.detach()
+        copied.__class__ = type(self)
+        return copied if self._n is None else copied.requires_grad_()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         from eager.storage import deepcopy
 
@@ -473,8 +501,16 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         p = _new(cls)
-        p._d = np.empty(0, np.float32) if data is None else data.detach()._array()
         p._n = None
+        interpreter = current_interpreter()
+        if data is None:
+            p._d = np.empty(0, np.float32)
+        elif interpreter is None or interpreter.immediate or interpreter.is_constant(data):
+            p._d = data.detach()._array()
+        else:
+            shown = data.detach()
+            p._d = shown._d
+            interpreter.show(p, shown, cls.__name__)
         p.requires_grad_(requires_grad, _message=INEXACT_ONLY)
         return p
 
@@ -483,6 +519,12 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+def check_places(array: np.ndarray) -> None:
+    """Raise PyTorch's RuntimeError if elements repeat in memory."""
+    if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
+        raise RuntimeError(REPEATED)
 
 
 def check_in_place(t: Tensor) -> None:

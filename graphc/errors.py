@@ -112,6 +112,19 @@ DATA_ASSIGNED = (
     "Remedy: write in place, as in `tensor.data.copy_(value)`."
 )
 
+SHOWS_OTHERWISE = (
+    "{name} (at {used}) lets a tensor that outlives the call show other places of memory, which a graph cannot "
+    "express.\n"
+    "Remedy: use the function without underscore, which returns a view, and return that; or call {name} outside the "
+    "compiled function."
+)
+
+HISTORY_BEHIND = (
+    "a detached tensor, or .data, was given values that require grad, and its memory has been written in another way, "
+    "or outlives the call (needed at {used}): a graph cannot tell the two apart.\n"
+    "Remedy: write detached values (value.detach()), or to a copy (clone)."
+)
+
 LEAF_IS_RETURNED = (
     "a tensor that was made a leaf inside the compiled function (requires_grad_()) is returned, and so is a tensor "
     "that depends on it: the graph cannot hand gradients from the one to the other.\n"
@@ -135,6 +148,18 @@ SHARED_MEMORY = (
 NDARRAY_MEMORY = (
     "a tensor is written in place (at {used}) that shares memory with an ndarray, which is to show what a graph only "
     "computes later.\nRemedy: copy the ndarray (torch.tensor), or make the tensor outside the compiled function."
+)
+
+VALUES_WRITTEN = (
+    "an ndarray of a traced tensor's values (made at {used}) is written, which would not write the tensor.\n"
+    "Remedy: write the tensor (x[0] = 5), or a copy of the ndarray."
+)
+
+NO_TAPE_NODE = (
+    "{what} of a grad_fn is asked, and a graph under capture has no tape nodes, only the fact that there is a history.\n"
+    "  value: {aval}, made at {made}\n"
+    "  used at {used}\n"
+    "Remedy: ask `grad_fn is None` or `is_leaf`, or look at nodes outside the compiled function."
 )
 
 ASSIGN_WHILE_BUILDING = (

@@ -252,6 +252,13 @@ class BatchInterpreter:
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
         raise RuntimeError("assigning to .data is not supported inside vmap; use an in-place operation")
 
+    def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
+        if self.batch_of(tensor) is None and self.batch_of(value) is None:
+            with self.below():
+                tensor._show(value, name)
+        else:
+            tensor._d, tensor._n = value._d, value._n
+
     def leaf_changed(self, tensor: Tensor) -> None:
         """Nothing: its own `_n` says so."""
 

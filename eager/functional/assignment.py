@@ -24,7 +24,7 @@ from eager.functional.static import filled_in_order, valueless
 from eager.inplace import assign, before
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled, note_write
-from eager.tensor import Tensor
+from eager.tensor import Tensor, check_places
 from eager.views import LEAF_VIEW
 from graphc.ops.dtypes import BOOL
 from graphc.ops.index import indexed_shape
@@ -76,7 +76,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _write(target: Tensor, index: Any, value: np.ndarray) -> None:
-    array = target._writable()
+    array = target._writable(repeated=True)
     if is_basic(index):
         try:
             place = array[basic_form(index)]
@@ -84,6 +84,8 @@ def _write(target: Tensor, index: Any, value: np.ndarray) -> None:
             normalized(array.shape, index)
             raise
         check_broadcast(value.shape, place.shape)
+        if 0 in place.strides:
+            check_places(place)
         np.copyto(
             place, value[(0,) * (value.ndim - place.ndim)] if value.ndim > place.ndim else value, casting="unsafe"
         )

@@ -124,8 +124,9 @@ def detach_(self: Tensor) -> Tensor:
     """Forget the history of `self`. As `torch.Tensor.detach_`."""
     if base_of(self) is not None:
         raise RuntimeError(VIEW_DETACH)
-    self._d, self._n = detach(self)._d, None
-    return self
+    if self.is_leaf:
+        return self.requires_grad_(False)
+    return self._show(detach(self), "detach_")
 
 
 def is_floating_point(input: Tensor) -> bool:

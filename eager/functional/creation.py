@@ -59,8 +59,7 @@ def delivered(array: np.ndarray | Tensor, name: str, out: Tensor | None, layout:
         )
     if out._d.shape == array.shape:
         return assign(out, Tensor._wrap(array), "copy")
-    out._d = array
-    return out
+    return out._show(Tensor._wrap(array), name)
 
 
 # --- of a shape

@@ -54,9 +54,12 @@ def einsum(*args: Any) -> Tensor:
         if letter not in sizes:
             raise RuntimeError(MISSING.format(letter=letter))
     dtype = _dtype(prepared, output)
-    result = E.einsum(
-        *(converted(x, dtype) for x, _ in kept), equation=",".join(term for _, term in kept) + "->" + output
-    )
+    first, letters = kept[0]
+    if len(kept) == 1 and sorted(letters) == sorted(output) and first._dtype() == dtype:  # a view
+        result = E.permute(first, dims=tuple(map(letters.index, output)))
+    else:
+        equation = ",".join(term for _, term in kept) + "->" + output
+        result = E.einsum(*(converted(x, dtype) for x, _ in kept), equation=equation)
     return named(result, _last_step([term for _, term in prepared], output))
 
 

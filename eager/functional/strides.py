@@ -124,7 +124,10 @@ def strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], 
     item = array.itemsize
     flat = storage_of(array).T if storage_of(array).flags.f_contiguous else storage_of(array)
     start = _address(array) - _address(flat) + offset * item if math.prod(size) else 0
-    result = Tensor._wrap(np.ndarray(size, array.dtype, flat, start, tuple(s * item for s in stride)))
+    shown = np.ndarray(size, array.dtype, flat, start, tuple(s * item for s in stride))
+    if 0 in stride:
+        shown.flags.writeable = False  # elements that repeat in memory may not be written one by one
+    result = Tensor._wrap(shown)
     if input._n is not None and grad_enabled():
         steps = tuple(s // item for s in array.strides)
         at_start = array.flags.c_contiguous and offset >= 0

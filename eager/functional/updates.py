@@ -146,7 +146,7 @@ def _check_lone(value: Any) -> None:
 
 def _filled(self: Tensor, value: Any, name: str) -> Tensor:
     if current_interpreter() is None and not (grad_enabled() and self._n is not None):
-        array = self._writable()
+        array = self._writable(repeated=True)
         array.fill(value if value.__class__ in _PLAIN and array.dtype.char in "fd" else fitting(value, array.dtype))
         note_write(array)
         return self
@@ -193,7 +193,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor) and unrecorded(self):
         if mask._d.shape != self._d.shape:
             _check_expands(mask._d.shape, self._d.shape)
-        array = self._writable()
+        array = self._writable(repeated=True)
         np.copyto(array, fill_value(value, self)._array(), where=mask._array())
         note_write(array)
         return self

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from eager.state import interpreting
+from eager.state import interpreting, storage_of
 from eager.storage import is_plain
 from eager.tensor import Deferred, Tensor
 from graphc import errors
@@ -59,6 +59,7 @@ class Asking:
         self.drawn: dict[int, np.ndarray] = {}
         self.states: list[tuple[Any, Any]] = []
         self.varying: dict[Source, Varying] = {}
+        self._shown: list[tuple[np.ndarray, str]] = []  # arrays that the function was given, and where
         self._read: set[int] = set()  # concrete tensors whose values are guarded
         self._hosted = Hosted(tracer.builder, tracer.sources, self.varying.keys())
         self._values = Values(tracer.builder, self._array)
@@ -120,10 +121,12 @@ class Asking:
             return None  # `array_of` has seen to it
         if self._is_written(tensor):
             return self.array_of(tensor, "reading the values after an in-place write")
-        if id(tensor) not in self._tracer.fresh and id(tensor) not in self._read:
+        if id(tensor) in self._tracer.fresh:
+            return None
+        if id(tensor) not in self._read:
             self._read.add(id(tensor))
             self.guard(self._later(tensor, _values_of), _values_of(tensor), f"the value of {self.called(tensor)}")
-        return None
+        return self._given(tensor._array().view())
 
     def values_shown(self, tensor: Tensor) -> np.ndarray | None:
         """See `eager.state.Interpreter`."""
@@ -178,6 +181,17 @@ class Asking:
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
         return self._decide(symbol)
 
+    def shows(self, tensor: Tensor) -> bool:
+        """Whether a concrete tensor shows an array of values that the function was given."""
+        array = tensor._d
+        return array.__class__ is np.ndarray and any(storage_of(array) is storage_of(given) for given, _ in self._shown)
+
+    def refusal(self, error: Exception) -> errors.CaptureError | None:
+        """What to raise in place of what NumPy raises for a write to such an array."""
+        if not self._shown or not isinstance(error, ValueError) or "read-only" not in str(error):
+            return None
+        return errors.CaptureError(errors.VALUES_WRITTEN.format(used=self._shown[-1][1]))
+
     def text_values(self, tensor: Tensor) -> np.ndarray | None:
         """The values of a traced tensor for a text; the path depends on them from now on. None if it is only shown."""
         if not self._tracer.whole or self._tracer.outer is not None or is_only_shown():
@@ -197,8 +211,12 @@ class Asking:
 
     def _fixed(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol that is a constant: the path does not depend on it."""
-        array = np.array(self._values(symbol.id))
+        return self._given(np.array(self._values(symbol.id)))
+
+    def _given(self, array: np.ndarray) -> np.ndarray:
+        """`array`, for the function to read."""
         array.flags.writeable = False
+        self._shown.append((array, user_line()))
         return array
 
     def _decide(self, symbol: Symbol) -> np.ndarray:
@@ -206,8 +224,7 @@ class Asking:
         known = self._hosted.getter(symbol.id)
         if known is None and len(self.decisions) < len(self.foretold):
             self._values.tell(symbol.id, np.frombuffer(self.foretold[len(self.decisions)], symbol.dtype))
-        array = np.array(self._values(symbol.id))
-        array.flags.writeable = False
+        array = self._given(np.array(self._values(symbol.id)))
         assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
         where = user_line()
         if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs

@@ -211,6 +211,14 @@ class Building:
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
         tensor._d = value._array()
 
+    def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
+        if self.has(tensor):
+            self.tracer.show(tensor, value, name)
+        elif self.has(value):
+            raise errors.CaptureError(errors.ASSIGN_WHILE_BUILDING.format(op=name, used=user_line()))
+        else:
+            tensor._d, tensor._n = value._d, value._n
+
     def leaf_changed(self, tensor: Tensor) -> None:
         if self.has(tensor) and tensor._n is not None:
             self.tracer.autograd.leaves[self.tracer.read(tensor).id] = tensor

@@ -94,6 +94,10 @@ class Autograd:
         before = self._before[id(tensor)] = tracer.wrap(symbol, False)
         return before
 
+    def is_given(self, grad: Tensor) -> bool:
+        """Whether `grad` stands for the tensor that a `.grad` was before the program."""
+        return any(grad is before for before in self._before.values())
+
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """See `eager.state.Interpreter`."""
         self.tracer.owner_of(tensor)
@@ -107,10 +111,15 @@ class Autograd:
         for key, (tensor, grad) in self._grads.items():
             owner = tracer.owner_of(tensor)
             final = None if grad is None else tracer.read(grad).id
-            changed = key not in self._initial or final != self._initial[key] or grad is not self._before.get(key)
+            before = self._before.get(key)
+            if owner is not None and before is not None and before is not grad:  # someone may hold it
+                left = tracer.read(before).id
+                if left != self._initial[key]:
+                    found.append(Effect(GradOf(owner), left, self.history(before)))
+            changed = key not in self._initial or final != self._initial[key] or grad is not before
             if owner is not None and changed:
                 history = History.NONE if grad is None else self.history(grad)
-                same = grad is None or grad is self._before.get(key)
+                same = grad is None or grad is before
                 number = None if same else numbers.setdefault(id(grad), len(numbers))
                 found.append(Effect(GradOf(owner), final, history, number))
         for tensor, g, keep in self._past:

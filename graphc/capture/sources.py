@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -56,6 +56,14 @@ class Reached:
 @dataclass(frozen=True)
 class GradOf:
     """An input, or an effect, that is the `.grad` of the tensor behind another source."""
+
+    of: Argument | Captured | Reached
+
+
+@final
+@dataclass(frozen=True)
+class DataOf:
+    """An effect: the tensor behind another source shows other memory from now on, its own staying as it is."""
 
     of: Argument | Captured | Reached
 
@@ -114,7 +122,7 @@ class Effect(NamedTuple):
     fresh   a `.grad` becomes another tensor, not the one before with other values: the number of that tensor
     """
 
-    target: Owner | MemoryOf | GradOf | PastOf | LeafFlag
+    target: Owner | MemoryOf | DataOf | GradOf | PastOf | LeafFlag
     id: int | None
     history: History = History.NONE
     fresh: int | None = None
@@ -157,10 +165,11 @@ class Decision(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Computed:
-    """Node `id`, in a tensor of its own. Two results that are the same tensor have the same `tensor` number."""
+    """Node `id`, in a tensor of its own, of class `kind`. Results that are the same tensor have the same number."""
 
     id: int
     tensor: int
+    kind: type[Tensor] = field(default=Tensor, compare=False)
 
 
 @final
@@ -191,6 +200,7 @@ class ViewOf:
     steps: tuple[Step, ...]
     recorded: bool
     tensor: int
+    kind: type[Tensor] = field(default=Tensor, compare=False)
 
 
 Returned = Computed | Given | ViewOf

@@ -168,12 +168,15 @@ def capture(
                 environment.start(tracer)
             try:
                 result = fn(*containers.args, **containers.kwargs)
-            except Exception as error:
+            except Exception as raised:
+                error = tracer.asking.refusal(raised) or raised
                 if failed is not None and environment is not None:
                     if isinstance(error, errors.GraphcError):
                         failed = functools.partial(forget, environment)  # it is not the program that has failed
                     failed(tracer, containers)
                     Outcomes(tracer).reveal(error)
+                if error is not raised:
+                    raise error from raised
                 raise
             try:
                 changes = containers.changes()

@@ -26,6 +26,7 @@ from graphc.capture.number import Number, fix_numbers, without_numbers
 from graphc.capture.sources import (
     Argument,
     Captured,
+    DataOf,
     Draw,
     Effect,
     GradOf,
@@ -99,6 +100,7 @@ class Tracer:
         self.memories = Memories(self.builder)
         self.writing = Writing(self)
         self.assign, self.set_data, self.written = self.writing.assign, self.writing.set_data, self.writing.written
+        self.show = self.writing.show
         self.asking = Asking(self)
         self._layouts = Layouts(self.builder, self.memories, self.asking.layout_of_input)
         self.guard, self.guard_argument = self.asking.guard, self.asking.guard_argument
@@ -169,6 +171,8 @@ class Tracer:
     def _again(self, tensor: Tensor, place: Place) -> Symbol:
         """The value of `tensor`, a view whose memory has been written since it was last read."""
         memory = place.memory
+        if tensor._n is not None and place.history_from and not tensor.is_leaf:
+            raise errors.CaptureError(errors.HISTORY_BEHIND.format(used=user_line()))
         if not place.steps:
             symbol = memory.symbol
         else:
@@ -437,7 +441,11 @@ class Tracer:
     def effects(self) -> list[Effect]:
         """What the program changes, so far."""
         found = [
-            Effect(memory.origin, memory.symbol.id, self._history_of(memory))
+            Effect(
+                DataOf(memory.origin) if memory.replaces and not isinstance(memory.origin, MemoryOf) else memory.origin,
+                memory.symbol.id,
+                self._history_of(memory),
+            )
             for memory in self.memories.written.values()
             if memory.origin is not None
         ]

@@ -17,6 +17,7 @@ from graphc.capture import (
     Argument,
     Captured,
     Computed,
+    DataOf,
     Draw,
     GradOf,
     History,
@@ -299,6 +300,8 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
             elif isinstance(target, GradOf) and (array is None or fresh is not None):
                 wrapped = None if array is None else made.setdefault(fresh or 0, Tensor._wrap(array))
                 tracer.given(target.of)._g = wrapped
+            elif isinstance(target, DataOf):
+                tracer.given(target.of)._d = array
             elif array is not None:
                 overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
         concrete = Outcomes(tracer, given)

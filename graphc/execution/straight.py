@@ -22,6 +22,7 @@ from graphc.capture import (
     Argument,
     Captured,
     Computed,
+    DataOf,
     Draw,
     Effect,
     Given,
@@ -285,6 +286,10 @@ class Straight:
                     lines.append(f" overwrite({grad}, w{k}._d)")
                 else:
                     lines.append(f" {grad} = {made.setdefault(fresh, f'w{k}')}")
+            elif isinstance(target, DataOf):
+                lines.append(f" {self._tensor(target.of)}._d = w{k}._d")
+                if history is not History.NONE:
+                    lines.append(f" write_recorded({self._tensor(target.of)}, w{k})")
             else:
                 write = f"overwrite({{}}, w{k}._d)" if history is History.NONE else f"write_recorded({{}}, w{k})"
                 lines.append(" " + write.format(self._tensor(target)))
@@ -317,16 +322,23 @@ class Straight:
                     if program.histories[k] is History.LEAF:
                         lines.append(f" {name}.requires_grad_()")
                 lines.append(f" r{k} = {name}")
+                lines += self._classified(k)
                 continue
             lines.append(f" r{k} = {self._base(returned)}")
             if program.histories[k] is History.LEAF:
                 lines.append(f" r{k}.requires_grad_()")
             if k in program.numbers:
                 lines[-1] += ".item()"
+            lines += self._classified(k)
         if not program.changes and (written := _expression(program.structure)) is not None:
             return [*lines, f" return {written}"]
         leaves = ", ".join(f"r{k}" for k in range(len(program.returned)))
         return [*lines, f" return assembled({self.names.of(program)}, [{leaves}], {given})"]
+
+    def _classified(self, k: int) -> list[str]:
+        """Make result number `k` a Parameter, say, if it is one."""
+        kind = getattr(self._plan.program.returned[k], "kind", Tensor)
+        return [] if kind is Tensor else [f" r{k}.__class__ = {self.names.of(kind)}"]
 
     def _base(self, of: Computed | Given) -> str:
         return f"w{self._plan.places[of]}" if isinstance(of, Computed) else self._tensor(of.source)

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc import errors
 from graphc.ir.graph import INPUT, Graph, Node
+from graphc.ir.history import TracedNode
 from graphc.ops import OPS, Literal, Op
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dims import Dim, is_dim
@@ -75,16 +76,21 @@ class Symbol(OperatorMixin):
     def _reader(self, message: str, what: str) -> Any:
         """Who knows the values for which the graph is being made."""
         if self.builder.closed or self.builder.reader is None:
-            raise self._error(message, what)
+            raise self.error(message, what)
         return self.builder.reader
 
     def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self._error(errors.TRACED_TO_NUMPY, "a NumPy function")
+        raise self.error(errors.TRACED_TO_NUMPY, "a NumPy function")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self._error(errors.TRACED_TO_NUMPY, "a NumPy function")
+        raise self.error(errors.TRACED_TO_NUMPY, "a NumPy function")
 
-    def _error(self, message: str, what: str) -> errors.CaptureError:
+    def grad_fn(self) -> TracedNode:
+        """What stands for the history of a tensor."""
+        return TracedNode(self)
+
+    def error(self, message: str, what: str) -> errors.CaptureError:
+        """The error of what needs more of this value than a graph under construction has."""
         builder, made = self.builder, self._made()
         if builder.closed:
             return errors.EscapedSymbolError(errors.ESCAPED_SYMBOL.format(aval=self.aval, made=made))

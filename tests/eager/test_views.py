@@ -217,3 +217,79 @@ def test_a_refused_write_changes_nothing():
         with pytest.raises((RuntimeError, IndexError)):
             write()
     assert x.tolist() == [[1.0] * 3] * 2 and x._version == version and x.grad_fn is node
+
+
+EXPANDED_WRITES = {  # of torch.zeros(2) seen as [3, 2]: what it is then, or None if PyTorch refuses to write it
+    "fill_": (lambda v: v.fill_(1), [1, 1]), "zero_": (lambda v: v.zero_(), [0, 0]),
+    "row": (lambda v: v[1].add_(1), [1, 1]), "row set": (lambda v: v.__setitem__(1, 1.0), [1, 1]),
+    "element": (lambda v: v.__setitem__((0, 0), 1.0), [1, 0]), "masked_fill_": (lambda v: v.masked_fill_(v == 0, 1.0), [1, 1]),
+    "mask": (lambda v: v.__setitem__(v == 0, 1.0), [1, 1]), "rows": (lambda v: v.__setitem__([0, 1], 1.0), [1, 1]),
+    "no repeats": (lambda v: v[:1].add_(1), [1, 1]), "view of a row": (lambda v: v[2][:1].mul_(0).add_(4), [4, 0]),
+    "add_": (lambda v: v.add_(1), None), "mul_": (lambda v: v.mul_(2), None), "exp_": (lambda v: v.exp_(), None),
+    "copy_": (lambda v: v.copy_(torch.ones(3, 2).to(v)), None), "all": (lambda v: v.__setitem__(slice(None), 1.0), None),
+    "two rows": (lambda v: v.__setitem__(slice(0, 2), 1.0), None), "normal_": (lambda v: v.normal_(), None),
+    "uniform_": (lambda v: v.uniform_(), None), "clamp_": (lambda v: v.clamp_(0, 1), None), "lerp_": (lambda v: v.lerp_(v, 0.5), None),
+    "cumsum_": (lambda v: v.cumsum_(0), None), "addcmul_": (lambda v: v.addcmul_(v, v), None),
+    "relu_": (lambda v: v.relu_(), None), "square_": (lambda v: v.square_(), None), "bernoulli_": (lambda v: v.bernoulli_(0.5), None),
+}  # fmt: skip
+
+
+def expansions(torch):
+    """Ways from a tensor of two elements to a view of it that repeats them three times."""
+    return [
+        lambda x: x.expand(3, 2), lambda x: torch.broadcast_to(x, (3, 2)), lambda x: x.expand_as(torch.zeros(3, 2)),
+        lambda x: torch.broadcast_tensors(x, torch.zeros(3, 1))[0], lambda x: x.as_strided((3, 2), (0, 1)),
+        lambda x: x.view(2, 1).t().expand(3, 2),
+    ]  # fmt: skip
+
+
+def after_writing(torch, write, expand):
+    x = torch.zeros(2)
+    try:
+        write(expand(x))
+    except RuntimeError as error:
+        assert "more than one element of the written-to tensor" in str(error)
+        assert x.tolist() == [0, 0]
+        return None
+    return x.tolist()
+
+
+@pytest.mark.parametrize("name", EXPANDED_WRITES)
+def test_writes_to_expanded_tensors(name):
+    write, expected = EXPANDED_WRITES[name]
+    for expand in expansions(torch):
+        assert after_writing(torch, write, expand) == expected
+
+
+@pytest.mark.filterwarnings("ignore:Use of")
+@pytest.mark.parametrize("name", [name for name in EXPANDED_WRITES if name != "copy_"])
+def test_writes_to_expanded_tensors_are_pytorchs(name):
+    witness = torch_or_skip()
+    write, expected = EXPANDED_WRITES[name]
+    for expand in expansions(witness):
+        assert after_writing(witness, write, expand) == expected
+
+
+def test_what_is_expanded_to_its_own_shape_is_written():
+    x = torch.zeros(2, 2)
+    x.expand(2, 2).fill_(1)
+    x.expand(1, 2, 2).add_(1)
+    torch.broadcast_tensors(x.t(), torch.zeros(1))[0][0].mul_(5)
+    assert x.tolist() == [[10, 2], [10, 2]]
+
+
+def test_history_of_writes_to_rows_of_expanded_tensors():
+    x = torch.ones(2, requires_grad=True)
+    y = x * 1
+    y.expand(3, 2)[1].mul_(3)
+    y.sum().backward()
+    assert x.grad.tolist() == [3, 3] and y.tolist() == [3, 3]
+
+
+def test_memory_that_is_nobodys_to_write_is_copied():
+    given = np.ones(2)
+    given.flags.writeable = False
+    with pytest.warns(UserWarning, match="not writable"):
+        t = torch.from_numpy(given)
+    t.add_(1)
+    assert t.tolist() == [2, 2] and given.tolist() == [1, 1]

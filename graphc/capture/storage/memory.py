@@ -38,9 +38,10 @@ class Memory:
     tensors  those that look at it
     shown    the nodes whose values they show, since the latest write
     strides  how the whole lies
+    replaces `origin` shows this memory from some point of the program on, in place of its own
     """
 
-    __slots__ = ("leaf", "origin", "shown", "strides", "symbol", "tensors", "version")
+    __slots__ = ("leaf", "origin", "replaces", "shown", "strides", "symbol", "tensors", "version")
 
     def __init__(self, symbol: Symbol, origin: Owner | MemoryOf | None, leaf: Tensor | None, strides: Strides):
         self.symbol = symbol
@@ -48,6 +49,7 @@ class Memory:
         self.version = 0
         self.origin = origin
         self.leaf = leaf
+        self.replaces = False
         self.tensors = Recent()
         self.shown: list[int] = []
 
@@ -59,6 +61,11 @@ class Place(NamedTuple):
     steps: tuple[Step, ...]
     version: int
     strides: Strides
+
+    @property
+    def history_from(self) -> int:
+        """The number of the step from which on it can have a history, after one through which none comes; else 0."""
+        return next((k for k in range(len(self.steps), 0, -1) if not self.steps[k - 1].op.differentiable), 0)
 
 
 @final

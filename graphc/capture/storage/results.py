@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, final
 
 from eager.tensor import Tensor
+from graphc import errors
 from graphc.capture.sources import Computed, Given, Returned, ViewOf
 from graphc.capture.storage.memory import Memory, Place
 
@@ -41,9 +42,11 @@ class Results:
         number = self._number(tensor)
         shown = place is not None and place.steps and not any(step.operands for step in place.steps)
         base = self._base(place.memory) if place is not None and shown else None
+        if base is not None and place is not None and not tensor.is_leaf and place.history_from:
+            raise errors.CaptureError(errors.HISTORY_BEHIND.format(used="the end of the function"))
         if place is None or base is None:
-            return Computed(tracer.read(tensor).id, number)
-        return ViewOf(base, place.steps, tensor._n is not None, number)
+            return Computed(tracer.read(tensor).id, number, _kind(tensor))
+        return ViewOf(base, place.steps, tensor._n is not None, number, _kind(tensor))
 
     def _base(self, memory: Memory) -> Computed | Given | None:
         if memory.origin is not None:
@@ -61,3 +64,10 @@ class Results:
 
     def _number(self, of: Tensor | Memory) -> int:
         return self._numbers.setdefault(id(of), len(self._numbers))
+
+
+def _kind(tensor: Tensor) -> type[Tensor]:
+    """The class of a tensor, if a new Tensor can be made one of it: with no attributes of its own."""
+    kind = type(tensor)
+    same = (kind.__basicsize__, kind.__dictoffset__) == (Tensor.__basicsize__, Tensor.__dictoffset__)
+    return kind if same else Tensor

@@ -10,7 +10,18 @@ import numpy as np
 
 from eager.state import storage_of
 from eager.tensor import Deferred, Tensor
-from graphc.capture.sources import Argument, Captured, GradOf, LeafFlag, MemoryOf, Owner, PastOf, Reached, Source
+from graphc.capture.sources import (
+    Argument,
+    Captured,
+    DataOf,
+    GradOf,
+    LeafFlag,
+    MemoryOf,
+    Owner,
+    PastOf,
+    Reached,
+    Source,
+)
 from graphc.capture.storage.inputs import relation
 from graphc.capture.trace import Program
 
@@ -96,4 +107,4 @@ def _key(tensor: Tensor) -> int:
 
 def owner_of(source: Any) -> Any:
     """The tensor that a source, or an effect, is about."""
-    return owner_of(source.of) if isinstance(source, (GradOf, LeafFlag, MemoryOf, PastOf)) else source
+    return owner_of(source.of) if isinstance(source, (DataOf, GradOf, LeafFlag, MemoryOf, PastOf)) else source

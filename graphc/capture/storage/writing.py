@@ -39,6 +39,7 @@ class Writing:
     def __init__(self, tracer: Tracer):
         self._tracer, self._builder, self._memories = tracer, tracer.builder, tracer.memories
         self._memory_of: dict[int, list[Tensor]] = {}  # id of what owns memory -> the inputs that show some of it
+        self._left: set[Owner] = set()  # inputs that have left their memory
         self.overlaps: dict[tuple[Owner, Owner], Any] = {}
 
     def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
@@ -52,14 +53,16 @@ class Writing:
         if name in _COPIES or self._memories.find(symbol.id) is not None:
             symbol = self._builder.emit(_CLONE, (symbol,), {})  # a value of its own: `value` stays a tensor of its own
         place = self._tracer.place_of(target, before)
-        if isinstance(place.memory.origin, (Argument, Captured)) and (shared := self._overlapping(place.memory.origin)):
+        origin = None if place.memory.replaces else place.memory.origin
+        if isinstance(origin, (Argument, Captured)) and (shared := self._overlapping(origin)):
             self._merge(shared)
             place = self._tracer.place_of(target, self._tracer.read(target))
         memory = place.memory
         if self._tracer.outer is not None and memory.origin is not None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
         if memory.origin is None and any(
-            id(t) in self._tracer.fresh and _is_seen_by_numpy(t) for t in memory.tensors.live()
+            id(t) in self._tracer.fresh and (_is_seen_by_numpy(t) or self._tracer.asking.shows(t))
+            for t in memory.tensors.live()
         ):
             raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
         strides = place.strides or row_major(tuple(before.shape))
@@ -67,10 +70,14 @@ class Writing:
             raise RuntimeError(REPEATED)
         if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
-        if recorded and value._n is None and not place.steps:
+        behind = place.history_from if recorded else 0
+        if recorded and value._n is None and len(place.steps) == behind:
             # what has a past keeps it, though no gradient reaches that any more
             everywhere = self._builder.emit(_FULL, (), {"shape": before.aval.shape, "value": True, "dtype": BOOL})
             symbol = self._builder.emit(_WHERE, (everywhere, symbol, before), {})
+        if behind:
+            self._write_behind(target, place, symbol, start)
+            return target
         whole = self._memories.whole_after(place, symbol)
         if recorded:
             self._tracer.autograd.recorded.update(range(start, self._builder.next_id))
@@ -79,8 +86,48 @@ class Writing:
             self._tracer.rebind(target, memory.symbol)
         return target
 
+    def _write_behind(self, target: Tensor, place: Place, value: Symbol, start: int) -> None:
+        """Write `value`, which has a history, to what looks at its memory through a detached tensor.
+
+        That tensor, the *root*, and its views have the history; the memory, and all else that looks at it, has not.
+        """
+        tracer, builder, memory = self._tracer, self._builder, place.memory
+        behind = place.history_from
+        root = self._root(tracer.read(target).id)
+        family: list[tuple[Tensor, Place]] = []
+        for t in memory.tensors.live():
+            id_ = tracer.held[id(t)][1].id if t._d.__class__ is not Symbol else t._d.id
+            found = self._memories.find(id_)
+            if found is None or found.memory is not memory or found.steps[:behind] != place.steps[:behind]:
+                continue
+            if self._root(id_) == root:
+                family.append((t, found))
+            elif memory.version:  # it may be of the same root, and has been read anew since
+                raise errors.CaptureError(errors.HISTORY_BEHIND.format(used=user_line()))
+        before = Memory(builder.symbol(root), None, None, None)
+        after = self._memories.whole_after(Place(before, place.steps[behind:], 0, None), value)
+        tracer.autograd.recorded.update(range(start, builder.next_id))
+        stopped = builder.emit(_STOP, (after,), {})
+        self._write(memory, self._memories.whole_after(place._replace(steps=place.steps[:behind]), stopped), False)
+        for t, seen in family:
+            symbol, first = after, builder.next_id
+            for op, params, operands in seen.steps[behind:]:
+                symbol = builder.emit(op, (symbol, *operands), params)
+            tracer.autograd.recorded.update(range(first, builder.next_id))
+            self._memories.put(symbol, seen._replace(version=memory.version))
+            tracer.rebind(t, symbol)
+            if t._n is None:
+                t._n = symbol
+
+    def _root(self, id_: int) -> int:
+        """The node, on the way from a whole to its view `id_`, after which history begins."""
+        nodes = self._builder.nodes
+        while nodes[id_].op.differentiable:
+            id_ = nodes[id_].inputs[0]
+        return id_
+
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
-        """See `eager.state.Interpreter`: a write of the whole, after which both look at the same memory."""
+        """See `eager.state.Interpreter`. What others see of the memory that `tensor` leaves stays as it is."""
         before, symbol = self._tracer.read(tensor), self._tracer.read(value)
         place, source = self._tracer.place_of(tensor, before), self._memories.find(symbol.id)
         if source is not None and source.memory is place.memory:
@@ -90,17 +137,86 @@ class Writing:
         why = ""
         if before.aval != symbol.aval:
             why = "the shape or dtype changes"
-        elif self._tracer.owner_of(value) is not None or (source is not None and source.steps):
+        elif self._tracer.owner_of(value) is not None or (
+            source is not None and (source.steps or source.memory.origin is not None)
+        ):
             why = "the value is a tensor, or a view of one, that others hold, too"
         elif place.steps or len(place.memory.tensors.live()) > 1:
             why = "the tensor is a view, or has views, which keep the old memory"
         if why:
             raise errors.CaptureError(errors.DATA_ASSIGNED.format(used=user_line(), why=why))
-        with set_grad_enabled(False):
+        if place.memory.origin is not None:
+            self._replace(tensor, value, place.memory)
+            return
+        with set_grad_enabled(False):  # nobody else sees that memory
             self._tracer.assign(tensor, value, "copy")
         if value._n is None and source is None:
             self._tracer.rebind(value, place.memory.symbol)
             place.memory.tensors.add(value)
+
+    def _replace(self, tensor: Tensor, value: Tensor, left: Memory) -> None:
+        """Let `tensor`, which was there before the program, look at the memory of `value` instead of `left`."""
+        tracer, builder = self._tracer, self._builder
+        owner = tracer.owner_of(tensor)
+        if tracer.outer is not None or owner is None:
+            raise errors.CaptureError(errors.WRITE_IN_BODY.format(name="data", used=user_line()))
+        builder.where = user_line()
+        symbol = tracer.read(value)
+        if value._n is not None:  # whose history `tensor` does not get
+            symbol = builder.emit(_CLONE, (symbol,), {})
+        memory = tracer.place_of(value if value._n is None else tracer.wrap(symbol, False), symbol).memory
+        if tensor._n is not None:  # a leaf again: gradients stop at this node
+            symbol = builder.emit(_STOP, (symbol,), {})
+            tracer.autograd.leaves[symbol.id] = tensor
+            memory.leaf = tensor if tensor.is_leaf else None
+        if left.replaces:
+            self._memories.written.pop(id(left), None)
+        else:
+            self._leave(tensor, owner, left)
+        memory.origin, memory.replaces, memory.symbol = owner, True, symbol
+        memory.version += 1
+        self._memories.written[id(memory)] = memory
+        self._memories.put(symbol, Place(memory, (), memory.version, memory.strides))
+        tracer.rebind(tensor, symbol)
+        memory.tensors.add(tensor)
+
+    def _leave(self, tensor: Tensor, owner: Owner, memory: Memory) -> None:
+        """Let another tensor stand for the memory that `owner` had before the program, for those that share it."""
+        self._left.add(owner)
+        stand_in = self._tracer.wrap(memory.symbol, False)
+        self._tracer.owners[id(stand_in)] = owner
+        self._tracer.fresh[id(stand_in)] = stand_in  # keeps its id from being used again
+        memory.tensors.add(stand_in)
+        for known in self._memory_of.values():
+            known[:] = [stand_in if t is tensor else t for t in known]
+
+    def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
+        """See `eager.state.Interpreter`."""
+        tracer, symbol = self._tracer, self._tracer.read(value)
+        if tracer.owner_of(tensor) is not None or tracer.autograd.is_given(tensor):
+            if self._is_itself(tensor, value):
+                return
+            raise errors.CaptureError(errors.SHOWS_OTHERWISE.format(name=name, used=user_line()))
+        memory = tracer.place_of(value, symbol).memory
+        if tensor._d.__class__ is np.ndarray:  # who else sees that memory is asked of a tensor over it
+            memory.tensors.add(Tensor._wrap(tensor._d))
+        was_leaf = tensor._n is not None and tensor.is_leaf
+        tensor._d = symbol
+        memory.tensors.add(tensor)
+        if was_leaf:
+            tracer.leaf_changed(tensor)
+        else:
+            tensor._n = value._n
+
+    def _is_itself(self, tensor: Tensor, value: Tensor) -> bool:
+        """Whether `value`, a view of `tensor`, shows the same as `tensor` does."""
+        before, after = (self._tracer.place_of(t, self._tracer.read(t)) for t in (tensor, value))
+        made = after.steps[len(before.steps) :]
+        return (
+            before.memory is after.memory
+            and (tensor._d.shape, before.strides) == (value._d.shape, after.strides)
+            and all(step.op.name in ("reshape", "permute") for step in made)
+        )
 
     def written(self, target: Tensor, value: Tensor, recorded: bool) -> None:
         """`target` has been written in place, and is `value` now, with that history."""
@@ -116,7 +232,7 @@ class Writing:
         if memory.leaf is not None:  # a leaf again: gradients stop at this node
             whole = builder.emit(_STOP, (whole,), {})
             self._tracer.autograd.leaves[whole.id] = memory.leaf
-        elif not recorded and any(t._n is not None for t in live):
+        elif not recorded and any(t._n is not None and not self._has_own_history(t) for t in live):
             whole = builder.emit(_OVERWRITTEN, (old, whole), {})
             self._tracer.autograd.recorded.add(whole.id)
         self._memories.write(memory, whole)
@@ -125,6 +241,11 @@ class Writing:
             for t in live:
                 if t._n is None:
                     t._n = whole
+
+    def _has_own_history(self, tensor: Tensor) -> bool:
+        """Whether the history of a tensor is not that of its memory."""
+        place = self._known_place(tensor)
+        return place is not None and place.history_from > 0 and not tensor.is_leaf
 
     # --- inputs that share memory
 
@@ -183,8 +304,8 @@ class Writing:
             self._guard_overlap(a, b)
 
     def _guard_overlap(self, a: Owner, b: Owner) -> None:
-        """The program holds for an argument that overlaps another input as it does now."""
-        if isinstance(a, Argument) or isinstance(b, Argument):
+        """The program holds for an argument, or what leaves its memory, that overlaps another input as it does now."""
+        if isinstance(a, Argument) or isinstance(b, Argument) or not self._left.isdisjoint((a, b)):
             self.overlaps[a, b] = relation(self._tracer.given(a), self._tracer.given(b))
 
 
