@@ -10,7 +10,18 @@ import numpy as np
 
 from eager.state import storage_of
 from eager.tensor import Deferred, Tensor
-from graphc.capture.sources import Argument, Captured, DataOf, GradOf, LeafFlag, MemoryOf, Owner, PastOf, Reached, Source
+from graphc.capture.sources import (
+    Argument,
+    Captured,
+    DataOf,
+    GradOf,
+    LeafFlag,
+    MemoryOf,
+    Owner,
+    PastOf,
+    Reached,
+    Source,
+)
 from graphc.capture.storage.inputs import relation
 from graphc.capture.trace import Program
 
