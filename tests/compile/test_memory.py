@@ -484,3 +484,9 @@ def test_gradients_through_rows_of_expanded_tensors() -> None:
     w = torch.ones(2, requires_grad=True)
     graphc.compile(program)(w).backward()
     assert w.grad.tolist() == [24, 24]
+
+
+@pytest.mark.parametrize("name", ["untyped_storage", "storage", "data_ptr"])
+def test_the_memory_of_traced_tensors_is_not_known(name: str) -> None:
+    with pytest.raises(CaptureError, match=rf"{name}\(\) looks at the bytes"):
+        graphc.compile(lambda x: (x * 1, getattr(x, name)())[0])(torch.ones(4)[:2])
