@@ -143,19 +143,26 @@ class TypedStorage(_Storage):
 # --- methods of Tensor
 
 
+def _known_memory(tensor: Tensor, what: str) -> np.ndarray:
+    """The array of a tensor. CaptureError for a traced one: its values would be in other memory."""
+    if hasattr(tensor._d, "made_plain"):
+        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what=what))
+    return tensor._array()
+
+
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory behind the tensor. As `torch.Tensor.untyped_storage`."""
-    return UntypedStorage(owner_of(self._array()))
+    return UntypedStorage(owner_of(_known_memory(self, "untyped_storage()")))
 
 
 def storage(self: Tensor) -> TypedStorage:
     """The memory behind the tensor, as elements of its dtype. As `torch.Tensor.storage`."""
-    return TypedStorage(owner_of(self._array()), self.dtype)
+    return TypedStorage(owner_of(_known_memory(self, "storage()")), self.dtype)
 
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 if there is none. As `torch.Tensor.data_ptr`."""
-    array = self._array()
+    array = _known_memory(self, "data_ptr()")
     return address(array) if array.size else 0
 
 

@@ -156,7 +156,8 @@ VALUES_WRITTEN = (
 )
 
 NO_TAPE_NODE = (
-    "{what} of a grad_fn is asked, and a graph under capture has no tape nodes, only the fact that there is a history.\n"
+    "{what} of a grad_fn is asked, and a graph under capture has no tape nodes: all it knows is whether there is a "
+    "history.\n"
     "  value: {aval}, made at {made}\n"
     "  used at {used}\n"
     "Remedy: ask `grad_fn is None` or `is_leaf`, or look at nodes outside the compiled function."

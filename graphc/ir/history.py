@@ -17,7 +17,7 @@ class _Nameless(type):
     """Makes classes that do not tell the name by which programs know the nodes of a tape."""
 
     @property
-    def __name__(cls) -> str:
+    def __name__(cls) -> str:  # type: ignore[override]
         raise errors.CaptureError(errors.NO_TAPE_NODE.format(what="the name of its class", **_SOMEWHERE))
 
     def __repr__(cls) -> str:

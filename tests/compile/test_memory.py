@@ -436,3 +436,57 @@ def test_whether_a_traced_tensor_has_a_history() -> None:
 def test_the_history_of_a_traced_tensor_is_not_shown(ask: Callable[[Any], Any]) -> None:
     with pytest.raises(CaptureError, match="no tape nodes"):
         graphc.compile(lambda x: (x * 1, ask((x * 2).grad_fn)))(torch.ones(2, requires_grad=True))
+
+
+# --- elements that repeat in memory
+
+
+EXPANSIONS: list[Callable[[Any], Any]] = [
+    lambda x: x.expand(3, 2),
+    lambda x: torch.broadcast_tensors(x, torch.zeros(3, 1))[0],
+    lambda x: x.as_strided((3, 2), (0, 1)),
+    lambda x: x.view(2, 1).t().expand(3, 2),
+]
+REPEATED_WRITES: list[Callable[[Any], Any]] = [
+    lambda v: v.fill_(5),
+    lambda v: v.zero_(),
+    lambda v: v[1].add_(1),
+    lambda v: v[:1].mul_(3),
+    lambda v: v[2][1:].add_(4),
+]
+
+
+@pytest.mark.parametrize("expand", EXPANSIONS)
+@pytest.mark.parametrize("write", REPEATED_WRITES)
+def test_writes_to_parts_of_expanded_tensors(expand: Callable[[Any], Any], write: Callable[[Any], Any]) -> None:
+    def program(x: Any) -> Any:
+        wide = expand(x)
+        write(wide)
+        return wide.clone(), x * 1
+
+    agrees(program, lambda: torch.tensor([1.0, 2.0]))
+
+
+def test_expanded_tensors_are_not_written_element_by_element() -> None:
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        graphc.compile(lambda x: x.expand(3, 2).add_(1).sum())(x)
+    assert x.tolist() == [1, 1]
+
+
+def test_gradients_through_rows_of_expanded_tensors() -> None:
+    def program(x: Any) -> Any:
+        y = x * 1
+        wide = y.expand(3, 2)
+        wide[1].mul_(x * 3)
+        return y.sum() + wide.sum()
+
+    w = torch.ones(2, requires_grad=True)
+    graphc.compile(program)(w).backward()
+    assert w.grad.tolist() == [24, 24]
+
+
+@pytest.mark.parametrize("name", ["untyped_storage", "storage", "data_ptr"])
+def test_the_memory_of_traced_tensors_is_not_known(name: str) -> None:
+    with pytest.raises(CaptureError, match=rf"{name}\(\) looks at the bytes"):
+        graphc.compile(lambda x: (x * 1, getattr(x, name)())[0])(torch.ones(4)[:2])

@@ -141,10 +141,24 @@ class Memories:
 
     def whole_after(self, place: Place, value: Symbol) -> Symbol:
         """The value of the whole, once `value` has been written where `place` looks."""
+        if any(map(_repeats, place.steps)):
+            return self._through_repeats(place, value)
         wholes = list(self._values(place.memory, place.steps[:-1]) if place.steps else ())
         for step, whole in zip(reversed(place.steps), reversed(wholes), strict=True):
             value = INVERSES[step.op.name](self._builder.language, whole, value, *step.operands, **step.params)
         return value
+
+    def _through_repeats(self, place: Place, value: Symbol) -> Symbol:
+        """`whole_after` for a view of elements that repeat in memory: it shows one of each, or `value` is all alike."""
+        whole, F = place.memory.symbol, self._builder.language
+        seen = _numbers_seen(whole.shape, place.steps)
+        taken = np.zeros(math.prod(whole.shape), np.int64)  # the element of `value` that each of the whole becomes
+        taken[seen.reshape(-1)] = np.arange(seen.size)
+        written = np.zeros(taken.shape, bool)
+        written[seen.reshape(-1)] = True
+        constant = self._builder.constant
+        values = F.gather(F.reshape(value, shape=(seen.size,)), constant(taken), axis=0)
+        return F.where(constant(written.reshape(whole.shape)), F.reshape(values, shape=tuple(whole.shape)), whole)
 
     def merge(self, memory: Memory, into: Memory, step: Step) -> None:
         """Let all that looks at `memory` look, through `step`, at the memory `into`."""
@@ -166,19 +180,32 @@ class Memories:
         memory.version += 1
 
 
-# --- the way back from a view to the whole: f(F, whole before, new value of the view, **parameters of the step)
+def _repeats(step: Step) -> bool:
+    """Whether elements may repeat in what `step` makes."""
+    return step.op.name == "broadcast_to" or (step.op.name == "as_strided" and 0 in step.params["stride"])
 
 
-def _unexpanded(F: Any, whole: Any, value: Any, shape: Any) -> Any:
-    if math.prod(shape) != math.prod(whole.shape):
+def _numbers_seen(shape: Any, steps: tuple[Step, ...]) -> np.ndarray:
+    """Which elements of a whole a view shows, by number. RuntimeError where that is not known."""
+    if has_dim(shape):
         raise RuntimeError(REPEATED)
-    return F.reshape(value, shape=whole.shape)
+    seen = np.arange(math.prod(shape)).reshape(shape)
+    for op, params in steps:
+        if op.name == "broadcast_to":
+            seen = np.broadcast_to(seen, params["shape"])
+        elif op.name in ("reshape", "permute", "slice", "as_strided"):
+            seen = op.kernel(seen, **with_defaults(op, params))
+        elif op.name not in ("stop_gradient", "positive"):
+            raise RuntimeError(REPEATED)
+    return seen
+
+
+# --- the way back from a view to the whole: f(F, whole before, new value of the view, **parameters of the step)
 
 
 INVERSES: dict[str, Callable[..., Any]] = {
     "reshape": lambda F, whole, value, shape: F.reshape(value, shape=whole.shape),
     "permute": lambda F, whole, value, dims: F.permute(value, dims=inverse_permutation(dims)),
-    "broadcast_to": _unexpanded,
     "slice": lambda F, whole, value, **region: F.put_slice(whole, value, **region),
     "index": lambda F, whole, value, *indices, spec: F.index_put(whole, value, *indices, spec=spec, accumulate=False),
     "as_strided": lambda F, whole, value, **geometry: F.as_strided_scatter(whole, value, **geometry),

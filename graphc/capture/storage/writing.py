@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from eager.grad_mode import set_grad_enabled
+from eager.inplace import FILLS
 from eager.state import grad_enabled, storage_of
 from eager.tensor import LEAF_IN_PLACE, REPEATED, Tensor
 from eager.views import LEAF_VIEW, geometry
@@ -66,7 +67,7 @@ class Writing:
         ):
             raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
         strides = place.strides or row_major(tuple(before.shape))
-        if any(s == 0 and n > 1 for s, n in zip(strides, before.shape, strict=True)):
+        if name not in FILLS and any(s == 0 and n > 1 for s, n in zip(strides, before.shape, strict=True)):
             raise RuntimeError(REPEATED)
         if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
