@@ -217,3 +217,10 @@ def test_a_refused_write_changes_nothing():
         with pytest.raises((RuntimeError, IndexError)):
             write()
     assert x.tolist() == [[1.0] * 3] * 2 and x._version == version and x.grad_fn is node
+
+
+def test_strides_of_empty_results_are_those_of_new_tensors():
+    import eager
+
+    for shape, strides in (((0,), (1,)), ((0, 3), (3, 1)), ((3, 0), (1, 1)), ((2, 0, 3), (3, 3, 1))):
+        assert (eager.zeros(shape) + 1).stride() == eager.zeros(shape).stride() == strides
