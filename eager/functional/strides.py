@@ -53,7 +53,8 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     if self._d.__class__ is np.ndarray:
         steps = tuple(n // self._d.itemsize for n in self._d.strides)
         if 0 in steps:
-            steps = _with_new_dims(shape, steps)
+            made = self._d.base is None and not self._d.size  # NumPy gives the empty results of its ufuncs no steps
+            steps = row_major(shape) if made else _with_new_dims(shape, steps)
     elif hasattr(self._d, "strides"):
         steps = self._d.strides(self)
     else:

@@ -45,8 +45,7 @@ class Adadelta(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        remembered = self.state[parameter]
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
             remembered.update(step=counter(), square_avg=like(parameter), acc_delta=like(parameter))
         square, steps = remembered["square_avg"], remembered["acc_delta"]

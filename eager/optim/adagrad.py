@@ -52,8 +52,7 @@ class Adagrad(Optimizer):
         super().__init__(params, defaults)
         check_implementation(differentiable, foreach, fused)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        remembered = self.state[parameter]
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
             start = self.defaults["initial_accumulator_value"]
             remembered.update(step=counter(), sum=like(parameter, start))

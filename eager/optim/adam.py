@@ -57,10 +57,9 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
         check_implementation(differentiable, foreach, fused)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         lr, decay = learning_rate(group), group["weight_decay"]
         beta1, beta2 = group["betas"]
-        remembered = self.state[parameter]
         if not remembered:
             shape, dtype = parameter._d.shape, parameter._dtype()
             remembered["step"] = zeros((), FLOAT32)

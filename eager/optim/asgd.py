@@ -49,9 +49,8 @@ class ASGD(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         lr, lambd = learning_rate(group), group["lambd"]
-        remembered = self.state[parameter]
         if not remembered:
             remembered.update(step=counter(), eta=counter(lr), mu=counter(1), ax=like(parameter))
         step, eta, mu, mean = (remembered[name] for name in ("step", "eta", "mu", "ax"))

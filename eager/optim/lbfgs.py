@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager.functional.creation import zeros
+from eager.functional.creation import zeros_like
 from eager.functional.joining import cat
 from eager.grad_mode import enable_grad, no_grad
 from eager.optim.line_search import strong_wolfe
-from eager.optim.optimizer import Optimizer, check_rate
+from eager.optim.optimizer import Optimizer, check_rate, parts
 
 LEAST_CURVATURE = 1e-10  # a step with less is not remembered: it would spoil the approximation
 
@@ -45,11 +45,11 @@ class LBFGS(Optimizer):
 
     def _gradient(self) -> Any:
         """The gradients of all parameters in one row."""
-        return cat([zeros(p.numel(), dtype=p.dtype) if p.grad is None else p.grad.reshape(-1) for p in self._params])
+        return cat([parts(zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._params])
 
     def _move(self, length: Any, direction: Any) -> None:
         at = 0
-        for parameter in self._params:
+        for parameter in map(parts, self._params):
             size = parameter.numel()
             parameter.add_(direction[at : at + size].reshape(parameter.shape) * length)
             at += size

@@ -55,8 +55,7 @@ class NAdam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        remembered = self.state[parameter]
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
             remembered.update(
                 step=counter(), mu_product=counter(1), exp_avg=like(parameter), exp_avg_sq=like(parameter)

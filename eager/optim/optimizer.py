@@ -18,12 +18,13 @@ from typing import Any, final
 import numpy as np
 
 from eager import state
+from eager.functional.complexes import view_as_complex, view_as_real
 from eager.grad_mode import enable_grad, no_grad
 from eager.language import E
 from eager.nn.hooks import Hook, HookTable, RemovableHandle
 from eager.nn.module import clear_gradient, typename
 from eager.tensor import Tensor
-from graphc.ops.dtypes import FLOAT64, default_float
+from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 Group = dict[str, Any]
 STEP_HOOKS = frozenset(("step_pre", "step_post"))
@@ -104,11 +105,19 @@ class Optimizer:
         """Update the parameters of one group from their gradients."""
         for parameter in group["params"]:
             grad = parameter.grad
-            if grad is not None:
-                self._update_one(parameter, E.neg(grad) if group["maximize"] else grad, group)
+            if grad is None:
+                continue
+            grad, remembered = E.neg(grad) if group["maximize"] else grad, self.state[parameter]
+            if parameter._d.dtype is not FLOAT32 and parameter._dtype().kind == "c":
+                parameter, grad = parts(parameter), parts(grad)
+                remembered = _Parts(remembered, tuple(parameter._d.shape))
+            self._update_one(parameter, grad, group, remembered)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        """Update one parameter from its gradient, or from minus its gradient to maximize."""
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
+        """Update one parameter from its gradient, or from minus its gradient to maximize.
+
+        remembered: its state. Of complex numbers all these are the parts, real numbers along a last dim.
+        """
         raise NotImplementedError
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -271,6 +280,30 @@ class StateInUse:
             )
         except KeyError:
             return False
+
+
+class _Parts(dict[str, Any]):
+    """The state of a complex parameter as a step sees it: real tensors of `shape`, over the complex ones of `kept`."""
+
+    def __init__(self, kept: dict[str, Any], shape: tuple[int, ...]):
+        super().__init__({name: parts(value) for name, value in kept.items()})
+        self._kept, self._shape = kept, shape
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor) and tuple(value._d.shape) == self._shape:  # new: no count of steps
+            with state.interpreting(None):
+                value = view_as_complex(value).clone()
+        self._kept[name] = value
+        super().__setitem__(name, parts(value))
+
+    def update(self, **values: Any) -> None:  # type: ignore[override]
+        for name, value in values.items():
+            self[name] = value
+
+
+def parts(value: Any) -> Any:
+    """A complex tensor as real numbers along a new last dim, a view; anything else as it is."""
+    return view_as_real(value) if isinstance(value, Tensor) and value._dtype().kind == "c" else value
 
 
 def learning_rate(group: Group) -> Any:

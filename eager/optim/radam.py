@@ -53,8 +53,7 @@ class RAdam(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        remembered = self.state[parameter]
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
             remembered.update(step=counter(), exp_avg=like(parameter), exp_avg_sq=like(parameter))
         step, average, square = remembered["step"], remembered["exp_avg"], remembered["exp_avg_sq"]

@@ -48,9 +48,8 @@ class RMSprop(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         alpha, momentum, centered = group["alpha"], group["momentum"], group["centered"]
-        remembered = self.state[parameter]
         if not remembered:
             remembered.update(step=counter(), square_avg=like(parameter))
             if momentum > 0:

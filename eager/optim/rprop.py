@@ -35,8 +35,7 @@ class Rprop(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def _update_one(self, parameter: Any, grad: Tensor, group: Group) -> None:
-        remembered = self.state[parameter]
+    def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
             remembered.update(step=counter(), prev=like(parameter), step_size=like(parameter, float(group["lr"])))
         before, size = remembered["prev"], remembered["step_size"]

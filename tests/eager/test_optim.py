@@ -331,20 +331,73 @@ def test_gradients_flow_through_differentiable_steps(name: str):
     np.testing.assert_allclose(gradients(eager, optim), gradients(torch, torch.optim), rtol=1e-4, atol=1e-12)
 
 
+@pytest.mark.parametrize(("name", "settings"), [*SETTINGS, ("LBFGS", {"max_iter": 2})], ids=str)
+def test_a_complex_parameter_is_optimized_as_its_parts(name: str, settings: dict[str, Any]):
+    start = [np.array([1 + 2j, -1 + 0.5j], np.complex64), np.array(0.5 - 1j, np.complex64)]
+    whole = [parameter(p, p.dtype) for p in start]
+    apart = [parameter(np.stack((p.real, p.imag), -1)) for p in start]
+    curves = []
+    for parameters, of in ((whole, eager.view_as_real), (apart, lambda p: p)):
+        optimizer = getattr(optim, name)(parameters, **settings)
+
+        def closure(parameters: Any = parameters, optimizer: Any = optimizer, of: Any = of) -> Any:
+            optimizer.zero_grad()
+            p, q = map(of, parameters)
+            loss = ((p - 1) * (p - 1) * tensor([[1.0, 2.0]])).sum() + (q * q * q * q).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            if name != "LBFGS":
+                closure()
+            optimizer.step(closure)
+        state = optimizer.state_dict()["state"]
+        optimizer.load_state_dict(optimizer.state_dict())
+        optimizer.step(closure)
+        curves.append((parameters, state))
+    (found, kept), (wanted, of_parts) = curves
+    for p, q in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(eager.view_as_real(p.detach()).numpy(), q.detach().numpy())
+    for k in kept if name != "LBFGS" else ():
+        for key, value in of_parts[k].items():
+            if isinstance(value, Tensor) and value.shape == wanted[k].shape:
+                np.testing.assert_array_equal(eager.view_as_real(kept[k][key]).numpy(), value.numpy())
+            else:
+                assert kept[k][key] == value
+
+
+def test_complex_steps_are_pytorchs():
+    torch = torch_or_skip()
+    import eager
+
+    def run(t: Any, name: str) -> Any:
+        w = t.tensor([1 + 2j, -1 + 0.5j], requires_grad=True)
+        optimizer = getattr(t.optim, name)([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (w.abs() ** 2).sum().backward()
+            optimizer.step()
+        return w.detach().numpy()
+
+    for name in ("Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Rprop", "ASGD", "SGD"):
+        np.testing.assert_allclose(run(eager, name), run(torch, name), rtol=1e-5, err_msg=name)
+
+
 @pytest.mark.parametrize(
     ("name", "settings"), [row for row in SETTINGS if row[0] not in ("SGD", "Adam", "AdamW")], ids=str
 )
-def test_compiled_steps_are_eagers(name: str, settings: dict[str, Any]):
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_compiled_steps_are_eagers(name: str, settings: dict[str, Any], dtype: Any):
     import graphc
 
     curves = []
     for compiled in (False, True):
-        p = parameter([3.0, -1.0, 0.5])
+        p = parameter([3.0, -1.0, 0.5], dtype)
         optimizer = getattr(optim, name)([p], **settings)
 
         def step(p: Any = p, optimizer: Any = optimizer) -> Any:
             optimizer.zero_grad()
-            loss = ((p - 1) * (p - 1)).sum()
+            loss = (abs(p - 1) * abs(p - (1 + 2j if p.is_complex() else 1))).sum()
             loss.backward()
             optimizer.step()
             return loss

@@ -293,3 +293,10 @@ def test_memory_that_is_nobodys_to_write_is_copied():
         t = torch.from_numpy(given)
     t.add_(1)
     assert t.tolist() == [2, 2] and given.tolist() == [1, 1]
+
+
+def test_strides_of_empty_results_are_those_of_new_tensors():
+    import eager
+
+    for shape, strides in (((0,), (1,)), ((0, 3), (3, 1)), ((3, 0), (1, 1)), ((2, 0, 3), (3, 3, 1))):
+        assert (eager.zeros(shape) + 1).stride() == eager.zeros(shape).stride() == strides
