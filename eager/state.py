@@ -83,7 +83,11 @@ class Interpreter(Protocol):
         ...
 
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
-        """The program is right only while `getter() == value`; `what` names that in messages."""
+        """The program is right only while `getter() == value`; `what` names that in messages.
+
+        If there is a `getter.quick(name)`, it is the source of a condition that is true, or a KeyError, if this may not
+        be so; `name` gives an object a name.
+        """
 
     def set_data(self, tensor: Any, value: Any) -> None:
         """`tensor.data = value`."""

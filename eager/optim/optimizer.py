@@ -11,8 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from itertools import chain
-from operator import is_, itemgetter
+from operator import is_
 from typing import Any, final
 
 import numpy as np
@@ -257,29 +256,27 @@ class StateInUse:
         self._optimizer = optimizer
         self._state = optimizer.state  # load_state_dict makes another
         self._all = list(self._state.values())
-        self._used = {p: self._state[p] for p in optimizer._parameters() if p.grad is not None and p in self._state}
-        held: dict[tuple[str, ...], list[dict[str, Any]]] = {}  # by the names of their tensors, mostly all the same
-        for each in self._used.values():
-            names = tuple(name for name, value in each.items() if isinstance(value, Tensor))
-            if names:
-                held.setdefault(names, []).append(each)
-        self._held = [(itemgetter(*names, names[0]), states) for names, states in held.items()]
-        self._tensors = [list(chain.from_iterable(map(pick, states))) for pick, states in self._held]
+        self._used = [
+            (p, held, {name: value for name, value in held.items() if isinstance(value, Tensor)})
+            for p in optimizer._parameters()
+            if p.grad is not None and (held := self._state.get(p)) is not None
+        ]
 
     def __call__(self) -> bool:
         now = self._optimizer.state
-        if now is not self._state:
-            return False
-        alike = len(now) == len(self._all) and all(map(is_, now.values(), self._all))
-        if not alike and any(now.get(p) is not each for p, each in self._used.items()):
-            return False  # the first test is quick, but fails for parameters that the step has not used, too
-        try:
-            return all(
-                all(map(is_, chain.from_iterable(map(pick, states)), tensors))
-                for (pick, states), tensors in zip(self._held, self._tensors, strict=True)
-            )
-        except KeyError:
-            return False
+        return now is self._state and all(
+            now.get(p) is held and all(held.get(name) is value for name, value in tensors.items())
+            for p, held, tensors in self._used
+        )
+
+    def quick(self, name: Callable[[Any], str]) -> str:
+        """See `eager.state.Interpreter.guard`."""
+        state, each = name(self._state), name(self._all)
+        return " or ".join((
+            f"{name(self._optimizer)}.state is not {state} or len({state}) != {len(self._all)}",
+            f"not all({name(map)}({name(is_)}, {state}.values(), {each}))",
+            *(f"{name(held)}[{n!r}] is not {name(t)}" for _, held, tensors in self._used for n, t in tensors.items()),
+        ))  # fmt: skip
 
 
 class _Parts(dict[str, Any]):

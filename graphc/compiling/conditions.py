@@ -109,7 +109,11 @@ class Conditions:
             lines.append(f" if not {names.of(self._moved_alike)}({tensors}): {miss}")
         for getter, value, _, layout in self._program.guards:
             if id(layout) not in captured:
-                lines.append(f" if {names.of(getter)}() != {names.of(value)}: {miss}")
+                differs = f"{names.of(getter)}() != {names.of(value)}"
+                if (quick := getattr(getter, "quick", None)) is not None:
+                    lines += [" try:", f"  if ({quick(names.of)}) and {differs}: {miss}", f" except KeyError: {miss}"]
+                else:
+                    lines.append(f" if {differs}: {miss}")
         for position, getter, value, _ in self._program.argument_guards:
             lines.append(f" if {names.of(getter)}({tensors}[{position}]) != {names.of(value)}: {miss}")
         if self._sharing.needed:

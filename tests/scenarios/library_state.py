@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import graphc
-from eager import Tensor, nn, no_grad, ones, optim
+from eager import is_tensor, nn, no_grad, ones, optim
 from eager.optim import lr_scheduler
 from tests.scenarios.harness import attempt, program
 
@@ -122,7 +124,7 @@ def optimizer_state_dropped_and_replaced_outside(compile):
         opt.state[w].clear()
         steps()
         for name, value in opt.state[w].items():
-            if isinstance(value, Tensor):
+            if is_tensor(value):
                 opt.state[w][name] = value * 0.5
         steps()
     return found
@@ -246,7 +248,8 @@ def buffers_that_come_and_go(compile):
 class Lazy(nn.Module):
     def __init__(self):
         super().__init__()
-        self.w = self.layer = None
+        self.w: Any = None
+        self.layer: Any = None
 
     def forward(self, x):
         if self.w is None:
