@@ -190,7 +190,7 @@ def _numbers_seen(shape: Any, steps: tuple[Step, ...]) -> np.ndarray:
     if has_dim(shape):
         raise RuntimeError(REPEATED)
     seen = np.arange(math.prod(shape)).reshape(shape)
-    for op, params in steps:
+    for op, params, _ in steps:  # of x[i] it is not known: `index` is none of these
         if op.name == "broadcast_to":
             seen = np.broadcast_to(seen, params["shape"])
         elif op.name in ("reshape", "permute", "slice", "as_strided"):
@@ -201,7 +201,6 @@ def _numbers_seen(shape: Any, steps: tuple[Step, ...]) -> np.ndarray:
 
 
 # --- the way back from a view to the whole: f(F, whole before, new value of the view, **parameters of the step)
-
 
 INVERSES: dict[str, Callable[..., Any]] = {
     "reshape": lambda F, whole, value, shape: F.reshape(value, shape=whole.shape),
