@@ -16,6 +16,7 @@ from compare.checking.state import Held, State, array_of, arrays_in, structures_
 from compare.judging.alternatives import Alternatives
 from compare.judging.float64 import widen, widen_array
 from compare.judging.yardstick import Yardstick
+from compare.locating.user_functions import Forward, functions_of
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
@@ -300,6 +301,8 @@ class Case:
     def wide_joint(self) -> Joint:
         """The program in float64, and its gradients: rules hold their own numbers in float64 too."""
         assert self.program is not None
+        if self.program.rules is not None:  # traced in the program's own precision, numbers and all
+            return self.joint._replace(graph=widen(self.joint.graph))
         return joint_of(self, widen(self.program.graph))
 
     @cached_property
@@ -331,6 +334,12 @@ class Case:
         assert self.program is not None
         return [*self.input_ids(i), *(id for id, p in self.program.leaves if p in i.positions)]
 
+    @cached_property
+    def functions(self) -> list[Forward]:
+        """The calls of autograd.Functions that gradients flow through."""
+        assert self.program is not None
+        return functions_of(self.program, {id for i in self.wrt for id in self.gradient_ids(i)})
+
     @property
     def writes_leaves(self) -> bool:
         """Whether a tensor is written, without history, whose gradient is that of its new value."""
@@ -345,12 +354,20 @@ class Case:
 
     @cached_property
     def operands(self) -> list[np.ndarray]:
-        """The inputs of `joint.graph`: those of the program, then the cotangents."""
+        """The inputs of `joint.graph`: those of the program, the cotangents, and what only the user's rules read."""
         with self.preserved():
             arrays = self.arrays()
         outputs = self.joint.graph.outputs
         nodes = self.joint.graph.nodes
-        return arrays + [self.cotangent(k, nodes[outputs[k]].aval) for k in self.joint.seeded]
+        cotangents = [self.cotangent(k, nodes[outputs[k]].aval) for k in self.joint.seeded]
+        return [*arrays, *cotangents, *(np.array(t._array()) for t in self.joint.late)]
+
+    @property
+    def cotangents(self) -> list[np.ndarray]:
+        """Those of `operands`, one for each of `joint.seeded`."""
+        assert self.program is not None
+        first = len(self.program.graph.inputs)
+        return self.operands[first : first + len(self.joint.seeded)]
 
     @cached_property
     def passes(self) -> tuple[tuple[str, Pass], ...]:

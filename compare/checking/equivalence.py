@@ -154,11 +154,17 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         yield _state_finding(case, mode, label, detail, outcome)
     expected, found = _without(reference.arrays(), odd), _without(outcome.arrays(), odd)
     for label in dict.fromkeys([*expected, *found]):
-        if label not in found or label not in expected:
+        if label in reference.gradients and label not in outcome.gradients and (why := _lacking(case)):
+            yield Finding(mode.name, label, Verdict.NO_OPINION, why)
+        elif label not in found or label not in expected:
             who = "only eager" if label not in found else f"only {mode.name}"
             yield Finding(mode.name, label, Verdict.BUG, f"{who} has it", _located(case, mode, "", outcome))
     for label in (label for label in expected if label in found):
         yield _array(case, mode, label, expected[label], outcome)
+
+
+def _lacking(case: Case) -> str:
+    return "" if case.program is None else case.joint.lacking
 
 
 def _odd_state(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
@@ -195,6 +201,8 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
     if case.program is None or case.keeps_containers:  # one graph does not show what it has computed
         return judge(found, expected, *stand_in(expected))
     joint = case.joint
+    if label.startswith("gradient of ") and joint.lacking:  # no graph says what rounding can do
+        return judge(found, expected, *stand_in(expected), slack=INDEPENDENT)
     if label not in joint.labels:
         return Judgement(Verdict.BUG, "the captured program does not compute it")
     id = joint.graph.outputs[joint.labels.index(label)]
@@ -213,14 +221,19 @@ def _opinions(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> I
         yield Finding(mode.name, "gradients", Verdict.NO_OPINION, "eager raises")
         return
     joint, yardstick = case.wide_joint, case.wide_yardstick
+    # rules of the user's are traced in the program's precision: their numbers are rounded to it
+    noise = (yardstick if case.program is None or case.program.rules is None else case.yardstick).noise
     for label, found in outcome.gradients.items():
+        if label not in joint.labels:
+            yield Finding(mode.name, label, Verdict.NO_OPINION, joint.lacking)
+            continue
         id = joint.graph.outputs[joint.labels.index(label)]
         exact = yardstick.exact.get(id)
         if exact is None or exact.shape != found.shape:
             yield Finding(mode.name, label, Verdict.NO_OPINION, "the graph has no float64 run")
             continue
         bar: Any = outcome.error_bars.get(label, 0.0)
-        judgement = judge(found, exact, exact, yardstick.noise[id], slack=INDEPENDENT, error_bar=bar)
+        judgement = judge(found, exact, exact, noise[id], slack=INDEPENDENT, error_bar=bar)
         if judgement.verdict is Verdict.BUG and is_foreign(mode):
             options = {"slack": INDEPENDENT, "error_bar": bar}
             judgement = case.wide_alternatives.excuse(id, found, exact, **options) or judgement
