@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple, final
 
-import numpy as np
-
+from compare.judging.opinions import passes
 from graphc.capture import Program
 from graphc.ir import Graph, Node
-from graphc.ops import Op
-from graphc.ops.interpret import F
 
 
 @final
@@ -57,16 +54,6 @@ def _between(graph: Graph, starts: Collection[int], ends: Collection[int]) -> tu
     for node in graph.operations():
         if node.id in needed and not reached.isdisjoint(node.inputs):
             reached.add(node.id)
-            if any(i in smooth and _passes(node.op, k) for k, i in enumerate(node.inputs)):
+            if any(i in smooth and passes(node.op, k) for k, i in enumerate(node.inputs)):
                 smooth.add(node.id)
     return frozenset(reached.difference(starts)), not smooth.isdisjoint(ends)
-
-
-def _passes(op: Op, k: int) -> bool:
-    """Whether operand number `k` has a derivative that is not 0 wherever it exists, as that of a rounding is."""
-    if op.structured or op.opaque:
-        return op.structured or k == 0
-    rule = op.vjp.get(op.arg_of(k))
-    if rule is None:
-        return False
-    return not op.pointwise or rule.names != ("g",) or bool(np.any(rule.fn(F, np.ones(()))))
