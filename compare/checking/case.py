@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.checking.joint import Joint, gradient_label, joint_of
-from compare.checking.outcome import Outcome, flatten, is_number
+from compare.checking.outcome import Outcome, flatten, is_array, is_number
 from compare.checking.state import Held, State, array_of, arrays_in, structures_in
 from compare.judging.alternatives import Alternatives
 from compare.judging.float64 import widen, widen_array
+from compare.judging.numeric import evaluate
 from compare.judging.yardstick import Yardstick
 from compare.locating.user_functions import Forward, functions_of
 from eager import autograd
@@ -184,7 +185,7 @@ class Case:
             before = {i.name: _contents(i.tensor) for i in self.inputs}
             try:
                 result = self._wrap(call)(*self.args, **self.kwargs)
-                structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x))
+                structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x) or is_array(x))
                 values = {label: np.array(array_of(leaf)) for label, leaf in leaves.items()}
                 tensors = {label: leaf for label, leaf in leaves.items() if isinstance(leaf, Tensor)}
                 gradients = self._tape_gradients(list(tensors.values()))
@@ -268,7 +269,7 @@ class Case:
     def slots(self) -> Mapping[str, Any]:
         """Leaves of the program's result by label: a Slot, or a number that the trace has fixed. Needs `program`."""
         assert self.program is not None
-        return flatten(self.program.structure, lambda x: type(x) is Slot or is_number(x))[1]
+        return flatten(self.program.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
 
     @cached_property
     def keeps_containers(self) -> bool:
@@ -368,6 +369,11 @@ class Case:
         assert self.program is not None
         first = len(self.program.graph.inputs)
         return self.operands[first : first + len(self.joint.seeded)]
+
+    @cached_property
+    def node_values(self) -> dict[int, np.ndarray]:
+        """The value of each node of `joint.graph` on NumPy."""
+        return evaluate(self.joint.graph, self.operands, checked=False)
 
     @cached_property
     def passes(self) -> tuple[tuple[str, Pass], ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from compare.checking.case import Case
 from compare.checking.findings import Finding, Report
-from compare.checking.outcome import Outcome, largest_difference, same_structure
+from compare.checking.outcome import Outcome, largest_difference, opaque_in, same_structure
 from compare.checking.second_order import gradient_case, of_second_order
 from compare.judging.tolerance import IN_RANGE, INDEPENDENT, Judgement, Verdict, in_range, judge, same_bits
 from compare.judging.yardstick import stand_in
@@ -18,7 +18,9 @@ from compare.locating.surroundings import in_surroundings
 from compare.modes import EAGER, JAX, Mode, modes_named
 from compare.modes.protocol import is_foreign
 from graphc.errors import CaptureError
+from graphc.ir import INPUT
 from graphc.ops.aval import aval_of
+from graphc.ops.dtypes import is_inexact
 
 CHAIN_RULE = "the chain rule multiplies 0 with an infinite derivative; by JAX's rules, too"
 
@@ -146,6 +148,8 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         detail = f"{outcome.structure!r}, eager gives {reference.structure!r}"
         yield Finding(mode.name, "structure", Verdict.BUG, detail)
         return
+    if opaque := opaque_in(reference.structure):
+        yield Finding(mode.name, "structure", Verdict.NO_OPINION, f"{opaque}, which is not looked into")
     for label, flag in reference.requires_grad.items():
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
@@ -206,7 +210,7 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
     if label.startswith("gradient of ") and joint.lacking:  # no graph says what rounding can do
         return judge(found, expected, *stand_in(expected), slack=INDEPENDENT)
     if label not in joint.labels:
-        return Judgement(Verdict.BUG, "the captured program does not compute it")
+        return _judged_by_value(case, found, expected)
     id = joint.graph.outputs[joint.labels.index(label)]
     exact, noise = case.yardstick.of(id, expected)
     judgement = judge(found, expected, exact, noise)
@@ -216,6 +220,23 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
         if is_foreign(mode):
             return case.alternatives.excuse(id, found, expected) or judgement
     return judgement
+
+
+def _judged_by_value(case: Case, found: np.ndarray, expected: np.ndarray) -> Judgement:
+    """A number or array that Python has read from a traced tensor: judged as the node with the same value is."""
+    graph = case.joint.graph
+    same: list[Judgement] = []
+    for id, value in case.node_values.items() if is_inexact(expected.dtype) else ():
+        if graph.nodes[id].op is INPUT or not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
+            continue
+        exact, noise = case.yardstick.of(id, value)
+        if value.shape == expected.shape and (value == expected).all():
+            same.append(judge(found, expected, exact, noise))
+        elif not expected.ndim and (at := np.flatnonzero(value == expected)).size:
+            a, b = (np.asarray(n, value.dtype) for n in (found, expected))  # a number of Python's has more digits
+            same.append(judge(a, b, np.asarray(exact.flat[at[0]]), np.asarray(noise.flat[at[0]])))
+    wrong = Judgement(Verdict.BUG, "the captured program does not compute it")
+    return min(same, key=lambda judgement: judgement.verdict, default=wrong)
 
 
 def _opinions(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> Iterator[Finding]:
