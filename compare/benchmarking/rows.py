@@ -76,7 +76,7 @@ def _tape_call(case: Case, fn: Callable[..., Any], what: str) -> Callable[[], An
     if what == FORWARD:
         return lambda: _awaited(fn(*args, **kwargs))
     seeded = case.joint.seeded
-    cotangents = [Tensor._wrap(a) for a in case.operands[len(case.operands) - len(seeded) :]]
+    cotangents = [Tensor._wrap(a) for a in case.cotangents]
     wrt = [i.tensor for i in case.wrt]
 
     def call() -> Any:
@@ -134,7 +134,7 @@ class _PlainJax:
         ids = joint.graph.outputs[: len(joint.labels) - (len(case.wrt) if joint.seeded else 0)]
         self._graph = program.graph.replace(program.graph.nodes, tuple(Ref(id) for id in ids))
         split = len(program.graph.inputs)
-        self._arrays, self._cotangents = case.operands[:split], case.operands[split:]
+        self._arrays, self._cotangents = case.operands[:split], case.cotangents
         wrt = [p for i in case.wrt for p in i.positions]
         self._new_reverse = lambda: ReverseMode(self._graph, wrt, joint.seeded, program.recorded)
         self._reverse = self._new_reverse() if what == BOTH else None
@@ -157,10 +157,13 @@ _WITHOUT = "Remedy: modes= without it."
 
 
 def _jax(case: Case, what: str) -> Contender:
-    if case.program is None:
+    program = case.program
+    if program is None:
         raise ValueError(f"mode 'jax.jit' needs a program that can be captured. {_WITHOUT}") from case.failure
     if what == BOTH and case.writes_leaves:
         raise ValueError(f"mode 'jax.jit' has no gradients for leaves that the program writes. {_WITHOUT}")
+    if what == BOTH and program.rules is not None:
+        raise ValueError(f"mode 'jax.jit' has no gradients by rules of the user's (autograd.Function). {_WITHOUT}")
     plain = _PlainJax(case, what)
     return Contender("jax.jit", plain.call, plain.cost)
 

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.checking.joint import Joint, gradient_label, joint_of
-from compare.checking.outcome import Outcome, flatten, is_number
+from compare.checking.outcome import Outcome, flatten, is_array, is_number
 from compare.checking.state import Held, State, array_of, arrays_in, structures_in
 from compare.judging.alternatives import Alternatives
 from compare.judging.float64 import widen, widen_array
+from compare.judging.numeric import evaluate
 from compare.judging.yardstick import Yardstick
+from compare.locating.user_functions import Forward, functions_of
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
@@ -183,7 +185,7 @@ class Case:
             before = {i.name: _contents(i.tensor) for i in self.inputs}
             try:
                 result = self._wrap(call)(*self.args, **self.kwargs)
-                structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x))
+                structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x) or is_array(x))
                 values = {label: np.array(array_of(leaf)) for label, leaf in leaves.items()}
                 tensors = {label: leaf for label, leaf in leaves.items() if isinstance(leaf, Tensor)}
                 gradients = self._tape_gradients(list(tensors.values()))
@@ -267,7 +269,7 @@ class Case:
     def slots(self) -> Mapping[str, Any]:
         """Leaves of the program's result by label: a Slot, or a number that the trace has fixed. Needs `program`."""
         assert self.program is not None
-        return flatten(self.program.structure, lambda x: type(x) is Slot or is_number(x))[1]
+        return flatten(self.program.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
 
     @cached_property
     def keeps_containers(self) -> bool:
@@ -300,6 +302,8 @@ class Case:
     def wide_joint(self) -> Joint:
         """The program in float64, and its gradients: rules hold their own numbers in float64 too."""
         assert self.program is not None
+        if self.program.rules is not None:  # traced in the program's own precision, numbers and all
+            return self.joint._replace(graph=widen(self.joint.graph))
         return joint_of(self, widen(self.program.graph))
 
     @cached_property
@@ -331,6 +335,12 @@ class Case:
         assert self.program is not None
         return [*self.input_ids(i), *(id for id, p in self.program.leaves if p in i.positions)]
 
+    @cached_property
+    def functions(self) -> list[Forward]:
+        """The calls of autograd.Functions that gradients flow through."""
+        assert self.program is not None
+        return functions_of(self.program, {id for i in self.wrt for id in self.gradient_ids(i)})
+
     @property
     def writes_leaves(self) -> bool:
         """Whether a tensor is written, without history, whose gradient is that of its new value."""
@@ -345,12 +355,25 @@ class Case:
 
     @cached_property
     def operands(self) -> list[np.ndarray]:
-        """The inputs of `joint.graph`: those of the program, then the cotangents."""
+        """The inputs of `joint.graph`: those of the program, the cotangents, and what only the user's rules read."""
         with self.preserved():
             arrays = self.arrays()
         outputs = self.joint.graph.outputs
         nodes = self.joint.graph.nodes
-        return arrays + [self.cotangent(k, nodes[outputs[k]].aval) for k in self.joint.seeded]
+        cotangents = [self.cotangent(k, nodes[outputs[k]].aval) for k in self.joint.seeded]
+        return [*arrays, *cotangents, *(np.array(t._array()) for t in self.joint.late)]
+
+    @property
+    def cotangents(self) -> list[np.ndarray]:
+        """Those of `operands`, one for each of `joint.seeded`."""
+        assert self.program is not None
+        first = len(self.program.graph.inputs)
+        return self.operands[first : first + len(self.joint.seeded)]
+
+    @cached_property
+    def node_values(self) -> dict[int, np.ndarray]:
+        """The value of each node of `joint.graph` on NumPy."""
+        return evaluate(self.joint.graph, self.operands, checked=False)
 
     @cached_property
     def passes(self) -> tuple[tuple[str, Pass], ...]:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from compare.checking.outcome import flatten, is_number
+from compare.checking.outcome import flatten, is_array, is_number
 from compare.judging.float64 import wide_dtype
 from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, GradOf, History, MemoryOf
 from graphc.capture.tree import Slot
-from graphc.ir import Builder, Graph, Ref
+from graphc.errors import GraphError
+from graphc.ir import Builder, Graph, Ref, Symbol
 
 if TYPE_CHECKING:
     from compare.checking.case import Case, Input
+    from eager.tensor import Tensor
 
 _WRITTEN = (Argument, Captured, GradOf, MemoryOf)  # effects whose values are those of a tensor after the call
 
 
 class Joint(NamedTuple):
-    """The captured program with its gradients, as one graph of (inputs, cotangents) -> labelled outputs.
+    """The captured program with its gradients, as one graph of (inputs, cotangents, late) -> labelled outputs.
 
     seeded    numbers of the slots of the result that have a cotangent: so many outputs come before them
     labels    of the graph's outputs, in order
+    late      tensors that only gradient rules of the user's read
+    lacking   why there are no gradients among the outputs, though eager has them; else ""
     """
 
     graph: Graph
     seeded: tuple[int, ...]
     labels: tuple[str, ...]
     structure: Any
+    late: tuple[Tensor, ...] = ()
+    lacking: str = ""
 
 
 def gradient_label(i: Input) -> str:
@@ -37,18 +44,23 @@ def gradient_label(i: Input) -> str:
 
 
 def joint_of(case: Case, graph: Graph) -> Joint:
-    """The joint graph of a case. graph: that of `case.program`, or the same in float64."""
+    """The joint graph of a case. graph: that of `case.program`; or, without rules of the user's, the same in float64.
+
+    Raises what gradient rules raise.
+    """
     program = case.program
     assert program is not None
-    structure, _ = flatten(program.structure, lambda x: type(x) is Slot or is_number(x))
+    structure, _ = flatten(program.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))
     refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
-    builder = Builder(graph.nodes)
-    builder.inputs = list(graph.inputs)
     live = [k for k in case.tensor_slots if program.histories[k] is History.LIVE] if case.wrt else []
-    seeds: dict[int, Any] = {}
-    for k in live:
-        seed = builder.input(f"ct_{k}", graph.nodes[refs[k]].aval)
-        seeds[refs[k]] = seeds[refs[k]] + seed if refs[k] in seeds else seed
+
+    def seeds(builder: Builder) -> dict[int, Symbol]:
+        given: dict[int, Symbol] = {}
+        for k in live:
+            seed = builder.input(f"ct_{k}", graph.nodes[refs[k]].aval)
+            given[refs[k]] = given[refs[k]] + seed if refs[k] in given else seed
+        return given
+
     labels = [label for label, leaf in case.slots.items() if type(leaf) is Slot]
     result = refs[: len(labels)]
     for effect in program.effects:
@@ -61,15 +73,43 @@ def joint_of(case: Case, graph: Graph) -> Joint:
     for id in program.unread:  # for what they raise
         labels.append(f"unread {id}")
         result.append(id)
-    if live:
-        targets = [id for i in case.wrt for id in case.gradient_ids(i)]
-        found = pullback(builder, seeds, targets, program.recorded)
+    builder, found, late, lacking = _pulled(case, graph, seeds) if live else (_copy(graph), {}, [], "")
+    if live and not lacking:
         for i in case.wrt:
-            parts = [found[id] for id in case.gradient_ids(i) if id in found]
+            parts = [builder.symbol(found[id]) for id in case.gradient_ids(i) if id in found]
             dtype = wide_dtype(i.tensor._dtype()) if graph is not program.graph else i.tensor._dtype()
             zero = builder.language.full(shape=tuple(i.tensor._d.shape), value=0, dtype=dtype)
             total = functools.reduce(builder.language.add, parts) if parts else zero
             labels.append(gradient_label(i))
             result.append(total.id)
     joint = builder.graph(graph.name, tuple(Ref(id) for id in result))
-    return Joint(joint, tuple(live), tuple(labels), structure)
+    return Joint(joint, tuple(live), tuple(labels), structure, tuple(late), lacking)
+
+
+def _pulled(
+    case: Case, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]]
+) -> tuple[Builder, dict[int, int], list[Tensor], str]:
+    """`graph` with gradients: who has built them, the node of each, and `late` and `lacking` of `Joint`."""
+    program = case.program
+    assert program is not None
+    targets = [id for i in case.wrt for id in case.gradient_ids(i)]
+    late: list[Tensor] = []
+    try:
+        if program.rules is not None:
+            with case.preserved():  # the rules are the user's Python, and may write state
+                traced, found, late = program.rules.pullback(graph, seeds, targets)
+            builder = _copy(Graph(graph.name, traced.nodes, tuple(traced.inputs), graph.result))  # the trace is closed
+        else:
+            builder = _copy(graph)
+            found = pullback(builder, seeds(builder), targets, program.recorded)
+    except GraphError as error:  # a rule that is a Python program, inside control flow
+        builder = _copy(graph)
+        seeds(builder)  # the inputs are there, whoever uses them
+        return builder, {}, [], str(error).partition("\n")[0]
+    return builder, {id: g.id for id, g in found.items()}, late, ""
+
+
+def _copy(graph: Graph) -> Builder:
+    builder = Builder(graph.nodes)
+    builder.inputs = list(graph.inputs)
+    return builder

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -83,9 +85,42 @@ def map_leaves(
             return type(value)(*(visit(item, f"{at}.{name}") for name, item in fields))
         if isinstance(value, (tuple, list)):
             return type(value)(visit(item, f"{at}.{i}") for i, item in enumerate(value))
+        if _is_record(value):
+            made = copy.copy(value)
+            for name in _fields(value):
+                object.__setattr__(made, name, visit(getattr(value, name), f"{at}.{name}"))
+            return made
         return value
 
     return visit(tree, path)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is a NumPy array of numbers."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
+
+
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, (type, Leaf))
+
+
+def _fields(record: Any) -> list[str]:
+    return [f.name for f in dataclasses.fields(record) if hasattr(record, f.name)]
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether a value equals nothing but itself, and two runs cannot have the same; or is a set of such."""
+    if isinstance(value, (set, frozenset)):
+        return any(map(is_opaque, value))
+    # tensors, and what stands for them, are in no set that two runs share
+    return type(value).__eq__ is object.__eq__ or type(value).__name__ in ("Tensor", "Parameter", "Slot")
+
+
+def opaque_in(structure: Any) -> str:
+    """What in a structure is opaque; "" if nothing is."""
+    found: dict[str, Any] = {}
+    map_leaves(structure, is_opaque, lambda value, at: found.setdefault(at, value))
+    return ", ".join(f"{at} is a {type(value).__name__}" for at, value in found.items())
 
 
 def is_number(value: Any) -> bool:
@@ -103,6 +138,11 @@ def same_structure(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(same_structure(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, np.ndarray):
         return bool(np.array_equal(a, b))
+    if _is_record(a):
+        names = _fields(a)
+        return names == _fields(b) and all(same_structure(getattr(a, name), getattr(b, name)) for name in names)
+    if is_opaque(a):
+        return not isinstance(a, (set, frozenset)) or len(a) == len(b)
     return bool(a == b) or (a != a and b != b)
 
 

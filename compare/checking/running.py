@@ -32,6 +32,6 @@ def run(mode: str | Mode, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) 
 
     def value(leaf: Leaf, path: str) -> Any:
         array = outcome.values[path]
-        return Tensor._wrap(array) if path in outcome.declared else array.item()
+        return Tensor._wrap(array) if path in outcome.declared else array if array.ndim else array.item()
 
     return map_leaves(outcome.structure, lambda x: isinstance(x, Leaf), value)

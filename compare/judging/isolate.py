@@ -19,7 +19,7 @@ from graphc.autodiff import gradients
 from graphc.ir import Builder, Graph, Node, Ref
 from graphc.lowering import lower
 from graphc.ops import Trait
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_floating, is_inexact
 
 
@@ -68,6 +68,27 @@ def judge_alone(found: np.ndarray, value: np.ndarray, node: Node, operands: Sequ
 
 def objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterator[Objection]:
     """Who disagrees with the gradient rules of the node's op: eager's tape, finite differences, JAX."""
+    found = list(_objections(node, operands, seed))
+    finite = _where_finite(node, operands) if any(o.kink for o in found) else None
+    if finite is not None:  # one nan in a sum, and finite differences see no derivative anywhere
+        yield from (o for o in _objections(*finite, seed) if not o.kink)
+    yield from found
+
+
+def _where_finite(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, list[np.ndarray]] | None:
+    """A pointwise node on its operands at the elements where all is finite; None if that is everywhere or nowhere."""
+    if not node.op.pointwise:
+        return None
+    spread = [np.broadcast_to(a, node.shape) for a in operands]
+    value = evaluate(alone(node, operands), operands, checked=False)[len(operands)]
+    finite = np.logical_and.reduce([np.isfinite(a) for a in (*spread, value)])
+    if finite.all() or not finite.any():
+        return None
+    aval = Aval((int(finite.sum()),), node.dtype)
+    return Node(node.id, node.op, node.inputs, node.params, aval, node.where), [a[finite] for a in spread]
+
+
+def _objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterator[Objection]:
     op, graph = node.op, alone(node, operands)
     wrt = [k for k, a in enumerate(operands) if is_inexact(a.dtype) and op.arg_of(k) in op.vjp]
     if not wrt:

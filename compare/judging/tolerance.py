@@ -228,7 +228,8 @@ def judge(
         rmse, eager_rmse = _rms(error[finite]), _rms(eager_error[finite])
         # a root mean square over few elements says no more than the largest of them
         spread = SAFETY * slack * _rms(noise[finite]) * max(0.25, min(1.0, 2.0 / max(1, finite.sum()) ** 0.5))
-        spread += _rms(bound[finite]) / 8
+        bars = np.broadcast_to(error_bar, finite.shape)[finite]  # each may be exhausted, unlike a bound on rounding
+        spread += max(_rms(bound[finite]) / 8, _rms(bars))
     detail = f"RMSE against float64 {rmse:.3g}, eager's {eager_rmse:.3g}"
     if max(rmse, eager_rmse) > TWICE * min(rmse, eager_rmse) + spread:
         return Judgement(Verdict.BUG, f"{detail}, rounding explains {spread:.3g}", finite)

@@ -13,6 +13,7 @@ from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import kind
 
 KINK = "subgradient at a kink"
+BACKWARD = "backward of the autograd.Function"
 INHERITED = "graph that it was given"  # a pass that is sound, after one that is not
 SHOWN = 8  # elements of an array that are printed one by one
 

@@ -19,7 +19,7 @@ from compare.checking.outcome import Outcome
 from compare.judging.isolate import eager_result, judge_alone, lowered_result, objections
 from compare.judging.numeric import evaluate
 from compare.judging.tolerance import Verdict, judge
-from compare.locating.culprit import INHERITED, KINK, Culprit, blame
+from compare.locating.culprit import BACKWARD, INHERITED, KINK, Culprit, blame
 from compare.locating.executed import executed
 from graphc.errors import GraphError
 from graphc.ir import INPUT, Graph, Node
@@ -299,4 +299,13 @@ def in_gradient_rules(case: Case) -> Culprit | None:
             if not at_kink:
                 return blame(f"gradient rule for '{argument}'", node, evidence, given)
             kink = kink or blame(KINK, node, evidence, given)
-    return kink
+    return kink or _backward_of_the_users(case)
+
+
+def _backward_of_the_users(case: Case) -> Culprit | None:
+    """The autograd.Functions of the program, whose rules are no op's."""
+    if not case.functions:
+        return None
+    first, *others = case.functions
+    also = "; or that at " + ", ".join(dict.fromkeys(f.where for f in others)) if others else ""
+    return Culprit(BACKWARD, where=first.where, evidence=f"not the derivative of its forward{also}")

@@ -15,6 +15,7 @@ from graphc.passes.pipeline import default_passes
 PASSES = "passes"
 EAGER = Eager()
 COMPILED = Compiled()
+JAX = JaxGrad()
 _modes: dict[str, tuple[Mode, bool]] = {}  # by name: the mode, and whether `check` runs it unasked
 
 
@@ -51,11 +52,11 @@ def modes_named(names: Sequence[str | Mode] | None) -> list[Mode]:
     return found
 
 
-for _mode in (EAGER, GraphMode(), COMPILED, JaxGrad(), FiniteDifferences()):
+for _mode in (EAGER, GraphMode(), COMPILED, JAX, FiniteDifferences()):
     register_mode(_mode)
 for _mode in (Compiled(strict=True), OpByOp()):  # each compiles for itself
     register_mode(_mode, default=False)
 if find_spec("torch") is not None:
     register_mode(PyTorch(), default=False)
 
-__all__ = ["COMPILED", "EAGER", "Mode", "mode_names", "modes_named", "register_mode"]
+__all__ = ["COMPILED", "EAGER", "JAX", "Mode", "mode_names", "modes_named", "register_mode"]

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from compare.checking.case import Case
-from compare.checking.outcome import Outcome, is_number
+from compare.checking.outcome import Outcome
 from compare.checking.state import Held, arrays_in, structures_in
 from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import same_bits
@@ -91,7 +91,7 @@ def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
     program, joint = case.program, case.joint
     assert program is not None
     ids = dict(zip(joint.labels, joint.graph.outputs, strict=True))
-    tensors = {label: leaf.index for label, leaf in case.slots.items() if not is_number(leaf)}
+    tensors = {label: leaf.index for label, leaf in case.slots.items() if type(leaf) is Slot}
     numbers = {label for label, k in tensors.items() if k in program.numbers}
     held = _state(case, outputs)
     changes = {label: a for label, a in outputs.items() if label.endswith(" after the call") and label not in held}

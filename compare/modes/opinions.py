@@ -91,6 +91,11 @@ def _other_gradients(case: Case) -> str:
     assert program is not None
     if case.writes_leaves:
         return "a leaf is written without history: its gradient is that of the new value"
+    if program.rules is not None and program.rules.has_hooks:
+        return "a hook of the user's may change gradients"
+    for function in case.functions:
+        if not function.smooth:
+            return f"the gradient of the autograd.Function at {function.where} is not that of its value, on purpose"
     nodes = program.graph.nodes
     flowing = program.recorded.union(*(case.input_ids(i) for i in case.wrt))
     for id in sorted(program.recorded):
@@ -118,5 +123,6 @@ def differentiation(case: Case) -> Differentiation:
     with case.preserved():
         arrays = [widen_array(a) for a in case.arrays()]
     graph = widen(program.graph)
-    cotangents = dict(zip(case.joint.seeded, case.operands[len(arrays) :], strict=True))
-    return Differentiation(graph, arrays, {k: widen_array(ct) for k, ct in cotangents.items()}, program.recorded)
+    cotangents = dict(zip(case.joint.seeded, case.cotangents, strict=True))
+    recorded = program.recorded.union(*(f.inside for f in case.functions))
+    return Differentiation(graph, arrays, {k: widen_array(ct) for k, ct in cotangents.items()}, recorded)

@@ -78,7 +78,7 @@ def _outputs(case: Case) -> dict[str, Tensor]:
     for node in filter(lambda node: node.id in needed, graph.operations()):
         result = run(node.op, [values[k] for k in node.inputs], node.params)
         values[node.id] = result if node.id in program.recorded else result.detach().requires_grad_(node.id in leaves)
-    cotangents = given[len(graph.inputs) :]
+    cotangents = given[len(graph.inputs) : len(graph.inputs) + len(joint.seeded)]
     gradients = _gradients(case, [values[graph.outputs[k]] for k in joint.seeded], cotangents, values)
     computed = zip(joint.labels, joint.graph.outputs, strict=True)
     return {label: gradients[label] if label in gradients else values[id] for label, id in computed}

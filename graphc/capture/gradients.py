@@ -388,6 +388,11 @@ class Autograd:
         """Whether gradients depend on Functions or hooks of the user's."""
         return bool(self._custom or self._hooks)
 
+    @property
+    def has_hooks(self) -> bool:
+        """Whether hooks of the user's see gradients that arrive within the program."""
+        return bool(self._hooks)
+
     def pullback(
         self, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]], wrt: list[int]
     ) -> tuple[Builder, dict[int, Symbol], list[Tensor]]:

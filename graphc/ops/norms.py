@@ -10,12 +10,13 @@ from graphc.ops.reduce import OVER, spread
 from graphc.ops.rules import reduce_float
 from graphc.ops.samples import Sample
 from graphc.ops.spec import op
+from graphc.ops.sums import sums
 
 
 def _power_norm(xp, x, order, axis, keepdims):
     if order == 0:
         return xp.sum(x != 0, axis=axis, keepdims=keepdims, dtype=x.dtype)
-    return xp.sum(xp.abs(x) ** order, axis=axis, keepdims=keepdims) ** (1 / order)
+    return sums(xp, xp.abs(x) ** order, axis, keepdims) ** (1 / order)
 
 
 def _power_norm_vjp(F: Any, g, r, input, input_shape, input_dtype, order, axis, keepdims):

@@ -23,6 +23,7 @@ from graphc.ops.rules import (
 )
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Rule, Trait, op
+from graphc.ops.sums import sums, total
 
 OVER = {"axis": (), "keepdims": False}
 ALONG = {"axis": -1}
@@ -36,9 +37,7 @@ _REDUCTIONS = (
 _ROWS = (Sample((3, 4), axis=1), Sample((2, 3, 2), axis=1), Sample((5,), axis=0))
 
 
-# called with positional arguments (axis, dtype, out, keepdims): half the cost of keywords
-_total: Any = np.add.reduce
-_largest: Any = np.maximum.reduce
+_largest: Any = np.maximum.reduce  # positional arguments (axis, dtype, out, keepdims): half the cost of keywords
 
 
 def kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
@@ -64,18 +63,18 @@ def _sum(xp, x, axis, keepdims):
 
 def _np_sum(x, axis, keepdims):
     dtype = None if is_inexact(x.dtype) else accumulation_dtype(x.dtype)
-    return _total(x, axis, dtype, None, keepdims)
+    return total(x, axis, dtype, keepdims)
 
 
 def _np_mean(x, axis, keepdims):
-    return _total(x, axis, None, None, keepdims) / x.dtype.type(count(x.shape, axis))
+    return total(x, axis, None, keepdims) / x.dtype.type(count(x.shape, axis))
 
 
 def _ref_sum(x, axis, keepdims):
     rest = [i for i in range(x.ndim) if i not in axis]
     rows = np.transpose(x, (*rest, *axis)).reshape(size_of(tuple(x.shape[i] for i in rest)), -1)
-    total = np.array([math.fsum(row) for row in rows])
-    return total.reshape(kept(x.shape, axis) if keepdims else [x.shape[i] for i in rest])
+    found = np.array([math.fsum(row) for row in rows])
+    return found.reshape(kept(x.shape, axis) if keepdims else [x.shape[i] for i in rest])
 
 
 def _prod_vjp(F, g, input, input_shape, axis, keepdims):
@@ -125,10 +124,10 @@ def _freedom(shape, axis, correction):
 
 def _np_var(x, axis, keepdims, correction):
     n = count(x.shape, axis)
-    apart = x - _total(x, axis, None, None, True) / n if n else x
+    apart = x - total(x, axis, None, True) / n if n else x
     squares = apart * apart if x.dtype.kind != "c" else apart.real * apart.real + apart.imag * apart.imag
     freedom = n - correction
-    return _total(squares, axis, None, None, keepdims) / (freedom if freedom > 0 else 0.0)
+    return total(squares, axis, None, keepdims) / (freedom if freedom > 0 else 0.0)
 
 
 def _var(xp, x, axis, keepdims, correction):
@@ -273,7 +272,7 @@ def _np_softmax(x, axis):
 
 def _positive_sums(e, axis):
     if e.size < LONG or e.shape[axis] > LONG or axis % e.ndim != e.ndim - 1 or not is_inexact(e.dtype):
-        return _total(e, axis, None, None, True)
+        return total(e, axis, None, True)
     return e @ np.ones((e.shape[axis], 1), e.dtype)  # a product with a vector takes a quarter of a sum of rows
 
 
@@ -287,14 +286,14 @@ def _logsumexp(xp, x, axis, keepdims):
     # an infinite maximum would give inf - inf
     top = xp.max(x.real, axis=axis, keepdims=True, initial=-np.inf)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    total = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
-    return total if keepdims else total.reshape([n for i, n in enumerate(x.shape) if i not in axis])
+    result = xp.log(sums(xp, xp.exp(x - top), axis, True)) + top
+    return result if keepdims else result.reshape([n for i, n in enumerate(x.shape) if i not in axis])
 
 
 def _np_dot_along(x, y, axis):
     if x.ndim and axis == x.ndim - 1 and x.dtype.kind == "f":
         return np.vecdot(x, y)[..., None]  # without the products in memory
-    return _total(x * y, axis, None, None, True)
+    return total(x * y, axis, None, True)
 
 
 dot_along = op(

@@ -12,8 +12,10 @@ from compare.judging.float64 import widen
 from compare.judging.tolerance import Judgement, Verdict, judge, same_bits
 from compare.judging.yardstick import Yardstick, stand_in
 from compare.locating.culprit import summary
+from compare.selftest.planting import declared
 from eager.language import E
 from graphc.ir import Builder, Graph, Ref
+from graphc.ops import OPS
 from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import bfloat16
 
@@ -147,3 +149,19 @@ def test_a_gradient_that_is_not_the_values_gets_no_opinion(modes):
     report = compare.check(lambda x, value: (E.overwritten(x * 2, value) ** 2).sum(), x, value, modes=modes)
     assert report.ok and report.verdict_of(modes[0]) is Verdict.NO_OPINION
     assert "on purpose" in str(report)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_column_sums_are_within_rounding_and_a_lost_row_is_not(seed: int):
+    torch.manual_seed(seed)
+    x, b = torch.rand(10_000, 3), torch.zeros(3, requires_grad=True)
+
+    def fn(x, b):
+        return (x + b).mean() * 1.37, x.sum(0), x.var(0), torch.linalg.vector_norm(x, 3.0, dim=0)
+
+    assert compare.check(fn, x, b, modes=["compiled"]).verdict is Verdict.WITHIN_ROUNDING
+    kernel = OPS["sum"].kernel
+    # half as far off as sums of one row after the other are
+    wrong = declared(OPS["sum"], kernel=lambda x, axis, keepdims: kernel(x, axis, keepdims) * np.float32(1 + 2e-5))
+    with wrong:
+        assert compare.check(lambda x: x.sum(0), x, modes=["compiled"]).verdict is Verdict.BUG
