@@ -283,10 +283,8 @@ class Case:
         return [index for index in found if index not in self.program.numbers]
 
     def cotangent(self, k: int, aval: Aval) -> np.ndarray:
-        """The random cotangent of slot number `k` of the result: no element is near 0, and none is 1 throughout."""
-        rng = np.random.default_rng((self.seed, k))
-        signs = rng.choice([-1.0, 1.0], aval.shape)
-        return np.asarray(signs * rng.uniform(0.5, 1.5, aval.shape)).astype(aval.dtype)
+        """The random cotangent of slot number `k` of the result: see `random_cotangent`."""
+        return random_cotangent(np.random.default_rng((self.seed, k)), aval)
 
     # --- the program as graphs
 
@@ -400,6 +398,17 @@ class Case:
     def wide_yardstick(self) -> Yardstick:
         """The same with rounding in float64: for modes that compute in float64."""
         return Yardstick(self.wide_joint.graph, self.operands, self.seed)
+
+
+def random_cotangent(rng: np.random.Generator, aval: Aval) -> np.ndarray:
+    """A cotangent: no element, or its real or imaginary part, is near 0, and none is 1 throughout."""
+
+    def part() -> np.ndarray:
+        signs = rng.choice([-1.0, 1.0], aval.shape)
+        return np.asarray(signs * rng.uniform(0.5, 1.5, aval.shape))
+
+    real = part()
+    return (real + 1j * part() if aval.dtype.kind == "c" else real).astype(aval.dtype)
 
 
 _holding_slots = opener(lambda leaf: type(leaf) in (Slot, Kept))

@@ -73,7 +73,10 @@ def objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterato
     if not wrt:
         return
     rng = np.random.default_rng(seed)
-    cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape)).astype(node.dtype)
+    cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape))
+    if node.dtype.kind == "c":  # real cotangents do not see what rules make of imaginary ones
+        cotangent = cotangent + 1j * rng.uniform(0.5, 1.5, node.shape)
+    cotangent = cotangent.astype(node.dtype)
     narrow = _Rules(graph, [*operands, cotangent], wrt)
     for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangent), strict=True):
         judgement = narrow.judge(k, g)
