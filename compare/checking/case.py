@@ -12,6 +12,7 @@ import numpy as np
 
 from compare.checking.joint import Joint, gradient_label, joint_of
 from compare.checking.outcome import Outcome, flatten, is_number
+from compare.checking.sharing import Sharing, sharing_of
 from compare.checking.state import Held, State, array_of, arrays_in, structures_in
 from compare.judging.alternatives import Alternatives
 from compare.judging.float64 import widen, widen_array
@@ -181,6 +182,7 @@ class Case:
         """Run `call` in place of the function, on Tensors, and differentiate its result through the tape."""
         with self.preserved():
             before = {i.name: _contents(i.tensor) for i in self.inputs}
+            memories = {i.name: Tensor._wrap(i.tensor._array()) for i in self.inputs}
             try:
                 result = self._wrap(call)(*self.args, **self.kwargs)
                 structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x))
@@ -198,7 +200,21 @@ class Case:
                 gradients,
                 self._changes(before) | arrays_in(held),
                 structures_in(held),
+                self._sharing(tensors, held, memories),
             )
+
+    def _sharing(
+        self, results: Mapping[str, Tensor], held: Mapping[str, Held], before: Mapping[str, Tensor]
+    ) -> Sharing:
+        """How results, inputs and what is left in Python's state belong together; and inputs with their old memory."""
+        kept = [sharing_of({i.name: i.tensor, f"{i.name} before the call": before[i.name]}) for i in self.inputs]
+        return {**sharing_of({**results, **self._tensors_after(held)}), **{k: v for s in kept for k, v in s.items()}}
+
+    def _tensors_after(self, held: Mapping[str, Held]) -> dict[str, Any]:
+        """Whatever may be a tensor after the call besides its result, by name."""
+        grads = {f"{i.name}.grad": getattr(i.tensor, "_g", None) for i in self.inputs}
+        left = {label: leaf for h in held.values() for label, leaf in h.leaves.items()}
+        return {**{i.name: i.tensor for i in self.inputs}, **grads, **left}
 
     def _held(self) -> dict[str, Held]:
         return self.state.held(frozenset(i.name for i in self.inputs))

@@ -11,6 +11,7 @@ from compare.checking.case import Case
 from compare.checking.findings import Finding, Report
 from compare.checking.outcome import Outcome, largest_difference, same_structure
 from compare.checking.second_order import gradient_case, of_second_order
+from compare.checking.sharing import differences
 from compare.judging.tolerance import IN_RANGE, INDEPENDENT, Judgement, Verdict, in_range, judge, same_bits
 from compare.judging.yardstick import stand_in
 from compare.locating.culprit import KINK, Culprit
@@ -148,6 +149,7 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
             yield Finding(mode.name, f"requires_grad of {label}", Verdict.BUG, detail)
+    yield from _memory(case, mode, reference, outcome)
     odd = tuple(_odd_state(reference.state, outcome.state))
     for label in odd:
         detail = f"{_shown(outcome.state, label)}, eager has {_shown(reference.state, label)}"
@@ -159,6 +161,14 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
             yield Finding(mode.name, label, Verdict.BUG, f"{who} has it", _located(case, mode, "", outcome))
     for label in (label for label in expected if label in found):
         yield _array(case, mode, label, expected[label], outcome)
+
+
+def _memory(case: Case, mode: Mode, expected: Outcome, outcome: Outcome, prefix: str = "") -> Iterator[Finding]:
+    """Tensors that share memory in one of two runs only: later writes go elsewhere."""
+    if expected.sharing is None or outcome.sharing is None:
+        return
+    for what, detail in differences(outcome.sharing, expected.sharing):
+        yield Finding(mode.name, f"{prefix}{what}", Verdict.BUG, detail, _located(case, mode, "", outcome))
 
 
 def _odd_state(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
@@ -244,6 +254,7 @@ def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterat
     def around() -> Culprit | None:
         return in_surroundings(case, mode) if case.locates and mode is not EAGER else None
 
+    yield from _memory(case, mode, first, second, "second call: ")
     odd = tuple(_odd_state(first.state, second.state))
     for label in odd:
         yield _state_finding(case, mode, label, "differs from the first call's", second, "second call: ")

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import compare
 import eager as torch
 from compare.checking.findings import Report
-from compare.selftest.planting import declared, with_rule
+from compare.checking.sharing import SAME, SHARED, sharing_of
+from compare.locating.surroundings import STATE
+from compare.selftest.faults import functionalization
+from compare.selftest.planting import attribute, declared, entry, with_rule, wrapped
+from graphc.capture.storage.results import Results
+from graphc.execution import straight
 from graphc.ops import OPS
 from graphc.ops.spec import Vjp
 
@@ -50,3 +56,53 @@ def test_a_kernel_that_is_wrong_on_operands_in_another_order():
     with declared(OPS["exp"], kernel=wrong):
         for fn in fns:
             assert is_named(compare.check(fn, numbers(3, 4), modes=["compiled"]), "exp")
+
+
+# --- what shares memory in one mode shares it in the other
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (lambda x: x.view(-1), "memory of result and x"),
+        (lambda x: (lambda y: (y, y[1:]))(x * 2), "memory of result.0 and result.1"),
+        (lambda x: (x * 2, x.T), "memory of result.1 and x"),
+    ],
+)
+def test_views_that_come_back_as_copies(fn: Any, what: str):
+    assert compare.check(fn, numbers(2, 3), modes=["compiled", "strict"]).ok
+    with attribute(Results, "_base", lambda self, memory: None):
+        report = compare.check(fn, numbers(2, 3), modes=["compiled"])
+        assert [(f.what, f.detail) for f in report.bugs] == [(what, "memory of their own, eager has shared memory")]
+        assert not compare.audit(fn, numbers(2, 3)).ok
+    assert report.bugs[0].culprit is not None
+    assert report.bugs[0].culprit.part == STATE
+
+
+def test_a_copy_of_the_argument_is_not_the_argument():
+    with wrapped(Results, "_returned", functionalization._copied)():
+        report = compare.check(lambda x: x, numbers(3), modes=["compiled"])
+    assert [(f.what, f.detail) for f in report.bugs] == [
+        ("memory of result and x", "memory of their own, eager has one tensor")
+    ]
+
+
+def test_an_argument_that_gets_another_memory():
+    with entry(straight._shared, "overwrite", functionalization._memory_replaced):
+        report = compare.check(lambda x: x.mul_(2).sum(), numbers(3), modes=["compiled"])
+    assert "memory of x and x before the call" in {f.what for f in report.bugs}
+
+
+def test_equal_results_with_memory_of_their_own():
+    x, w = numbers(3), numbers(3)
+    for fn in (lambda x: (x * 2, x * 2), lambda x: (w, w[1:], x, x), lambda x: (x * 2).expand(2, 3)):
+        assert compare.check(fn, x, modes=["compiled"]).ok
+
+
+def test_interleaved_views_have_no_element_in_common():
+    memory = torch.zeros(10)
+    found = sharing_of({"even": memory[::2], "odd": memory[1::2], "all": memory, "same": memory, "number": 3})
+    assert found == {
+        ("even", "all"): SHARED, ("odd", "all"): SHARED, ("even", "same"): SHARED, ("odd", "same"): SHARED,
+        ("all", "same"): SAME,
+    }  # fmt: skip
