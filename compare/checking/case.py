@@ -31,6 +31,7 @@ from graphc.capture.tree import Kept, Slot, map_leaves, map_tensors, tensors_of
 from graphc.compiling.compiled import compile
 from graphc.ir import Graph
 from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import is_inexact
 from graphc.passes import optimize
 from graphc.passes.pipeline import Pass, default_passes
 
@@ -61,6 +62,7 @@ class Case:
     program and failure: what `graphc.capture` returned or raised. Arguments with history are cut off from it.
     wrap     makes what is called from `fn`, or from what a mode has in its place
     locates  whether it is asked where modes part
+    constant whether results without history are taken for constants, and asked whether they are, as gradients are
     """
 
     def __init__(
@@ -71,9 +73,11 @@ class Case:
         seed: int,
         wrap: Wrap = lambda call: call,
         locates: bool = True,
+        constant: bool = False,
     ):
         self.fn = fn
         self.locates = locates
+        self._constant = constant
         self._wrap = wrap
         self.name = getattr(fn, "__name__", type(fn).__name__)
         self.seed = seed
@@ -258,11 +262,13 @@ class Case:
 
     def _tape_gradients(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:
         live = [(k, t) for k, t in zip(self._slots_of(outputs), outputs, strict=True) if self._live(k, t)]
-        if not live or not self.wrt:
+        asked = bool(live) or (self._constant and any(is_inexact(t._dtype()) for t in outputs))
+        if not asked or not self.wrt:
             return {}
         cotangents = [Tensor._wrap(self.cotangent(k, aval_of(t._array()))) for k, t in live]
         wrt = [i.tensor for i in self.wrt]
-        found = autograd.grad([t for _, t in live], wrt, cotangents, allow_unused=True)
+        results = [t for _, t in live]
+        found = autograd.grad(results, wrt, cotangents, allow_unused=True) if live else [None] * len(wrt)
         return {
             gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
             for i, g in zip(self.wrt, found, strict=True)
@@ -273,6 +279,12 @@ class Case:
             return False
         histories = None if self.program is None else self.program.histories
         return histories is None or k >= len(histories) or histories[k] is not History.BROKEN
+
+    def seeds(self, k: int, dtype: np.dtype) -> bool:
+        """Whether slot number `k` of the program's result has a cotangent. Needs `program`."""
+        assert self.program is not None
+        history = self.program.histories[k]
+        return history is History.LIVE or (self._constant and history is History.NONE and is_inexact(dtype))
 
     def _slots_of(self, tensors: list[Tensor]) -> list[int]:
         """The number of the slot of each tensor of a result."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from compare.checking.outcome import flatten, is_number
 from compare.judging.float64 import wide_dtype
 from graphc.autodiff import pullback
-from graphc.capture import Argument, Captured, GradOf, History, MemoryOf
+from graphc.capture import Argument, Captured, GradOf, MemoryOf
 from graphc.capture.tree import Slot
 from graphc.ir import Builder, Graph, Ref
 
@@ -44,7 +44,7 @@ def joint_of(case: Case, graph: Graph) -> Joint:
     refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
     builder = Builder(graph.nodes)
     builder.inputs = list(graph.inputs)
-    live = [k for k in case.tensor_slots if program.histories[k] is History.LIVE] if case.wrt else []
+    live = [k for k in case.tensor_slots if case.seeds(k, graph.nodes[refs[k]].dtype)] if case.wrt else []
     seeds: dict[int, Any] = {}
     for k in live:
         seed = builder.input(f"ct_{k}", graph.nodes[refs[k]].aval)

@@ -106,3 +106,16 @@ def test_interleaved_views_have_no_element_in_common():
         ("even", "all"): SHARED, ("odd", "all"): SHARED, ("even", "same"): SHARED, ("odd", "same"): SHARED,
         ("all", "same"): SAME,
     }  # fmt: skip
+
+
+# --- gradients without history are asked whether they are constants
+
+
+def test_a_gradient_that_is_cut_off_from_its_operand():
+    cut = Vjp(lambda F, g, r: g * (1 - F.stop_gradient(r * r)), ("g", "r"))
+    x, modes = numbers(4).requires_grad_(), ("compiled", "jax.grad", "finite differences")
+    for fn in (lambda x: x.tanh().sum(), lambda x: (x * 3).sum(), lambda x: (x * x.detach()).sum()):
+        assert compare.check(fn, x, modes=modes, order=2).ok
+    with declared(OPS["tanh"], vjp=with_rule(OPS["tanh"], "input", cut)):
+        report = compare.check(lambda x: x.tanh().sum(), x, modes=modes, order=2)
+    assert {(f.mode, f.what) for f in report.bugs} == {(mode, "second gradient of x") for mode in modes[1:]}
