@@ -16,6 +16,7 @@ from compare.checking.sharing import Sharing, sharing_of
 from compare.checking.state import Held, State, array_of, arrays_in, structures_in
 from compare.judging.alternatives import Alternatives
 from compare.judging.float64 import widen, widen_array
+from compare.judging.numeric import evaluate
 from compare.judging.yardstick import Yardstick
 from eager import autograd
 from eager.random import default_generator
@@ -411,6 +412,17 @@ class Case:
     def yardstick(self) -> Yardstick:
         """The float64 run of the joint graph, and what rounding in the program's own dtypes can do to it."""
         return Yardstick(self.joint.graph, self.operands, self.seed)
+
+    @cached_property
+    def exact_gradients(self) -> Mapping[str, np.ndarray]:
+        """The gradients by the same rules in float64, by label; decompositions have the signs that eager's have."""
+        joint, arrays = self.wide_joint, [widen_array(a) for a in self.operands]
+        assert self.program is not None
+        free = [node.id for node in self.program.graph.operations() if node.op.nearest is not None]
+        chosen = evaluate(self.joint.graph, self.operands, checked=False) if free else {}
+        found = evaluate(joint.graph, arrays, checked=False, choices={id: chosen[id] for id in free})
+        outputs = zip(joint.labels, joint.graph.outputs, strict=True)
+        return {label: found[id] for label, id in outputs if label.startswith("gradient of ")}
 
     @cached_property
     def alternatives(self) -> Alternatives:

@@ -12,7 +12,17 @@ from compare.checking.findings import Finding, Report
 from compare.checking.outcome import Outcome, largest_difference, same_structure
 from compare.checking.second_order import gradient_case, of_second_order
 from compare.checking.sharing import differences
-from compare.judging.tolerance import IN_RANGE, INDEPENDENT, Judgement, Verdict, in_range, judge, same_bits
+from compare.judging.tolerance import (
+    IN_RANGE,
+    INDEPENDENT,
+    Judgement,
+    Verdict,
+    close,
+    in_range,
+    judge,
+    judge_in_float64,
+    same_bits,
+)
 from compare.judging.yardstick import stand_in
 from compare.locating.culprit import KINK, Culprit
 from compare.locating.surroundings import in_surroundings
@@ -92,8 +102,8 @@ def _second_order(case: Case, modes: Sequence[Mode], reference: Outcome) -> Iter
 def findings_of(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> Iterator[Finding]:
     """What `outcome`, of `mode`, is worth beside eager's."""
     if mode is EAGER:
-        return
-    if outcome.silent:
+        yield from _own_gradients(case, reference)
+    elif outcome.silent:
         yield Finding(mode.name, "everything", Verdict.NO_OPINION, outcome.silent)
     elif mode.wide:
         yield from _opinions(case, mode, reference, outcome)
@@ -243,6 +253,24 @@ def _opinion(case: Case, mode: Mode, label: str, outcome: Outcome, judgement: Ju
     culprit = mode.locate(case, label, outcome)  # the verdict depends on it
     verdict = Verdict.CONVENTION if culprit is not None and culprit.part == KINK else Verdict.BUG
     return Finding(mode.name, label, verdict, judgement.detail, culprit)
+
+
+def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:
+    """Where eager's gradients are not those of the same rules in float64: others that agree share the rules."""
+    if case.program is None or reference.error is not None or not reference.gradients:
+        return
+    try:
+        exact = case.exact_gradients
+    except Exception:  # what differentiating raises is a finding of the graph's mode
+        return
+    for label, found in reference.gradients.items():
+        if label not in exact or exact[label].shape != found.shape or close(found, exact[label]):
+            continue
+        noise = case.yardstick.noise[case.joint.graph.outputs[case.joint.labels.index(label)]]
+        judgement = judge_in_float64(found, exact[label], noise)
+        if judgement.verdict is Verdict.BUG:
+            detail = f"against the same rules in float64: {judgement.detail}"
+            yield Finding(EAGER.name, label, Verdict.BUG, detail, _located(case, EAGER, label, reference))
 
 
 def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import numpy as np
 from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import evaluate
 from compare.judging.opinions import Differentiation
-from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
+from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, judge_in_float64
 from compare.judging.yardstick import Yardstick
 from eager import autograd
 from eager.language import E
@@ -86,6 +86,9 @@ def objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterato
         return
     wide = widen(graph)
     rules = _Rules(wide, [widen_array(a) for a in (*operands, cotangent)], wrt)
+    for k in wrt:
+        if (judgement := narrow.judge_wider(k, rules)).verdict is Verdict.BUG:
+            yield Objection(op.arg_of(k), f"in {operands[k].dtype} against float64: {judgement.detail}")
     problem = Differentiation(wide, rules.arrays[:-1], {0: rules.arrays[-1]}, {node.id, wide.outputs[0]})
     for k in wrt:
         yield from _independent(problem, rules, k, op.arg_of(k))
@@ -106,6 +109,11 @@ class _Rules:
         if aval_of(value) != aval_of(found):
             return Judgement(Verdict.BUG, f"{aval_of(found)}, expected {aval_of(value)}")
         return judge(found, value, *self._yardstick.of(self._ids[k], value), slack=slack, error_bar=bar)
+
+    def judge_wider(self, k: int, wide: _Rules) -> Judgement:
+        """Whether the rule gives in the dtypes of the graph what it gives in float64."""
+        exact, value = wide.values[wide._ids[k]], self.values[self._ids[k]]
+        return judge_in_float64(value, exact, self._yardstick.of(self._ids[k], value)[1])
 
 
 def _tape_gradients(

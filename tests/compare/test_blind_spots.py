@@ -119,3 +119,28 @@ def test_a_gradient_that_is_cut_off_from_its_operand():
     with declared(OPS["tanh"], vjp=with_rule(OPS["tanh"], "input", cut)):
         report = compare.check(lambda x: x.tanh().sum(), x, modes=modes, order=2)
     assert {(f.mode, f.what) for f in report.bugs} == {(mode, "second gradient of x") for mode in modes[1:]}
+
+
+# --- modes that share a gradient rule agree on what it makes of float32
+
+
+def test_a_gradient_rule_that_is_wrong_in_one_dtype():
+    rule = OPS["sigmoid"].vjp["input"]
+
+    def fn(F: Any, *values: Any) -> Any:
+        found = rule.fn(F, *values)
+        return found * 1.01 if np.dtype(getattr(found.dtype, "numpy", found.dtype)) == np.float32 else found
+
+    x = numbers(6).requires_grad_()
+    assert compare.check(lambda x: x.sigmoid().sum(), x, modes=["eager"]).ok
+    with declared(OPS["sigmoid"], vjp=with_rule(OPS["sigmoid"], "input", Vjp(fn, rule.names))):
+        report = compare.check(lambda x: x.sigmoid().sum(), x, modes=["eager"])
+        assert compare.check(lambda x: x.sigmoid().sum(), numbers(6, dtype=np.float64).requires_grad_()).ok
+    assert is_named(report, "sigmoid")
+    assert [(f.mode, f.what) for f in report.bugs] == [("eager", "gradient of x")]
+
+
+def test_signs_that_float64_chooses_otherwise_are_no_fault():
+    x = numbers(4, 4)
+    for fn in (lambda x: torch.linalg.svd(x)[0].sum(), lambda x: torch.linalg.eigh(x @ x.T)[1].sum()):
+        assert compare.check(fn, x.requires_grad_(), modes=["eager"]).ok
