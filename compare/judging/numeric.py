@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
+from compare.judging.exactness import exact_elements
 from compare.judging.tolerance import operand_terms, operand_ulps, result_terms, result_ulps
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
@@ -26,7 +28,8 @@ class Rounding:
     only through padding, the share that become nan. If it is not 0, the bits of nan are random, too; if it
     is 1, there are no other errors, which would turn a 0 that is divided by into something else. `acted` is not empty
     once any of this has changed a number. `together` is not 0 if
-    all elements of an array have the same error, and its sign is that of the errors.
+    all elements of an array have the same error, and its sign is that of the errors. Results that are exact, of operands
+    without errors, have none: small integers stay what they are.
     """
 
     def __init__(self, graph: Graph, seed: int, flushed: float = 0.0, together: float = 0.0):
@@ -35,28 +38,41 @@ class Rounding:
         self._flushed = flushed
         self._together = together
         self.acted: list[str] = []
+        self._sound = set(graph.inputs)  # nodes without errors
+        self._given_sound = False  # whether the operands of the node that is run are such
 
     def inside(self, node: Node, k: int) -> Rounding:
         """The errors in graph number `k` of those that `node` runs, by the same stream of random numbers."""
         inner = Rounding(list(bodies(self._graph.nodes[node.id]))[k], 0, self._flushed, self._together)
         inner._rng, inner.acted = self._rng, self.acted
+        inner._sound.clear()  # what a graph inside another is given has its errors
         return inner
 
     def operands(self, node: Node, operands: list[np.ndarray]) -> list[np.ndarray]:
         ulps = operand_ulps(node, self._graph)
         size = ulps * self._unit(node)
         found = [self._shake(a, size, operand_terms(node, a)) for a in operands] if size else operands
-        if not self._flushed:
-            return found
-        dtypes = [self._graph.nodes[i].dtype for i in self._graph.nodes[node.id].inputs]
-        found = [self._flush(a, dtype) for a, dtype in zip(found, dtypes, strict=True)]
-        return [self._turn(a) for a in found] if node.op.traits & Trait.BITS else found
+        if self._flushed:
+            dtypes = [self._graph.nodes[i].dtype for i in self._graph.nodes[node.id].inputs]
+            found = [self._flush(a, dtype) for a, dtype in zip(found, dtypes, strict=True)]
+            found = [self._turn(a) for a in found] if node.op.traits & Trait.BITS else found
+        self._given_sound = self._sound.issuperset(node.inputs) and all(map(operator.is_, found, operands))
+        return found
 
     def result(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
         dtype = self._graph.nodes[node.id].dtype
         size = result_ulps(node, self._graph) * self._unit(node)
         terms = result_terms(node, value, operands) if size else 0.0
-        value = self._underflow(self._shake(value, size, terms), dtype)
+        before, value = value, self._shake(value, size, terms)
+        if self._given_sound and value is not before:
+            exact = exact_elements(node.op.name, node.params, before, operands, dtype)
+            value = before if exact.all() else laid_out_as(np.where(exact, before, value), before)
+        value = self._flushed_result(node, self._underflow(value, dtype), operands, dtype)
+        if self._given_sound and value is before:
+            self._sound.add(node.id)
+        return value
+
+    def _flushed_result(self, node: Node, value: np.ndarray, operands: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
         if not self._flushed:
             return value
         if node.op.traits & Trait.PADS and not all(np.isfinite(a).all() for a in operands):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,11 +12,14 @@ import compare
 import eager as torch
 from compare.checking.findings import Report
 from compare.checking.sharing import SAME, SHARED, sharing_of
+from compare.judging.exactness import exact_elements
+from compare.judging.tolerance import Verdict
 from compare.locating.surroundings import STATE
 from compare.selftest.faults import functionalization
 from compare.selftest.planting import attribute, declared, entry, with_rule, wrapped
 from graphc.capture.storage.results import Results
 from graphc.execution import straight
+from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.spec import Vjp
 
@@ -144,3 +148,40 @@ def test_signs_that_float64_chooses_otherwise_are_no_fault():
     x = numbers(4, 4)
     for fn in (lambda x: torch.linalg.svd(x)[0].sum(), lambda x: torch.linalg.eigh(x @ x.T)[1].sum()):
         assert compare.check(fn, x.requires_grad_(), modes=["eager"]).ok
+
+
+# --- numbers of few digits are added and multiplied exactly: what is made of them has no error to hide behind
+
+
+def _last_of_equals(x: Any, axis: int, keepdims: bool) -> Any:
+    return x.shape[axis] - 1 - jnp.argmax(jnp.flip(x, axis), axis, keepdims=keepdims)
+
+
+_LOWERINGS: list[tuple[str, Any, Any, tuple[Any, ...]]] = [
+    ("eq", lambda x, y: (x == y) & False, lambda p, y: (p.argmax(-1).float() == y).float().mean(), (4, np.arange(4))),
+    ("ge", lambda x, y: x > y, lambda p, y: ((p > 0.5).float() >= y).sum(), (4, np.arange(4))),
+    ("ge", lambda x, y: x > y, lambda p, y: (p + 1 >= y).sum(), (4, np.full(4, 2))),
+    ("argmax", _last_of_equals, lambda p, y: (y * 2).argmax(0), (4, np.full(4, 0.25))),
+    ("round", lambda x: jnp.sign(x) * jnp.floor(abs(x) + 0.5), lambda p, y: (p * y).round(), (4, np.full(4, 2.5))),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("op", "wrong", "fn", "given"), _LOWERINGS)
+def test_decisions_on_exact_numbers(op: str, wrong: Any, fn: Any, given: Any, dtype: Any):
+    p, y = torch.from_numpy(np.eye(given[0], dtype=dtype)), torch.from_numpy(given[1].astype(dtype))
+    assert compare.check(fn, p, y, modes=["compiled"]).ok
+    with entry(OVERRIDES, op, wrong):
+        assert is_named(compare.check(fn, p, y, modes=["compiled"]), op)
+
+
+def test_rounded_numbers_decide_either_way():
+    x = torch.from_numpy(np.linspace(0.1, 9.9, 99, dtype=np.float32))
+    with entry(OVERRIDES, "ge", lambda x, y: x > y):
+        assert compare.check(lambda x: (x * 3 >= x + x + x).sum(), x, modes=["compiled"]).verdict < Verdict.BUG
+
+
+def test_what_a_sum_has_lost_counts():
+    big = np.float64([1e20, 2.0])
+    assert exact_elements("add", {}, big + 1, [big, np.ones(2)], np.dtype("f8")).tolist() == [False, True]
+    assert exact_elements("mul", {}, big * 0.1, [big, np.full(2, 0.1)], np.dtype("f8")).tolist() == [False, False]
