@@ -20,6 +20,7 @@ from compare.judging.numeric import evaluate
 from compare.judging.yardstick import Yardstick
 from eager import autograd
 from eager.random import default_generator
+from eager.state import GRAD_ENABLED, grad_enabled
 from eager.tensor import Tensor
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
 from graphc.capture.records import opener
@@ -32,7 +33,7 @@ from graphc.capture.tree import Kept, Slot, map_leaves, map_tensors, tensors_of
 from graphc.compiling.compiled import compile
 from graphc.ir import Graph
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import default_float, is_inexact, set_default_float
 from graphc.passes import optimize
 from graphc.passes.pipeline import Pass, default_passes
 
@@ -168,10 +169,13 @@ class Case:
     def _restored(self, tensors: list[Tensor]) -> Iterator[None]:
         saved = [(t, t._array(), t._array().copy(), t._n, *_gradient_of(t)) for t in tensors]
         default_generator.set_state(self._random)
+        grad, dtype = grad_enabled(), default_float()
         try:
             with self.state.restored():
                 yield
         finally:
+            GRAD_ENABLED.set(grad)
+            set_default_float(dtype)
             default_generator.set_state(self._random)
             for t, array, values, node, grad, grad_values in saved:
                 _restore(t, array, values)
@@ -206,6 +210,7 @@ class Case:
                 self._changes(before) | arrays_in(held),
                 structures_in(held),
                 self._sharing(tensors, held, memories),
+                default_generator.bits(2).tobytes(),
             )
 
     def _sharing(

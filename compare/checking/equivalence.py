@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compare.checking.arguments import bind
 from compare.checking.case import Case
 from compare.checking.findings import Finding, Report
 from compare.checking.outcome import Outcome, largest_difference, same_structure
@@ -25,6 +26,7 @@ from compare.judging.tolerance import (
 )
 from compare.judging.yardstick import stand_in
 from compare.locating.culprit import KINK, Culprit
+from compare.locating.stages import in_traceback
 from compare.locating.surroundings import in_surroundings
 from compare.modes import EAGER, Mode, modes_named
 from compare.modes.protocol import is_foreign
@@ -56,7 +58,8 @@ def check(
     audit   whether the calls of `compare.audit` are compared as well
     locate  whether it is found out where modes part: for large programs that takes longer than all else
 
-    Raises ValueError for an unknown mode, or another order than 1 and 2.
+    Raises ValueError for an unknown mode, or another order than 1 and 2, and ArgumentsError, a TypeError, if `fn` does
+    not take these arguments. What `fn` itself raises is compared, and named by `report.raised`.
 
     >>> import eager as torch, compare
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -67,6 +70,7 @@ def check(
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order}")
     chosen = modes_named(modes)
+    bind(fn, args, kwargs)
     case = Case(fn, args, kwargs, seed, locates=locate)
     reference = EAGER.run(case)
     findings = list(compared(case, chosen, reference))
@@ -79,7 +83,16 @@ def check(
         report = audited(case)
         names += report.modes
         findings += report.findings
-    return Report(case.name, tuple(dict.fromkeys(names)), tuple(findings), seed)
+    return Report(case.name, tuple(dict.fromkeys(names)), tuple(findings), seed, _raised(reference.error))
+
+
+def _raised(error: Exception | None) -> str:
+    """An exception with the user's line; "" if there is none."""
+    if error is None:
+        return ""
+    place = in_traceback(error)
+    where = f" ({place.where})" if place is not None else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
 
 
 def compared(case: Case, modes: Sequence[Mode], reference: Outcome) -> Iterator[Finding]:
@@ -159,7 +172,7 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
             yield Finding(mode.name, f"requires_grad of {label}", Verdict.BUG, detail)
-    yield from _memory(case, mode, reference, outcome)
+    yield from _for_later(case, mode, reference, outcome)
     odd = tuple(_odd_state(reference.state, outcome.state))
     for label in odd:
         detail = f"{_shown(outcome.state, label)}, eager has {_shown(reference.state, label)}"
@@ -173,12 +186,15 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         yield _array(case, mode, label, expected[label], outcome)
 
 
-def _memory(case: Case, mode: Mode, expected: Outcome, outcome: Outcome, prefix: str = "") -> Iterator[Finding]:
-    """Tensors that share memory in one of two runs only: later writes go elsewhere."""
+def _for_later(case: Case, mode: Mode, expected: Outcome, outcome: Outcome, prefix: str = "") -> Iterator[Finding]:
+    """What later calls would see: memory that is shared in one of two runs only, and where the generator stands."""
     if expected.sharing is None or outcome.sharing is None:
         return
     for what, detail in differences(outcome.sharing, expected.sharing):
         yield Finding(mode.name, f"{prefix}{what}", Verdict.BUG, detail, _located(case, mode, "", outcome))
+    if expected.drawn != outcome.drawn:
+        what, detail = f"{prefix}random numbers after the call", "the generator goes on with other numbers than eager's"
+        yield Finding(mode.name, what, Verdict.BUG, detail, _located(case, mode, "", outcome))
 
 
 def _odd_state(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
@@ -282,7 +298,7 @@ def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterat
     def around() -> Culprit | None:
         return in_surroundings(case, mode) if case.locates and mode is not EAGER else None
 
-    yield from _memory(case, mode, first, second, "second call: ")
+    yield from _for_later(case, mode, first, second, "second call: ")
     odd = tuple(_odd_state(first.state, second.state))
     for label in odd:
         yield _state_finding(case, mode, label, "differs from the first call's", second, "second call: ")

@@ -26,6 +26,7 @@ class Outcome:
                    numbers in `state`
     state          "self.count after the call": Python state that the call has changed, with `Leaf` likewise
     sharing        how tensors after the call belong together (see `sharing_of`); None for modes that make arrays
+    drawn          what the default generator gives next; None for modes that leave it alone
     error          the exception that the mode raised, with nothing else filled in
     error_bars     for some labels, the mode's own estimate of its error
     silent         why the mode has no opinion
@@ -39,6 +40,7 @@ class Outcome:
     changes: Mapping[str, np.ndarray] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
     sharing: Sharing | None = None
+    drawn: bytes | None = None
     error: Exception | None = None
     error_bars: Mapping[str, np.ndarray] = field(default_factory=dict)
     silent: str = ""

@@ -1,4 +1,4 @@
-"""Which elements of a result no rounding touches: numbers of few digits, that every backend adds and multiplies alike."""
+"""Which elements of a result no rounding touches: numbers of few digits, which every backend adds alike."""
 
 from __future__ import annotations
 

@@ -27,9 +27,8 @@ class Rounding:
     `flushed` is the share of denormal numbers that become zero; and of the sums of products that an inf or nan reaches
     only through padding, the share that become nan. If it is not 0, the bits of nan are random, too; if it
     is 1, there are no other errors, which would turn a 0 that is divided by into something else. `acted` is not empty
-    once any of this has changed a number. `together` is not 0 if
-    all elements of an array have the same error, and its sign is that of the errors. Results that are exact, of operands
-    without errors, have none: small integers stay what they are.
+    once any of this has changed a number. `together` is not 0 if all elements of an array have the same error, and its
+    sign is that of the errors. Exact results, of operands without errors, have none: small integers stay what they are.
     """
 
     def __init__(self, graph: Graph, seed: int, flushed: float = 0.0, together: float = 0.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,8 +11,10 @@ import pytest
 
 import compare
 import eager as torch
+import graphc
 from compare.checking.findings import Report
 from compare.checking.sharing import SAME, SHARED, sharing_of
+from compare.command_line import main
 from compare.judging.exactness import exact_elements
 from compare.judging.tolerance import Verdict
 from compare.locating.surroundings import STATE
@@ -185,3 +188,99 @@ def test_what_a_sum_has_lost_counts():
     big = np.float64([1e20, 2.0])
     assert exact_elements("add", {}, big + 1, [big, np.ones(2)], np.dtype("f8")).tolist() == [False, True]
     assert exact_elements("mul", {}, big * 0.1, [big, np.full(2, 0.1)], np.dtype("f8")).tolist() == [False, False]
+
+
+# --- what later calls see, and what is put back
+
+
+def test_a_draw_that_puts_the_generator_back(monkeypatch: pytest.MonkeyPatch):
+    def fn(x: Any) -> Any:
+        return x + torch.rand(3)
+
+    def same_again(call: Any) -> Any:
+        def drawn(*args: Any) -> Any:
+            before = torch.get_rng_state()
+            result = call(*args)
+            torch.set_rng_state(before)
+            return result
+
+        return drawn
+
+    assert compare.check(fn, numbers(3), modes=["compiled"]).ok
+    monkeypatch.setattr("compare.checking.case.compile", lambda fn: same_again(graphc.compile(fn)))
+    report = compare.check(fn, numbers(3), modes=["compiled"])
+    assert [f.what for f in report.bugs] == ["random numbers after the call"]
+
+
+def test_the_gradient_mode_and_the_default_dtype_are_put_back():
+    def fn(x: Any) -> Any:
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        return x * 2
+
+    compare.check(fn, numbers(3), modes=["eager"])
+    assert torch.is_grad_enabled()
+    assert torch.get_default_dtype() is torch.float32
+
+
+# --- exceptions, exit codes
+
+
+def test_what_every_mode_raises_is_in_the_first_line():
+    def fn(x: Any) -> Any:
+        return x @ x
+
+    report = compare.check(fn, numbers(2, 3), modes=["graph", "compiled"])
+    first = str(report).splitlines()[0]
+    assert report.ok
+    assert "every mode raises RuntimeError: " in first
+    assert "shapes cannot be multiplied" in first
+    assert "test_blind_spots.py:" in first
+    assert report.as_dict()["raised"] == report.raised
+
+
+def test_wrong_arguments_are_an_error_of_the_caller():
+    with pytest.raises(TypeError, match="missing a required argument: 'y'"):
+        compare.check(lambda x, y: x * 2, numbers(3))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import eager as torch\n"
+        "def loss(x): return x * 2\n"
+        "def example(): return (torch.ones(2),)\n"
+        "def broken(): raise KeyError('no data')\n"
+        "def factory(): return loss, example()\n"
+        "def raising(): return (lambda x: x @ torch.ones(3)), example()\n"
+    )
+    return str(path)
+
+
+def test_exit_code_2_and_one_line_where_it_cannot_be_found_out(program: str, capsys: pytest.CaptureFixture[str]):
+    for argv, said in [
+        (["check", f"{program}:loss"], "Remedy"),
+        (["check", f"{program}:broken"], "no data"),
+        (["check", f"{program}:loss", "--args", f"{program}:broken"], "no data"),
+        (["report", f"{program}:factory", "--out", f"{program}/x/report.html"], "cannot be written"),
+        (["bench", f"{program}:factory", "--sizes", "8,x"], "'8,x'"),
+        (["fuzz", "--count", "-3"], "-3"),
+    ]:
+        assert main(argv) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("compare: ")
+        assert said in line
+    assert main(["check", f"{program}:factory", "--modes", "jax.grad"]) == 2  # nothing to differentiate: no opinion
+    assert main(["check", f"{program}:raising", "--modes", "graph"]) == 0
+    assert "every mode raises RuntimeError" in capsys.readouterr().out.splitlines()[-2]
+
+
+def test_gradients_that_jax_contradicts_are_not_timed():
+    rule = OPS["sin"].vjp["input"]
+    wrong = Vjp(lambda F, *values: rule.fn(F, *values) * 2, rule.names)
+    with (
+        declared(OPS["sin"], vjp=with_rule(OPS["sin"], "input", wrong)),
+        pytest.raises(compare.DisagreementError, match="not timed"),
+    ):
+        compare.bench(lambda x: x.sin().sum(), numbers(3).requires_grad_(), modes=["eager", "jax.jit"], min_time=0.01)
