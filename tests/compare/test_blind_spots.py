@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import graphc
 from compare.checking.findings import Report
 from compare.checking.sharing import SAME, SHARED, sharing_of
 from compare.command_line import main
+from compare.fuzzing.origins import declarations_for
 from compare.judging.exactness import exact_elements
 from compare.judging.tolerance import Verdict
 from compare.locating.surroundings import STATE
@@ -24,6 +27,7 @@ from graphc.capture.storage.results import Results
 from graphc.execution import straight
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
+from graphc.ops.rules import pointwise_float
 from graphc.ops.spec import Vjp
 
 
@@ -185,7 +189,7 @@ def test_rounded_numbers_decide_either_way():
 
 
 def test_what_a_sum_has_lost_counts():
-    big = np.float64([1e20, 2.0])
+    big = np.array([1e20, 2.0])
     assert exact_elements("add", {}, big + 1, [big, np.ones(2)], np.dtype("f8")).tolist() == [False, True]
     assert exact_elements("mul", {}, big * 0.1, [big, np.full(2, 0.1)], np.dtype("f8")).tolist() == [False, False]
 
@@ -284,3 +288,42 @@ def test_gradients_that_jax_contradicts_are_not_timed():
         pytest.raises(compare.DisagreementError, match="not timed"),
     ):
         compare.bench(lambda x: x.sin().sum(), numbers(3).requires_grad_(), modes=["eager", "jax.jit"], min_time=0.01)
+
+
+# --- scripts declare the ops that are not graphc's own
+
+_OWN = """
+import eager as torch
+from eager.language import E
+from graphc.ops import OPS, op
+from graphc.ops.rules import pointwise_float
+
+def declare():
+    op("own_cube", "x", impl=lambda xp, x: x * x * x, rule=pointwise_float, vjp={"x": lambda F, g, x: g * x * x})
+
+def model():
+    if "own_cube" not in OPS:
+        declare()
+    return (lambda x: E.own_cube(x).sum()), (torch.ones(2, requires_grad=True),)
+"""
+
+
+def test_a_minimized_script_declares_the_op(tmp_path: Path):
+    model, small = tmp_path / "own_model.py", tmp_path / "small.py"
+    model.write_text(_OWN)
+    try:
+        assert main(["minimize", f"{model}:model", "--modes", "jax.grad", "--seconds", "1", "--out", str(small)]) == 1
+    finally:
+        OPS.remove("own_cube")
+    ran = subprocess.run([sys.executable, str(small)], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "gradient rule for 'x' of op 'own_cube'" in ran.stdout
+
+
+def test_a_script_that_cannot_declare_the_op_says_so(declare: Any):
+    declare("own_square", "x", impl=lambda xp, x: x * x, rule=pointwise_float)  # this function has an argument
+    text = declarations_for("def f(x):\n    return E.tanh(E.own_square(x))\n")
+    assert "run_path" not in text
+    assert "own_square" in text
+    assert "SystemExit(2)" in text
+    assert declarations_for("def f(x):\n    return E.tanh(x)\n") == ""
