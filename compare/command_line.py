@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from compare.checking.arguments import ArgumentsError
 from compare.checking.findings import DisagreementError
 from compare.commands.exit_codes import UNKNOWN, exit_code
 from graphc.errors import MissingExtraError
@@ -23,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
     except DisagreementError as error:
         print(error, file=sys.stderr)
         return exit_code(error.report)
-    except (ValueError, MissingExtraError) as error:
+    except (ValueError, ArgumentsError, MissingExtraError) as error:
         print(f"compare: {error}", file=sys.stderr)
         return UNKNOWN
 

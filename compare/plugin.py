@@ -122,8 +122,8 @@ def _expect(report: Report, expected: type[Exception] | None) -> None:
     raised = {f.detail for f in report.findings if f.what == "exception"}  # modes that agree raise one class
     if expected is None and raised:
         pytest.fail(
-            f"{report.name}: every mode raises {', '.join(raised)}. If that is what the test is about, say so: "
-            f"@pytest.mark.compare(raises={', '.join(raised)})"
+            f"{report.name}: every mode raises {report.raised or ', '.join(raised)}. If that is what the test is "
+            f"about, say so: @pytest.mark.compare(raises={', '.join(raised)})"
         )
     if expected is not None and raised != {expected.__name__}:
         pytest.fail(f"{report.name}: every mode {f'raises {raised.pop()}' if raised else 'returns'}, "

@@ -62,7 +62,7 @@ def rows_named(modes: Sequence[str] | None, torch_fn: Callable[..., Any] | None)
 
 def modes_to_check(rows: Sequence[Row]) -> list[str | Mode]:
     """The modes of `check` that have to agree before `rows` are timed."""
-    return list(dict.fromkeys(["eager", *(row.checked for row in rows)]))
+    return list(dict.fromkeys(["eager", *(mode for row in rows for mode in row.checked)]))
 
 
 def measure(case: Case, rows: Sequence[Row], agree: bool, min_time: float) -> BenchReport:

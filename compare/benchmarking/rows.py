@@ -39,10 +39,10 @@ class Contender(NamedTuple):
 
 
 class Row(NamedTuple):
-    """How a contender is made of a case and a kind of call, and the mode of `compare.check` that has to agree first."""
+    """How a contender is made of a case and a kind of call, and the modes of `check` that have to agree first."""
 
     make: Callable[[Case, str], Contender]
-    checked: str | Mode
+    checked: tuple[str | Mode, ...]
 
 
 def _eager(case: Case, what: str) -> Contender:
@@ -169,8 +169,8 @@ def _jax(case: Case, what: str) -> Contender:
 
 
 ROWS: dict[str, Row] = {
-    "eager": Row(_eager, "eager"),
-    "compiled": Row(_compiled, "compiled"),
-    "strict": Row(functools.partial(_compiled, strict=True), "strict"),
-    "jax.jit": Row(_jax, "graph"),
+    "eager": Row(_eager, ("eager",)),
+    "compiled": Row(_compiled, ("compiled",)),
+    "strict": Row(functools.partial(_compiled, strict=True), ("strict",)),
+    "jax.jit": Row(_jax, ("graph", "jax.grad")),
 }

@@ -28,7 +28,7 @@ def torch_rows(fn: Callable[..., Any]) -> dict[str, Row]:
         return InTorch("torch.compile", torch.compile(fn), torch).contender(case, what)
 
     # both are checked as "torch": a run of the compiled function before the clock starts would hide what it costs
-    return {"torch": Row(plain.contender, plain), "torch.compile": Row(compiled, plain)}
+    return {"torch": Row(plain.contender, (plain,)), "torch.compile": Row(compiled, (plain,))}
 
 
 @final

@@ -12,6 +12,7 @@ import numpy as np
 
 from compare.checking.joint import Joint, gradient_label, joint_of
 from compare.checking.outcome import Outcome, flatten, is_array, is_number
+from compare.checking.sharing import Sharing, sharing_of
 from compare.checking.state import Held, State, array_of, arrays_in, structures_in
 from compare.judging.alternatives import Alternatives
 from compare.judging.float64 import widen, widen_array
@@ -20,6 +21,7 @@ from compare.judging.yardstick import Yardstick
 from compare.locating.user_functions import Forward, functions_of
 from eager import autograd
 from eager.random import default_generator
+from eager.state import GRAD_ENABLED, grad_enabled
 from eager.tensor import Tensor
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
 from graphc.capture.records import opener
@@ -32,6 +34,7 @@ from graphc.capture.tree import Kept, Slot, map_leaves, map_tensors, tensors_of
 from graphc.compiling.compiled import compile
 from graphc.ir import Graph
 from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import default_float, is_inexact, set_default_float
 from graphc.passes import optimize
 from graphc.passes.pipeline import Pass, default_passes
 
@@ -62,6 +65,7 @@ class Case:
     program and failure: what `graphc.capture` returned or raised. Arguments with history are cut off from it.
     wrap     makes what is called from `fn`, or from what a mode has in its place
     locates  whether it is asked where modes part
+    constant whether results without history are taken for constants, and asked whether they are, as gradients are
     """
 
     def __init__(
@@ -72,9 +76,11 @@ class Case:
         seed: int,
         wrap: Wrap = lambda call: call,
         locates: bool = True,
+        constant: bool = False,
     ):
         self.fn = fn
         self.locates = locates
+        self._constant = constant
         self._wrap = wrap
         self.name = getattr(fn, "__name__", type(fn).__name__)
         self.seed = seed
@@ -164,10 +170,13 @@ class Case:
     def _restored(self, tensors: list[Tensor]) -> Iterator[None]:
         saved = [(t, t._array(), t._array().copy(), t._n, *_gradient_of(t)) for t in tensors]
         default_generator.set_state(self._random)
+        grad, dtype = grad_enabled(), default_float()
         try:
             with self.state.restored():
                 yield
         finally:
+            GRAD_ENABLED.set(grad)
+            set_default_float(dtype)
             default_generator.set_state(self._random)
             for t, array, values, node, grad, grad_values in saved:
                 _restore(t, array, values)
@@ -183,6 +192,7 @@ class Case:
         """Run `call` in place of the function, on Tensors, and differentiate its result through the tape."""
         with self.preserved():
             before = {i.name: _contents(i.tensor) for i in self.inputs}
+            memories = {i.name: Tensor._wrap(i.tensor._array()) for i in self.inputs}
             try:
                 result = self._wrap(call)(*self.args, **self.kwargs)
                 structure, leaves = flatten(result, lambda x: isinstance(x, Tensor) or is_number(x) or is_array(x))
@@ -200,7 +210,22 @@ class Case:
                 gradients,
                 self._changes(before) | arrays_in(held),
                 structures_in(held),
+                self._sharing(tensors, held, memories),
+                default_generator.bits(2).tobytes(),
             )
+
+    def _sharing(
+        self, results: Mapping[str, Tensor], held: Mapping[str, Held], before: Mapping[str, Tensor]
+    ) -> Sharing:
+        """How results, inputs and what is left in Python's state belong together; and inputs with their old memory."""
+        kept = [sharing_of({i.name: i.tensor, f"{i.name} before the call": before[i.name]}) for i in self.inputs]
+        return {**sharing_of({**results, **self._tensors_after(held)}), **{k: v for s in kept for k, v in s.items()}}
+
+    def _tensors_after(self, held: Mapping[str, Held]) -> dict[str, Any]:
+        """Whatever may be a tensor after the call besides its result, by name."""
+        grads = {f"{i.name}.grad": getattr(i.tensor, "_g", None) for i in self.inputs}
+        left = {label: leaf for h in held.values() for label, leaf in h.leaves.items()}
+        return {**{i.name: i.tensor for i in self.inputs}, **grads, **left}
 
     def _held(self) -> dict[str, Held]:
         return self.state.held(frozenset(i.name for i in self.inputs))
@@ -244,11 +269,13 @@ class Case:
 
     def _tape_gradients(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:
         live = [(k, t) for k, t in zip(self._slots_of(outputs), outputs, strict=True) if self._live(k, t)]
-        if not live or not self.wrt:
+        asked = bool(live) or (self._constant and any(is_inexact(t._dtype()) for t in outputs))
+        if not asked or not self.wrt:
             return {}
         cotangents = [Tensor._wrap(self.cotangent(k, aval_of(t._array()))) for k, t in live]
         wrt = [i.tensor for i in self.wrt]
-        found = autograd.grad([t for _, t in live], wrt, cotangents, allow_unused=True)
+        results = [t for _, t in live]
+        found = autograd.grad(results, wrt, cotangents, allow_unused=True) if live else [None] * len(wrt)
         return {
             gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
             for i, g in zip(self.wrt, found, strict=True)
@@ -259,6 +286,12 @@ class Case:
             return False
         histories = None if self.program is None else self.program.histories
         return histories is None or k >= len(histories) or histories[k] is not History.BROKEN
+
+    def seeds(self, k: int, dtype: np.dtype) -> bool:
+        """Whether slot number `k` of the program's result has a cotangent. Needs `program`."""
+        assert self.program is not None
+        history = self.program.histories[k]
+        return history is History.LIVE or (self._constant and history is History.NONE and is_inexact(dtype))
 
     def _slots_of(self, tensors: list[Tensor]) -> list[int]:
         """The number of the slot of each tensor of a result."""
@@ -285,10 +318,8 @@ class Case:
         return [index for index in found if index not in self.program.numbers]
 
     def cotangent(self, k: int, aval: Aval) -> np.ndarray:
-        """The random cotangent of slot number `k` of the result: no element is near 0, and none is 1 throughout."""
-        rng = np.random.default_rng((self.seed, k))
-        signs = rng.choice([-1.0, 1.0], aval.shape)
-        return np.asarray(signs * rng.uniform(0.5, 1.5, aval.shape)).astype(aval.dtype)
+        """The random cotangent of slot number `k` of the result: see `random_cotangent`."""
+        return random_cotangent(np.random.default_rng((self.seed, k)), aval)
 
     # --- the program as graphs
 
@@ -410,6 +441,17 @@ class Case:
         return Yardstick(self.joint.graph, self.operands, self.seed)
 
     @cached_property
+    def exact_gradients(self) -> Mapping[str, np.ndarray]:
+        """The gradients by the same rules in float64, by label; decompositions have the signs that eager's have."""
+        joint, arrays = self.wide_joint, [widen_array(a) for a in self.operands]
+        assert self.program is not None
+        free = [node.id for node in self.program.graph.operations() if node.op.nearest is not None]
+        chosen = evaluate(self.joint.graph, self.operands, checked=False) if free else {}
+        found = evaluate(joint.graph, arrays, checked=False, choices={id: chosen[id] for id in free})
+        outputs = zip(joint.labels, joint.graph.outputs, strict=True)
+        return {label: found[id] for label, id in outputs if label.startswith("gradient of ")}
+
+    @cached_property
     def alternatives(self) -> Alternatives:
         """What else is right, for modes with another arithmetic than NumPy's."""
         return Alternatives(self.joint.graph, self.operands, self.seed)
@@ -423,6 +465,17 @@ class Case:
     def wide_yardstick(self) -> Yardstick:
         """The same with rounding in float64: for modes that compute in float64."""
         return Yardstick(self.wide_joint.graph, self.operands, self.seed)
+
+
+def random_cotangent(rng: np.random.Generator, aval: Aval) -> np.ndarray:
+    """A cotangent: no element, or its real or imaginary part, is near 0, and none is 1 throughout."""
+
+    def part() -> np.ndarray:
+        signs = rng.choice([-1.0, 1.0], aval.shape)
+        return np.asarray(signs * rng.uniform(0.5, 1.5, aval.shape))
+
+    real = part()
+    return (real + 1j * part() if aval.dtype.kind == "c" else real).astype(aval.dtype)
 
 
 _holding_slots = opener(lambda leaf: type(leaf) in (Slot, Kept))

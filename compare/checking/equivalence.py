@@ -7,13 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from compare.checking.arguments import bind
 from compare.checking.case import Case
 from compare.checking.findings import Finding, Report
 from compare.checking.outcome import Outcome, largest_difference, opaque_in, same_structure
 from compare.checking.second_order import gradient_case, of_second_order
-from compare.judging.tolerance import IN_RANGE, INDEPENDENT, Judgement, Verdict, in_range, judge, same_bits
+from compare.checking.sharing import differences
+from compare.judging.tolerance import (
+    IN_RANGE,
+    INDEPENDENT,
+    Judgement,
+    Verdict,
+    close,
+    in_range,
+    judge,
+    judge_in_float64,
+    same_bits,
+)
 from compare.judging.yardstick import stand_in
 from compare.locating.culprit import KINK, Culprit
+from compare.locating.stages import in_traceback
 from compare.locating.surroundings import in_surroundings
 from compare.modes import EAGER, JAX, Mode, modes_named
 from compare.modes.protocol import is_foreign
@@ -49,7 +62,8 @@ def check(
     audit   whether the calls of `compare.audit` are compared as well
     locate  whether it is found out where modes part: for large programs that takes longer than all else
 
-    Raises ValueError for an unknown mode, or another order than 1 and 2.
+    Raises ValueError for an unknown mode, or another order than 1 and 2, and ArgumentsError, a TypeError, if `fn` does
+    not take these arguments. What `fn` itself raises is compared, and named by `report.raised`.
 
     >>> import eager as torch, compare
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -60,6 +74,7 @@ def check(
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order}")
     chosen = modes_named(modes)
+    bind(fn, args, kwargs)
     case = Case(fn, args, kwargs, seed, locates=locate)
     reference = EAGER.run(case)
     findings = list(compared(case, chosen, reference))
@@ -72,7 +87,16 @@ def check(
         report = audited(case)
         names += report.modes
         findings += report.findings
-    return Report(case.name, tuple(dict.fromkeys(names)), tuple(findings), seed)
+    return Report(case.name, tuple(dict.fromkeys(names)), tuple(findings), seed, _raised(reference.error))
+
+
+def _raised(error: Exception | None) -> str:
+    """An exception with the user's line; "" if there is none."""
+    if error is None:
+        return ""
+    place = in_traceback(error)
+    where = f" ({place.where})" if place is not None else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
 
 
 def compared(case: Case, modes: Sequence[Mode], reference: Outcome) -> Iterator[Finding]:
@@ -95,8 +119,8 @@ def _second_order(case: Case, modes: Sequence[Mode], reference: Outcome) -> Iter
 def findings_of(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> Iterator[Finding]:
     """What `outcome`, of `mode`, is worth beside eager's."""
     if mode is EAGER:
-        return
-    if outcome.silent:
+        yield from _own_gradients(case, reference)
+    elif outcome.silent:
         yield Finding(mode.name, "everything", Verdict.NO_OPINION, outcome.silent)
     elif mode.wide:
         yield from _opinions(case, mode, reference, outcome)
@@ -154,6 +178,7 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
             yield Finding(mode.name, f"requires_grad of {label}", Verdict.BUG, detail)
+    yield from _for_later(case, mode, reference, outcome)
     odd = tuple(_odd_state(reference.state, outcome.state))
     for label in odd:
         detail = f"{_shown(outcome.state, label)}, eager has {_shown(reference.state, label)}"
@@ -171,6 +196,17 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
 
 def _lacking(case: Case) -> str:
     return "" if case.program is None else case.joint.lacking
+
+
+def _for_later(case: Case, mode: Mode, expected: Outcome, outcome: Outcome, prefix: str = "") -> Iterator[Finding]:
+    """What later calls would see: memory that is shared in one of two runs only, and where the generator stands."""
+    if expected.sharing is None or outcome.sharing is None:
+        return
+    for what, detail in differences(outcome.sharing, expected.sharing):
+        yield Finding(mode.name, f"{prefix}{what}", Verdict.BUG, detail, _located(case, mode, "", outcome))
+    if expected.drawn != outcome.drawn:
+        what, detail = f"{prefix}random numbers after the call", "the generator goes on with other numbers than eager's"
+        yield Finding(mode.name, what, Verdict.BUG, detail, _located(case, mode, "", outcome))
 
 
 def _odd_state(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
@@ -283,6 +319,24 @@ def _opinion(case: Case, mode: Mode, label: str, outcome: Outcome, judgement: Ju
     return Finding(mode.name, label, verdict, judgement.detail, culprit)
 
 
+def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:
+    """Where eager's gradients are not those of the same rules in float64: others that agree share the rules."""
+    if case.program is None or reference.error is not None or not reference.gradients:
+        return
+    try:
+        exact = case.exact_gradients
+    except Exception:  # what differentiating raises is a finding of the graph's mode
+        return
+    for label, found in reference.gradients.items():
+        if label not in exact or exact[label].shape != found.shape or close(found, exact[label]):
+            continue
+        noise = case.yardstick.noise[case.joint.graph.outputs[case.joint.labels.index(label)]]
+        judgement = judge_in_float64(found, exact[label], noise)
+        if judgement.verdict is Verdict.BUG:
+            detail = f"against the same rules in float64: {judgement.detail}"
+            yield Finding(EAGER.name, label, Verdict.BUG, detail, _located(case, EAGER, label, reference))
+
+
 def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterator[Finding]:
     """A second call from the same state. Only what differs is a finding."""
     if second.error is not None:
@@ -292,6 +346,7 @@ def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterat
     def around() -> Culprit | None:
         return in_surroundings(case, mode) if case.locates and mode is not EAGER else None
 
+    yield from _for_later(case, mode, first, second, "second call: ")
     odd = tuple(_odd_state(first.state, second.state))
     for label in odd:
         yield _state_finding(case, mode, label, "differs from the first call's", second, "second call: ")

@@ -47,12 +47,14 @@ class Report:
     modes     that were run, in order
     findings  one for each mode and thing compared
     seed      of the cotangents and the simulated rounding
+    raised    what the function raises in eager mode, and in which line; "" if it returns
     """
 
     name: str
     modes: tuple[str, ...]
     findings: tuple[Finding, ...]
     seed: int
+    raised: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -74,7 +76,8 @@ class Report:
         return max((f.verdict for f in self.findings if f.mode == mode), default=Verdict.IDENTICAL)
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.verdict} (seed {self.seed})"]
+        raised = f"; {'every mode' if self.ok else 'eager'} raises {self.raised}" if self.raised else ""
+        lines = [f"{self.name}: {self.verdict} (seed {self.seed}){raised}"]
         width = max(map(len, self.modes), default=0)
         for mode in self.modes:
             ours = [f for f in self.findings if f.mode == mode]
@@ -95,6 +98,7 @@ class Report:
         """The report as plain values."""
         findings = [{**asdict(f), "verdict": str(f.verdict)} for f in self.findings]
         head = {"name": self.name, "ok": self.ok, "verdict": str(self.verdict), "seed": self.seed}
+        head |= {"raised": self.raised} if self.raised else {}
         return {**head, "modes": list(self.modes), "findings": findings}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from compare.checking.outcome import flatten, is_array, is_number
 from compare.judging.float64 import wide_dtype
 from graphc.autodiff import pullback
-from graphc.capture import Argument, Captured, GradOf, History, MemoryOf
+from graphc.capture import Argument, Captured, GradOf, MemoryOf
 from graphc.capture.tree import Slot
 from graphc.errors import GraphError
 from graphc.ir import Builder, Graph, Ref, Symbol
@@ -52,7 +52,7 @@ def joint_of(case: Case, graph: Graph) -> Joint:
     assert program is not None
     structure, _ = flatten(program.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))
     refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
-    live = [k for k in case.tensor_slots if program.histories[k] is History.LIVE] if case.wrt else []
+    live = [k for k in case.tensor_slots if case.seeds(k, graph.nodes[refs[k]].dtype)] if case.wrt else []
 
     def seeds(builder: Builder) -> dict[int, Symbol]:
         given: dict[int, Symbol] = {}

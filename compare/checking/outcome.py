@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+from compare.checking.sharing import Sharing
 from graphc.ops.aval import Aval
 
 
@@ -26,6 +27,8 @@ class Outcome:
     changes        "w after the call", "w.grad after the call": inputs that the call has changed; and the tensors and
                    numbers in `state`
     state          "self.count after the call": Python state that the call has changed, with `Leaf` likewise
+    sharing        how tensors after the call belong together (see `sharing_of`); None for modes that make arrays
+    drawn          what the default generator gives next; None for modes that leave it alone
     error          the exception that the mode raised, with nothing else filled in
     error_bars     for some labels, the mode's own estimate of its error
     silent         why the mode has no opinion
@@ -38,6 +41,8 @@ class Outcome:
     gradients: Mapping[str, np.ndarray] = field(default_factory=dict)
     changes: Mapping[str, np.ndarray] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
+    sharing: Sharing | None = None
+    drawn: bytes | None = None
     error: Exception | None = None
     error_bars: Mapping[str, np.ndarray] = field(default_factory=dict)
     silent: str = ""

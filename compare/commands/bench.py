@@ -8,7 +8,15 @@ from typing import Any
 from compare.benchmarking import bench, scaling
 from compare.benchmarking.table import show
 from compare.commands.exit_codes import AGREE, DISAGREE
-from compare.commands.target import add_common, add_target, callable_named, modes_of, target_of
+from compare.commands.target import (
+    TargetError,
+    add_common,
+    add_target,
+    callable_named,
+    check_writable,
+    modes_of,
+    target_of,
+)
 
 HELP = "time a function in every mode"
 
@@ -38,8 +46,11 @@ def timing_options(arguments: Namespace) -> dict[str, Any]:
 
 
 def run(arguments: Namespace) -> int:
+    check_writable(arguments.plot)
     options = {**timing_options(arguments), "force": arguments.force}
     if arguments.sizes:
+        if not all(size.strip().isdecimal() for size in arguments.sizes.split(",")):
+            raise TargetError(f"--sizes takes numbers separated by commas, got '{arguments.sizes}'")
         sizes = [int(size) for size in arguments.sizes.split(",")]
         report = scaling(callable_named(arguments.target), sizes, **options)
     else:

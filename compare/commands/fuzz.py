@@ -31,6 +31,8 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    if arguments.count is not None and arguments.count < 0:
+        raise ValueError(f"--count must not be negative, got {arguments.count}")
     count = 1000 if arguments.count is None and arguments.seconds is None else arguments.count
     with contextlib.ExitStack() as stack:
         shown = sys.stderr.isatty() and not arguments.quiet

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from compare.commands.exit_codes import DISAGREE
-from compare.commands.target import add_common, add_target, modes_of, target_of
+from compare.commands.target import add_common, add_target, check_writable, modes_of, target_of
 from compare.minimizing import SECONDS, minimize
 
 HELP = "find the smallest program that shows the bug which check finds"
@@ -21,6 +21,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    check_writable(arguments.out)
     fn, args = target_of(arguments)
     found = minimize(fn, *args, modes=modes_of(arguments), seed=arguments.seed, seconds=arguments.seconds)
     if arguments.out is not None:

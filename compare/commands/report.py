@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from compare.commands.bench import add_timing, timing_options
 from compare.commands.exit_codes import exit_code
-from compare.commands.target import add_target, target_of
+from compare.commands.target import add_target, check_writable, target_of
 from compare.reporting import report
 
 HELP = "check and time a function, and write one HTML file about it"
@@ -19,6 +19,7 @@ def add_arguments(command: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    check_writable(arguments.out)
     fn, args = target_of(arguments)
     found = report(fn, *args, **timing_options(arguments))
     written = found.write(arguments.out)

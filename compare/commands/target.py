@@ -51,10 +51,10 @@ def _call(target: str, args: str | None) -> tuple[Callable[..., Any], tuple[Any,
     """The function that `target` stands for, and its arguments."""
     module, found = _load(target)
     if args is not None:
-        return found, tuple(_load(args)[1]()), {}
+        return found, tuple(_made(args, _load(args)[1])), {}
     if hasattr(module, "example_args"):
-        return found, tuple(module.example_args()), {}
-    made = found()
+        return found, tuple(_made(f"example_args of {target}", module.example_args)), {}
+    made = _made(target, found)
     if not (isinstance(made, tuple) and len(made) in (2, 3) and callable(made[0])):
         raise TargetError(
             f"{target}() returned {type(made).__name__}, not (function, args). Remedy: give --args module:callable, "
@@ -62,6 +62,31 @@ def _call(target: str, args: str | None) -> tuple[Callable[..., Any], tuple[Any,
         )
     fn, positional, *keywords = made
     return fn, tuple(positional), keywords[0] if keywords else {}
+
+
+def _made(target: str, factory: Callable[[], Any]) -> Any:
+    """What a factory returns. Raises TargetError if it raises."""
+    try:
+        return factory()
+    except Exception as error:
+        raise TargetError(
+            f"{target}() raises {type(error).__name__}: {_line(error)}. Remedy: it is called without arguments, and "
+            "returns (function, args) or, as --args or example_args, the arguments; a function itself needs --args "
+            "module:callable, or example_args() beside it."
+        ) from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def check_writable(path: str | None) -> None:
+    """Raises TargetError if a file that is to be written at the end cannot be there."""
+    if path is None:
+        return
+    folder = Path(path).absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
+        raise TargetError(f"'{path}' cannot be written. Remedy: name a file in a folder that is there.")
 
 
 def _load(target: str) -> tuple[Any, Callable[..., Any]]:
@@ -85,8 +110,8 @@ def _load_module(name: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise TargetError(str(error)) from error
+    except Exception as error:  # whatever its code raises
+        raise TargetError(f"module '{name}' cannot be imported: {type(error).__name__}: {_line(error)}") from error
 
 
 def _load_file(path: Path) -> Any:
@@ -94,5 +119,8 @@ def _load_file(path: Path) -> Any:
     if spec is None or spec.loader is None or not path.exists():
         raise TargetError(f"no file '{path}'")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever its code raises
+        raise TargetError(f"'{path}' cannot be loaded: {type(error).__name__}: {_line(error)}") from error
     return module

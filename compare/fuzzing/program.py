@@ -13,6 +13,7 @@ import numpy as np
 
 import eager
 import graphc
+from compare.fuzzing.origins import declarations_for
 from eager.language import E
 from eager.tensor import Tensor
 
@@ -105,6 +106,8 @@ class Program:
         seed      of `check`
         draws     whether to seed the random generator, with 0
         expected  what `check` is to find: a comment
+
+        Ops that are the user's own are declared by running the user's file: see `declarations_for`.
         """
         given = [
             f"{i.name} = torch.from_numpy({array_literal(i.array)}){'.requires_grad_()' if i.requires_grad else ''}"
@@ -117,6 +120,8 @@ class Program:
         lines += [f"# {line}".rstrip() for line in expected.splitlines()]
         lines += [f"report = {call}", "print(report)", "raise SystemExit(0 if report.ok else 1)"]
         head = _HEAD.replace("import eager", "import compare\nimport eager")
+        if own := declarations_for(self.source):
+            head = f"{head.rstrip()}\n\n{own.rstrip()}\n\n\n"
         return head + self.source + "\n\n" + "\n".join(lines) + "\n"
 
     def __reduce__(self) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import evaluate
 from compare.judging.opinions import Differentiation
-from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
+from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, judge_in_float64
 from compare.judging.yardstick import Yardstick
 from eager import autograd
 from eager.language import E
@@ -94,7 +94,10 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterat
     if not wrt:
         return
     rng = np.random.default_rng(seed)
-    cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape)).astype(node.dtype)
+    cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape))
+    if node.dtype.kind == "c":  # real cotangents do not see what rules make of imaginary ones
+        cotangent = cotangent + 1j * rng.uniform(0.5, 1.5, node.shape)
+    cotangent = cotangent.astype(node.dtype)
     narrow = _Rules(graph, [*operands, cotangent], wrt)
     for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangent), strict=True):
         judgement = narrow.judge(k, g)
@@ -104,6 +107,9 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterat
         return
     wide = widen(graph)
     rules = _Rules(wide, [widen_array(a) for a in (*operands, cotangent)], wrt)
+    for k in wrt:
+        if (judgement := narrow.judge_wider(k, rules)).verdict is Verdict.BUG:
+            yield Objection(op.arg_of(k), f"in {operands[k].dtype} against float64: {judgement.detail}")
     problem = Differentiation(wide, rules.arrays[:-1], {0: rules.arrays[-1]}, {node.id, wide.outputs[0]})
     for k in wrt:
         yield from _independent(problem, rules, k, op.arg_of(k))
@@ -124,6 +130,11 @@ class _Rules:
         if aval_of(value) != aval_of(found):
             return Judgement(Verdict.BUG, f"{aval_of(found)}, expected {aval_of(value)}")
         return judge(found, value, *self._yardstick.of(self._ids[k], value), slack=slack, error_bar=bar)
+
+    def judge_wider(self, k: int, wide: _Rules) -> Judgement:
+        """Whether the rule gives in the dtypes of the graph what it gives in float64."""
+        exact, value = wide.values[wide._ids[k]], self.values[self._ids[k]]
+        return judge_in_float64(value, exact, self._yardstick.of(self._ids[k], value)[1])
 
 
 def _tape_gradients(

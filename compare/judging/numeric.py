@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
+from compare.judging.exactness import exact_elements
 from compare.judging.tolerance import operand_terms, operand_ulps, result_terms, result_ulps
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
@@ -24,8 +26,9 @@ class Rounding:
     The graph that is run is in float64; `graph` has the dtypes, and so the rounding errors, of the program itself.
     `flushed` is the share of denormal numbers that become zero; and of the sums of products that an inf or nan reaches
     only through padding, the share that become nan. If it is not 0, the bits of nan are random, too; if it
-    is 1, there are no other errors, which would turn a 0 that is divided by into something else. `together` is not 0 if
-    all elements of an array have the same error, and its sign is that of the errors.
+    is 1, there are no other errors, which would turn a 0 that is divided by into something else. `acted` is not empty
+    once any of this has changed a number. `together` is not 0 if all elements of an array have the same error, and its
+    sign is that of the errors. Exact results, of operands without errors, have none: small integers stay what they are.
     """
 
     def __init__(self, graph: Graph, seed: int, flushed: float = 0.0, together: float = 0.0):
@@ -33,28 +36,42 @@ class Rounding:
         self._rng = np.random.default_rng(seed)
         self._flushed = flushed
         self._together = together
+        self.acted: list[str] = []
+        self._sound = set(graph.inputs)  # nodes without errors
+        self._given_sound = False  # whether the operands of the node that is run are such
 
     def inside(self, node: Node, k: int) -> Rounding:
         """The errors in graph number `k` of those that `node` runs, by the same stream of random numbers."""
         inner = Rounding(list(bodies(self._graph.nodes[node.id]))[k], 0, self._flushed, self._together)
-        inner._rng = self._rng
+        inner._rng, inner.acted = self._rng, self.acted
+        inner._sound.clear()  # what a graph inside another is given has its errors
         return inner
 
     def operands(self, node: Node, operands: list[np.ndarray]) -> list[np.ndarray]:
         ulps = operand_ulps(node, self._graph)
         size = ulps * self._unit(node)
         found = [self._shake(a, size, operand_terms(node, a)) for a in operands] if size else operands
-        if not self._flushed:
-            return found
-        dtypes = [self._graph.nodes[i].dtype for i in self._graph.nodes[node.id].inputs]
-        found = [self._flush(a, dtype) for a, dtype in zip(found, dtypes, strict=True)]
-        return [self._turn(a) for a in found] if node.op.traits & Trait.BITS else found
+        if self._flushed:
+            dtypes = [self._graph.nodes[i].dtype for i in self._graph.nodes[node.id].inputs]
+            found = [self._flush(a, dtype) for a, dtype in zip(found, dtypes, strict=True)]
+            found = [self._turn(a) for a in found] if node.op.traits & Trait.BITS else found
+        self._given_sound = self._sound.issuperset(node.inputs) and all(map(operator.is_, found, operands))
+        return found
 
     def result(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
         dtype = self._graph.nodes[node.id].dtype
         size = result_ulps(node, self._graph) * self._unit(node)
         terms = result_terms(node, value, operands) if size else 0.0
-        value = self._underflow(self._shake(value, size, terms), dtype)
+        before, value = value, self._shake(value, size, terms)
+        if self._given_sound and value is not before:
+            exact = exact_elements(node.op.name, node.params, before, operands, dtype)
+            value = before if exact.all() else laid_out_as(np.where(exact, before, value), before)
+        value = self._flushed_result(node, self._underflow(value, dtype), operands, dtype)
+        if self._given_sound and value is before:
+            self._sound.add(node.id)
+        return value
+
+    def _flushed_result(self, node: Node, value: np.ndarray, operands: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
         if not self._flushed:
             return value
         if node.op.traits & Trait.PADS and not all(np.isfinite(a).all() for a in operands):
@@ -71,7 +88,11 @@ class Rounding:
             counts = [o.astype(float) if i == k else one for i, one in enumerate(ones)]
             reached |= run_kernel(node.op, counts, node.params) > 0.5
         spread = np.where(self._rng.random(value.shape) < self._flushed, np.nan, zeroed)
-        return np.where(reached, value, spread)
+        return value if reached.all() else self._acting(np.where(reached, value, spread), value)
+
+    def _acting(self, changed: np.ndarray, value: np.ndarray) -> np.ndarray:
+        self.acted.append("flushed")
+        return laid_out_as(changed, value)
 
     def _unit(self, node: Node) -> float:
         dtype = self._graph.nodes[node.id].dtype
@@ -82,7 +103,7 @@ class Rounding:
         if not is_inexact(value.dtype) or not size:
             return value
         moved = np.asarray(value * (1.0 + size * self._error(value)))
-        return np.asarray(moved + size * terms * self._error(value)) if np.any(terms) else moved
+        return laid_out_as(moved + size * terms * self._error(value) if np.any(terms) else moved, value)
 
     def _error(self, value: np.ndarray) -> np.ndarray | complex:
         """A number for each element, of magnitude 1 at most."""
@@ -94,7 +115,8 @@ class Rounding:
         """Give nan other bits: backends do."""
         if not is_floating(value.dtype):
             return value
-        return np.where(np.isnan(value), self._rng.choice(_NANS, value.shape), value)
+        odd = np.isnan(value)
+        return self._acting(np.where(odd, self._rng.choice(_NANS, value.shape), value), value) if odd.any() else value
 
     def _underflow(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """Denormal numbers have an absolute error."""
@@ -105,17 +127,44 @@ class Rounding:
         if not small.any():
             return value
         error = float(unit.smallest_subnormal) * self._rng.uniform(-1.0, 1.0, value.shape)
-        return np.where(small, value + error, value)
+        return laid_out_as(np.where(small, value + error, value), value)
 
     def _flush(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
         if dtype.kind == "c":
-            real = real_of(dtype)
-            return self._flush(np.real(value), real) + 1j * self._flush(np.imag(value), real)
+            real, parts = real_of(dtype), (np.real(value), np.imag(value))
+            re, im = (self._flush(part, real) for part in parts)
+            return value if re is parts[0] and im is parts[1] else laid_out_as(re + 1j * im, value)
         if not is_floating(dtype):
             return value
         small = (np.abs(value) < float(finfo(dtype).tiny)) & (value != 0)
         chosen = small & (self._rng.random(value.shape) < self._flushed)
-        return np.where(chosen, np.copysign(0.0, value), value)
+        return self._acting(np.where(chosen, np.copysign(0.0, value), value), value) if chosen.any() else value
+
+
+def laid_out_as(array: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """`array` in memory as `like` is: kernels may take another way through other strides.
+
+    Where elements of `like` share memory, which `array` cannot follow, its axes are in the same order at least.
+
+    >>> laid_out_as(np.zeros((2, 3)), np.zeros((6, 4))[::-3, 1:]).strides
+    (-96, 8)
+    """
+    array = np.asarray(array)
+    if array.strides == like.strides or array.shape != like.shape or array.dtype != like.dtype:
+        return array
+    found = np.empty_like(like, subok=False)
+    spans = sorted((abs(s), (n - 1) * abs(s)) for n, s in zip(like.shape, like.strides, strict=True) if n > 1)
+    extent = like.itemsize
+    for stride, span in spans:
+        if stride < extent:
+            break
+        extent += span
+    else:
+        start = sum((n - 1) * -s for n, s in zip(like.shape, like.strides, strict=True) if s < 0)
+        memory = np.empty(extent, np.uint8)
+        found = np.ndarray(like.shape, like.dtype, memory, start, like.strides)
+    np.copyto(found, array)
+    return found
 
 
 def evaluate(

@@ -89,7 +89,8 @@ class Differentiation(NamedTuple):
         """(inner product of outputs and cotangents, the sum of its terms' magnitudes)"""
         arrays = [x if k == position else a for k, a in enumerate(self.arrays)]
         values = evaluate(self.graph, arrays, held=held, checked=False, rounding=rounding)
-        terms = [np.real(ct * values[self.graph.outputs[k]]) for k, ct in self.cotangents.items()]
+        # the real part of a conjugated product: what cotangents of complex numbers are gradients of
+        terms = [np.real(np.conj(ct) * values[self.graph.outputs[k]]) for k, ct in self.cotangents.items()]
         return float(sum(np.sum(t) for t in terms)), float(sum(np.sum(np.abs(t)) for t in terms))
 
     def _quotient(self, position: int, at: Sequence[Any], base: _Base) -> tuple[float, float] | None:

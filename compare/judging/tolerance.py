@@ -236,6 +236,19 @@ def judge(
     return Judgement(verdict, detail if verdict is Verdict.WITHIN_ROUNDING else "below the smallest normal number")
 
 
+def close(found: np.ndarray, exact: np.ndarray) -> bool:
+    """Whether `found` is `exact`, in its own dtype, but for what the last operation may have rounded."""
+    with np.errstate(all="ignore"):
+        return bool((np.abs(found - exact) <= finfo(found.dtype).eps * np.abs(exact)).all())
+
+
+def judge_in_float64(found: np.ndarray, exact: np.ndarray, noise: np.ndarray) -> Judgement:
+    """Whether `found` is `exact` but for rounding, where both are finite: others have left the range of the dtype."""
+    with np.errstate(all="ignore"):
+        known = np.ma.MaskedArray(found, ~(np.isfinite(found) & np.isfinite(exact)))
+        return judge(known, exact.astype(found.dtype), exact, noise)
+
+
 def in_range(eager: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """`eager` with the elements of the float64 run where it is not finite: numbers on the way may be too large."""
     if not is_inexact(eager.dtype):

@@ -36,6 +36,7 @@ class Yardstick:
         self._run = functools.partial(evaluate, self._wide, checked=False, choices=choices, held=held)
         self._arrays = [widen_array(a) for a in arrays]
         self._seed = seed
+        self._acted = False
 
     @cached_property
     def exact(self) -> dict[int, np.ndarray]:
@@ -52,6 +53,7 @@ class Yardstick:
         total: dict[int, np.ndarray] = {}
         for rounding in self._roundings() if exact else ():
             found = self._run(self._arrays, rounding=rounding)
+            self._acted = self._acted or bool(rounding.acted)
             for id, value in found.items():
                 other = exact[id]
                 if isinstance(value, tuple):
@@ -63,6 +65,11 @@ class Yardstick:
                 else:
                     total[id] = (value != other) | total.get(id, np.False_)
         return total
+
+    @property
+    def flushes(self) -> bool:
+        """Whether the simulated flushing has changed any number on the way."""
+        return bool(self.noise) and self._acted
 
     def _roundings(self) -> Iterator[Rounding]:
         for run in range(RUNS):

@@ -45,6 +45,16 @@ def _last_off(xp: Any, r: Any) -> Any:
     return xp.where(places == r.size - 1, r * 1.001, r).astype(r.dtype)
 
 
+def disordered(xp: Any, op: Op, kernel: Kernel) -> Kernel:
+    """A kernel that is wrong where the first operand does not lie in memory row by row."""
+
+    def wrong(x: Any, *rest: Any, **params: Any) -> Any:
+        found = kernel(x, *rest, **params)
+        return found if x.flags.c_contiguous else found * x.dtype.type(1.5)
+
+    return wrong
+
+
 scaled = result(lambda xp, r: r * 1.001)
 last_element_off = result(_last_off)
 negated = result(lambda xp, r: -r)

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from compare.selftest.fault import Expected, Fault
 from compare.selftest.planting import attribute, declared, with_rule
 from compare.selftest.trials import numbers, program, samples
@@ -66,6 +68,7 @@ negated = _changed(lambda F, d: F.neg(d))
 dropped = _changed(lambda F, d: d * 0)
 conjugated = _changed(lambda F, d: F.conj(d))
 reversed_ = _changed(lambda F, d: F.flip(d, axis=(0,)))
+narrowly = _changed(lambda F, d: d * 1.01 if np.dtype(getattr(d.dtype, "numpy", d.dtype)) == np.float32 else d)
 forgetting = _given(lambda name, value: value * 0 + 1 if name == "g" else value)
 
 
@@ -79,13 +82,15 @@ _TABLE: tuple[tuple[str, Mutation, tuple[str, ...]], ...] = (
                                   "conv2d.weight", "fft.input", "logsumexp.input", "standardize.input")),
     ("a wrong sign", negated, ("cos.input", "sub.other", "matmul.other", "rsqrt.input", "solve.other", "erfc.input")),
     ("the cotangent forgotten", forgetting, ("tanh.input", "sqrt.input", "softplus.input", "atan.input")),
-    ("a term dropped", dropped, ("mul.other", "addmm.mat1", "index_put.values", "with_row.row", "hypot.other")),
+    ("a term dropped", dropped, ("mul.other", "addmm.mat1", "index_put.values", "with_row.row", "hypot.other",
+                               "complex.imag")),
     ("the rules of two operands swapped", _of_other, ("div.input", "atan2.other", "where.input", "maximum.input",
                                                      "pow.input", "xlogy.other")),
     ("elements in reverse order", reversed_, ("cumsum.input", "gather.input", "diagonal.input", "pad_zeros.input")),
     ("the operand taken for the result", _confused("r", "input"), ("sigmoid.input", "exp.input", "tan.input")),
     ("the axis forgotten", _with(axis=0), ("softmax.input", "log_softmax.input", "logcumsumexp.input")),
     ("the correction forgotten", _with(correction=0), ("var.input",)),
+    ("wrong in float32 only", narrowly, ("sigmoid.input", "matmul.input")),
     ("the diagonal forgotten", _with(diagonal=0), ("tril.input", "triu.input")),
 )  # fmt: skip
 

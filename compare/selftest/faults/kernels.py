@@ -62,6 +62,7 @@ _halves = program(lambda x: E.round(x), np.array([0.5, 1.5, 2.5, -0.5, 1.2], np.
 _nans = program(lambda x, y: E.maximum(x, y), np.array([1.0, np.nan], np.float32), np.array([np.nan, 2.0], np.float32))
 _repeated = program(lambda x, i, v: E.scatter_add(x, i, v, axis=0), numbers(4), np.array([1, 1, 3]), numbers(3, seed=7))
 
+_transposed = program(lambda x: (x.T * 2).exp(), numbers(3, 4))
 _found = program(lambda s, x: E.searchsorted(s, x, right=True), np.arange(4.0), np.array([1.0, 2.5]))
 _negative = program(lambda x: E.relu(x) + x, numbers(4, low=-1, high=1))
 
@@ -85,6 +86,7 @@ FAULTS: tuple[Fault, ...] = (
     _fault("of equals the last", instead(_of_equals_the_last), "argmax", _ties),
     _fault("halves away from zero", instead(_away_from_zero), "round", _halves),
     _fault("nan lost", instead(_without_nan), "maximum", _nans),
+    _fault("wrong on operands in another order", mutants.disordered, "exp", _transposed),
     _fault("writes its operand", instead(_in_place), "relu", _negative),
     _fault("last of repeated indices wins", instead(_put), "scatter_add", _repeated),
 )  # fmt: skip
