@@ -117,6 +117,8 @@ def _constant(value: Literal) -> torch.Tensor:
 # Where names or parameters differ from the registry's.
 _OWN: dict[str, Callable[..., torch.Tensor]] = {
     "arange": _arange,
+    # of equal elements, PyTorch promises an order only if asked to
+    "argsort": lambda x, axis, descending: torch.argsort(x, dim=axis, descending=descending, stable=True),
     "broadcast_to": lambda x, shape: x.broadcast_to(shape),
     "cast": lambda x, dtype: x.to(_dtype(dtype)),
     "cat": lambda *xs, axis: torch.cat(xs, axis),

@@ -13,9 +13,12 @@ from compare.checking.case import Case
 from compare.checking.outcome import Outcome
 from compare.declared.declarations import DECLARATION
 from compare.declared.operations import OpsReport
+from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
 from compare.modes import modes_named
+from compare.selftest.planting import declared
 from graphc.lowering.overrides import OVERRIDES
+from graphc.ops import OPS
 from graphc.ops.rules import pointwise, pointwise_float
 
 Declare = Callable[..., Any]
@@ -130,3 +133,19 @@ def test_pytorch_sees_a_wrong_kernel(declare: Declare):
     declare("hardtanh", "x", impl=lambda xp, x: xp.minimum(xp.maximum(x, -1), 1.5), rule=pointwise)
     report = compare.check(lambda x: E.hardtanh(x), torch.tensor([-2.0, 0.5, 3.0]), modes=["graph", "pytorch"])
     assert [(f.mode, f.culprit.op) for f in report.bugs if f.culprit] == [("pytorch", "hardtanh")]
+
+
+def test_pytorch_is_asked_for_the_order_of_equal_elements():
+    pytest.importorskip("torch")
+    import eager as torch
+
+    x = torch.tensor([1.0, 0.0] * 50)
+    for fn in (lambda x: x.sort(), lambda x: x.sort(descending=True), lambda x: x.topk(3)):
+        assert compare.check(fn, x, modes=["pytorch"]).verdict is Verdict.IDENTICAL
+    kernel = OPS["argsort"].kernel
+
+    def last_first(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+        return np.flip(kernel(x, axis, not descending), axis)
+
+    with declared(OPS["argsort"], kernel=last_first):
+        assert compare.check(lambda x: x.sort(), x, modes=["pytorch"]).verdict is Verdict.BUG
