@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,12 @@ from compare.modes import EAGER, Mode, modes_named
 from compare.modes.protocol import is_foreign
 from graphc.errors import CaptureError
 from graphc.ops.aval import aval_of
+
+SECOND = "second call: "
+UNSTABLE = (
+    "eager itself differs from one call to the next: the function depends on something that is not put back, such as "
+    "the random numbers of Python or NumPy"
+)
 
 
 def check(
@@ -73,7 +80,7 @@ def check(
     bind(fn, args, kwargs)
     case = Case(fn, args, kwargs, seed, locates=locate)
     reference = EAGER.run(case)
-    findings = list(compared(case, chosen, reference))
+    findings = _without_unstable(list(compared(case, chosen, reference)))
     if order == 2:
         findings += _second_order(case, chosen, reference)
     names = [m.name for m in chosen]
@@ -84,6 +91,18 @@ def check(
         names += report.modes
         findings += report.findings
     return Report(case.name, tuple(dict.fromkeys(names)), tuple(findings), seed, _raised(reference.error))
+
+
+def _without_unstable(findings: list[Finding]) -> list[Finding]:
+    """The findings, without culprits for what eager itself does not give twice."""
+    unstable = {f.what.removeprefix(SECOND) for f in findings if f.mode == EAGER.name and f.what.startswith(SECOND)}
+
+    def seen(f: Finding) -> Finding:
+        if f.verdict is not Verdict.BUG or f.what.removeprefix(SECOND) not in unstable:
+            return f
+        return dataclasses.replace(f, detail=UNSTABLE, culprit=None)
+
+    return [seen(f) for f in findings]
 
 
 def _raised(error: Exception | None) -> str:
@@ -298,16 +317,16 @@ def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterat
     def around() -> Culprit | None:
         return in_surroundings(case, mode) if case.locates and mode is not EAGER else None
 
-    yield from _for_later(case, mode, first, second, "second call: ")
+    yield from _for_later(case, mode, first, second, SECOND)
     odd = tuple(_odd_state(first.state, second.state))
     for label in odd:
-        yield _state_finding(case, mode, label, "differs from the first call's", second, "second call: ")
+        yield _state_finding(case, mode, label, "differs from the first call's", second, SECOND)
     before = _without(first.arrays(), odd)
     for label, again in _without(second.arrays(), odd).items():
         if label not in before or not same_bits(again, before[label]):
-            yield Finding(mode.name, f"second call: {label}", Verdict.BUG, "differs from the first call's", around())
+            yield Finding(mode.name, f"{SECOND}{label}", Verdict.BUG, "differs from the first call's", around())
     if not same_structure(first.structure, second.structure):
-        yield Finding(mode.name, "second call: structure", Verdict.BUG, f"{second.structure!r}", around())
+        yield Finding(mode.name, f"{SECOND}structure", Verdict.BUG, f"{second.structure!r}", around())
 
 
 def _state_finding(case: Case, mode: Mode, label: str, detail: str, outcome: Outcome, prefix: str = "") -> Finding:
