@@ -191,7 +191,6 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
             yield Finding(mode.name, f"requires_grad of {label}", Verdict.BUG, detail)
-    yield from _for_later(case, mode, reference, outcome)
     odd = tuple(_odd_state(reference.state, outcome.state))
     for label in odd:
         detail = f"{_shown(outcome.state, label)}, eager has {_shown(reference.state, label)}"
@@ -203,6 +202,7 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
             yield Finding(mode.name, label, Verdict.BUG, f"{who} has it", _located(case, mode, "", outcome))
     for label in (label for label in expected if label in found):
         yield _array(case, mode, label, expected[label], outcome)
+    yield from _for_later(case, mode, reference, outcome)
 
 
 def _for_later(case: Case, mode: Mode, expected: Outcome, outcome: Outcome, prefix: str = "") -> Iterator[Finding]:
