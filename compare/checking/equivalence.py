@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,12 @@ from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import is_inexact
 
 CHAIN_RULE = "the chain rule multiplies 0 with an infinite derivative; by JAX's rules, too"
+
+SECOND = "second call: "
+UNSTABLE = (
+    "eager itself differs from one call to the next: the function depends on something that is not put back, such as "
+    "the random numbers of Python or NumPy"
+)
 
 
 def check(
@@ -77,7 +84,7 @@ def check(
     bind(fn, args, kwargs)
     case = Case(fn, args, kwargs, seed, locates=locate)
     reference = EAGER.run(case)
-    findings = list(compared(case, chosen, reference))
+    findings = _without_unstable(list(compared(case, chosen, reference)))
     if order == 2:
         findings += _second_order(case, chosen, reference)
     names = [m.name for m in chosen]
@@ -88,6 +95,18 @@ def check(
         names += report.modes
         findings += report.findings
     return Report(case.name, tuple(dict.fromkeys(names)), tuple(findings), seed, _raised(reference.error))
+
+
+def _without_unstable(findings: list[Finding]) -> list[Finding]:
+    """The findings, without culprits for what eager itself does not give twice."""
+    unstable = {f.what.removeprefix(SECOND) for f in findings if f.mode == EAGER.name and f.what.startswith(SECOND)}
+
+    def seen(f: Finding) -> Finding:
+        if f.verdict is not Verdict.BUG or f.what.removeprefix(SECOND) not in unstable:
+            return f
+        return dataclasses.replace(f, detail=UNSTABLE, culprit=None)
+
+    return [seen(f) for f in findings]
 
 
 def _raised(error: Exception | None) -> str:
@@ -178,7 +197,6 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
             yield Finding(mode.name, f"requires_grad of {label}", Verdict.BUG, detail)
-    yield from _for_later(case, mode, reference, outcome)
     odd = tuple(_odd_state(reference.state, outcome.state))
     for label in odd:
         detail = f"{_shown(outcome.state, label)}, eager has {_shown(reference.state, label)}"
@@ -192,6 +210,7 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
             yield Finding(mode.name, label, Verdict.BUG, f"{who} has it", _located(case, mode, "", outcome))
     for label in (label for label in expected if label in found):
         yield _array(case, mode, label, expected[label], outcome)
+    yield from _for_later(case, mode, reference, outcome)
 
 
 def _lacking(case: Case) -> str:
@@ -346,16 +365,16 @@ def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterat
     def around() -> Culprit | None:
         return in_surroundings(case, mode) if case.locates and mode is not EAGER else None
 
-    yield from _for_later(case, mode, first, second, "second call: ")
+    yield from _for_later(case, mode, first, second, SECOND)
     odd = tuple(_odd_state(first.state, second.state))
     for label in odd:
-        yield _state_finding(case, mode, label, "differs from the first call's", second, "second call: ")
+        yield _state_finding(case, mode, label, "differs from the first call's", second, SECOND)
     before = _without(first.arrays(), odd)
     for label, again in _without(second.arrays(), odd).items():
         if label not in before or not same_bits(again, before[label]):
-            yield Finding(mode.name, f"second call: {label}", Verdict.BUG, "differs from the first call's", around())
+            yield Finding(mode.name, f"{SECOND}{label}", Verdict.BUG, "differs from the first call's", around())
     if not same_structure(first.structure, second.structure):
-        yield Finding(mode.name, "second call: structure", Verdict.BUG, f"{second.structure!r}", around())
+        yield Finding(mode.name, f"{SECOND}structure", Verdict.BUG, f"{second.structure!r}", around())
 
 
 def _state_finding(case: Case, mode: Mode, label: str, detail: str, outcome: Outcome, prefix: str = "") -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -225,6 +226,12 @@ def test_the_gradient_mode_and_the_default_dtype_are_put_back():
     compare.check(fn, numbers(3), modes=["eager"])
     assert torch.is_grad_enabled()
     assert torch.get_default_dtype() is torch.float32
+
+
+def test_a_function_that_eager_does_not_repeat():
+    report = compare.check(lambda x: x * random.random(), numbers(3), modes=["eager", "graph"])
+    assert {f.mode for f in report.bugs} == {"eager", "graph"}
+    assert all(f.culprit is None and f.detail.startswith("eager itself differs") for f in report.bugs)
 
 
 # --- exceptions, exit codes
