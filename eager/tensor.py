@@ -247,7 +247,7 @@ class Tensor:
             if tape.is_dead_end(node):
                 check_unwritten(self)
             return None
-        if node.__class__ is not list:  # under a trace
+        if not isinstance(node, list):  # under a trace
             return node.grad_fn()
         from eager.nodes import edge_of
 
