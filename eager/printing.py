@@ -83,6 +83,7 @@ def tensor_text(t: Tensor) -> str:
         array = data.text_values(t)
     elif (interpreter := current_interpreter()) is not None:
         array = interpreter.values_shown(t)
+        interpreter.guard(get_printoptions, get_printoptions(), "torch.get_printoptions()")
     else:
         array = t._array()
     if array is None:

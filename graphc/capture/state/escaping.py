@@ -31,6 +31,7 @@ from graphc.capture.state.objects import (
 )  # fmt: skip
 from graphc.capture.state.owners import is_user_class, is_user_code, is_user_module
 from graphc.capture.state.places import Attribute, ClassEntry, Inside, Missing, Path, Reading, RequiresGrad, Size, Table
+from graphc.capture.state.settings import READERS, Setting
 from graphc.capture.state.snapshots import CONTAINERS, MISSING, Contents, is_flat
 
 MOST = 100_000  # elements of containers that are looked into; those of later ones are told apart by identity alone
@@ -66,6 +67,8 @@ class Escaping(Lookup):
         elif isinstance(value, FunctionType):
             if value is os.getenv:
                 self._escape_later(os.environ, Path("os.environ", "environ"))
+            if value in READERS:
+                self._setting(READERS[value], guarded=True)
             self._function(value, path, None)
         elif isinstance(value, MethodType):
             self._function_of(value, path)
@@ -78,7 +81,7 @@ class Escaping(Lookup):
                 self._escape_later(part, inner)
         elif isinstance(value, contextvars.ContextVar):
             read = functools.partial(_value_in_context, value)
-            self._escape_later(self._place(Reading, read, "", path).before, path)
+            self._escape_later(self._place(Reading, read, value.set, path).before, path)
         elif isinstance(value, type):
             self._escape_class(value, path)
         elif isinstance(value, weakref.ReferenceType):
@@ -86,6 +89,9 @@ class Escaping(Lookup):
         elif not isinstance(value, (ModuleType, BuiltinFunctionType)):
             self._escape_object(value, path)
         self._reach_named(value, path)
+
+    def _setting(self, setting: Setting, guarded: bool) -> None:
+        self._place(Reading, setting.read, setting.write, Path(setting.shown, ""), guarded)
 
     def _function_of(self, method: MethodType, path: Path) -> None:
         owner = method.__self__

@@ -9,7 +9,7 @@ from typing import Any
 
 from eager.nn.module import Module
 from graphc.capture.state.agenda import Agenda, Method
-from graphc.capture.state.objects import NOWHERE, TABLES, has_later, is_special, namespace, submodule
+from graphc.capture.state.objects import NOWHERE, TABLES, has_later, is_special, namespace, of_library
 from graphc.capture.state.owners import is_user_class, is_user_code, is_user_module
 from graphc.capture.state.places import Attribute, ClassEntry, Path
 from graphc.capture.state.snapshots import MISSING
@@ -23,7 +23,7 @@ class Lookup(Agenda):
         if isinstance(value, ModuleType):
             if is_user_module(value):
                 return self._entry(vars(value), name, path, guarded)
-            return vars(value).get(name, MISSING) if name in vars(value) else submodule(value, name)
+            return of_library(value, name)
         if isinstance(value, type):
             found = self._class_attribute(value, value.__mro__, name, path, guarded, probe, None)
             meta: type = type(value)

@@ -47,7 +47,12 @@ def attribute_names(value: Any) -> Iterator[str]:
             yield from (name for name, entry in vars(k).items() if isinstance(entry, MemberDescriptorType))
 
 
-def submodule(module: ModuleType, name: str) -> Any:
+def of_library(module: ModuleType, name: str) -> Any:
+    """What a library's module has by this name: its submodule, if it is loaded, or what `eager` loads when asked."""
+    if name in vars(module):
+        return vars(module)[name]
+    if module.__name__.partition(".")[0] == "eager":
+        return getattr(module, name, MISSING)
     return sys.modules.get(f"{module.__name__}.{name}", MISSING)
 
 

@@ -211,7 +211,7 @@ class Cell(Place):
 
 @final
 class Reading(Place):
-    """What a function returns, as a context variable's `get`; `owner` is the function."""
+    """What a function returns, as a context variable's `get`; `owner` is the function, `key` the one that sets it."""
 
     __slots__ = ()
     cost = 1
@@ -220,7 +220,8 @@ class Reading(Place):
         return self.owner()
 
     def write(self, value: Any) -> None:
-        raise TypeError(f"`{self.path.shown}` cannot be written")
+        if value is not MISSING:  # what a context variable has been given, nothing can take away
+            self.key(value)
 
     def expression(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}()"

@@ -22,7 +22,8 @@ from graphc.capture.state.escaping import Escaping
 from graphc.capture.state.growing import WRITERS
 from graphc.capture.state.objects import has_item
 from graphc.capture.state.owners import is_user_class, is_user_code
-from graphc.capture.state.places import Attribute, Cell, Inside, Kind, Path, Reading, RequiresGrad
+from graphc.capture.state.places import Attribute, Cell, Inside, Kind, Path, RequiresGrad
+from graphc.capture.state.settings import SETTINGS
 from graphc.capture.state.snapshots import CONTAINERS, MISSING, SCALARS
 from graphc.capture.tree import children
 from graphc.ops.dtypes import default_float
@@ -52,7 +53,8 @@ class Reachable(Escaping):
 
     def run(self) -> None:
         """Follow everything that has been started."""
-        self._place(Reading, default_float, "", Path("torch.get_default_dtype()", ""))
+        for setting in SETTINGS:
+            self._setting(setting, guarded=setting.read is default_float)
         while True:
             while self._todo:
                 self._todo.popleft()()
