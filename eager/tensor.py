@@ -505,7 +505,7 @@ class Parameter(Tensor):
         interpreter = current_interpreter()
         if data is None:
             p._d = np.empty(0, np.float32)
-        elif interpreter is None or interpreter.immediate or interpreter.is_constant(data):
+        elif interpreter is None or interpreter.immediate:
             p._d = data.detach()._array()
         else:
             shown = data.detach()

@@ -178,7 +178,11 @@ class Tracer:
         else:
             self.builder.where, before = user_line(), self.builder.next_id
             symbol = self.memories.again(place)
-            if tensor._n is not None:
+            if tensor._n is not None and tensor.is_leaf:  # gradients stop at a node of its own, as they did before
+                symbol = self.builder.emit(_STOP, (symbol,), {})
+                self.memories.put(symbol, place._replace(version=memory.version))
+                self.autograd.leaves[symbol.id] = tensor
+            elif tensor._n is not None:
                 self.autograd.recorded.update(range(before, self.builder.next_id))
         self.rebind(tensor, symbol)
         return symbol

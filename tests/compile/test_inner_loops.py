@@ -1,0 +1,65 @@
+"""Leaves made inside a compiled function, of memory that other tensors show, trained there for several steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import eager as torch
+import graphc
+from eager import nn
+
+# from an argument of shape (2, 2): (a tensor over the same memory, the leaf)
+LEAVES: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "new": lambda a: (torch.ones(2, 2), torch.ones(2, 2, requires_grad=True)),
+    "computed": lambda a: _twice((a * 2).requires_grad_()),
+    "detached": lambda a: _with(a * 2, lambda b: b.detach().requires_grad_()),
+    "part": lambda a: _with(a * 2, lambda b: b[0].detach().requires_grad_()),
+    "parameter of a constant": lambda a: _with(torch.ones(4), nn.Parameter),
+    "parameter of a part of a constant": lambda a: _with(torch.ones(4), lambda b: nn.Parameter(b[1:3])),
+    "parameter of what is computed": lambda a: _with(a + 1, nn.Parameter),
+    "parameter of random numbers": lambda a: _with(torch.rand(3), nn.Parameter),
+    "parameter of an argument's copy": lambda a: _with(a.clone(), nn.Parameter),
+    "layer": lambda a: _twice(nn.Linear(2, 2).weight),
+    "normalization": lambda a: _twice(nn.BatchNorm1d(3).weight),
+}
+
+
+def _twice(leaf: Any) -> tuple[Any, Any]:
+    return leaf.detach(), leaf
+
+
+def _with(base: Any, leaf: Callable[[Any], Any]) -> tuple[Any, Any]:
+    return base, leaf(base)
+
+
+def _trained(made: Callable[[Any], tuple[Any, Any]], fn: Callable[..., Any]) -> list[Any]:
+    """What the leaf, its gradients and the other tensor are after three steps, in each of three calls."""
+
+    def train(a: Any) -> Any:
+        base, leaf = made(a)
+        optimizer, gradients = torch.optim.SGD([leaf], lr=0.125, momentum=0.5), []
+        for _ in range(3):
+            optimizer.zero_grad()
+            (leaf * leaf * leaf).sum().backward()
+            gradients.append(leaf.grad.clone())
+            optimizer.step()
+            base.data.mul_(0.5)
+        return leaf.detach(), base, gradients
+
+    torch.manual_seed(0)
+    run = fn(train)
+    return [run(torch.ones(2, 2)) for _ in range(3)]
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_leaves_of_shared_memory_are_trained(kind: str):
+    expected = _trained(LEAVES[kind], lambda f: f)
+    found = _trained(LEAVES[kind], graphc.compile)
+    for (leaf, base, gradients), (leaf2, base2, gradients2) in zip(expected, found, strict=True):
+        torch.testing.assert_close(leaf2, leaf)
+        torch.testing.assert_close(base2, base)
+        assert len({g.sum().item() for g in gradients}) == 3  # they are gradients of different leaves
+        torch.testing.assert_close(gradients2, gradients)
