@@ -125,12 +125,6 @@ HISTORY_BEHIND = (
     "Remedy: write detached values (value.detach()), or to a copy (clone)."
 )
 
-LEAF_IS_RETURNED = (
-    "a tensor that was made a leaf inside the compiled function (requires_grad_()) is returned, and so is a tensor "
-    "that depends on it: the graph cannot hand gradients from the one to the other.\n"
-    "Remedy: call backward() inside, or make the leaf outside and pass it."
-)
-
 HOOK_STAYS = (
     "a hook on a tensor that outlives the call (made at {used}) cannot be captured in a graph: it would be registered "
     "again at each call.\nRemedy: register it once, outside the compiled function, or remove it before the end."

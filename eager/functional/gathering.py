@@ -186,8 +186,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if valueless(mask):
         target, mask = (t if t._d.shape == shape else E.broadcast_to(t, shape=shape) for t in (input, mask))
         return filled_in_order(target, mask, E.reshape(source, shape=(numel(source._d.shape),)))
-    places = np.broadcast_to(mask._values("masked_scatter"), shape).nonzero()
-    count = len(places[0]) if places else int(mask._values("masked_scatter"))
+    places = np.atleast_1d(np.broadcast_to(mask._values("masked_scatter"), shape)).nonzero()
+    count = len(places[0])
     if numel(source._d.shape) < count:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     picked = E.slice(E.reshape(source, shape=(numel(source._d.shape),)), start=(0,), stop=(count,), step=(1,))

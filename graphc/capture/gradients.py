@@ -300,14 +300,6 @@ class Autograd:
                 found.append((id_, functools.partial(_through, list(registered.values()))))
         return found
 
-    def check_leaves(self, results: list[Tensor], leaves: list[Tensor]) -> None:
-        """Raise CaptureError if one of `results` depends on one of `leaves`, which the program has made."""
-        read = self.tracer.read
-        found = self.history_of([read(t).id for t in results]) if leaves else set[int]()
-        reached = {i for id_ in found for i in self._builder.nodes[id_].inputs}
-        if not reached.isdisjoint([read(t).id for t in leaves]):
-            raise errors.CaptureError(errors.LEAF_IS_RETURNED)
-
     def check_hooks(self) -> None:
         """Raise CaptureError for a hook that would stay on a tensor from before the program."""
         for id_, registered in self._hooks.items():

@@ -44,6 +44,13 @@ from graphc.ops.aval import Bundle
 from graphc.ops.dims import Dim, Sizes
 
 
+class MadeLeaf(NamedTuple):
+    """A leaf that a function has made and returns as leaf number `result`; `grad` is the number of its `.grad`."""
+
+    result: int
+    grad: int | None
+
+
 class Program(NamedTuple):
     """A traced function: its graph, where the graph's inputs come from, and what else the function did.
 
@@ -60,7 +67,9 @@ class Program(NamedTuple):
                the result
     broken     what backward() raises, by the node of a result
     recorded   ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
-    leaves     (node, number of an input): at a leaf that was written, gradients for that input stop at this node, too
+    made       the leaves among the results that the function has made
+    leaves     (node, number): gradients for an input that was written stop at this node, too; the leaves that are
+               `made` are numbered on from the inputs
     rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
     drawn      random numbers that were drawn already, by input: for the call that was traced
     states     the generators that were drawn from, and their states before that
@@ -81,6 +90,7 @@ class Program(NamedTuple):
     changes: tuple[tuple[Change, Any], ...]
     broken: dict[int, str]
     recorded: frozenset[int]
+    made: tuple[MadeLeaf, ...]
     leaves: tuple[tuple[int, int], ...]
     rules: Autograd | None
     drawn: dict[int, np.ndarray]
@@ -96,7 +106,7 @@ class Program(NamedTuple):
         return cls(
             graph=graph, sources=tuple(sources), effects=tuple(effects), guards=(), argument_guards=(), overlaps=(),
             decisions=(), structure=structure, returned=tuple(returned), numbers=frozenset(),
-            histories=(History.NONE,) * len(returned), changes=(), broken={}, recorded=frozenset(), leaves=(),
+            histories=(History.NONE,) * len(returned), changes=(), broken={}, recorded=frozenset(), made=(), leaves=(),
             rules=None, drawn={}, states=[], unread=(),
         )  # fmt: skip
 
@@ -233,8 +243,14 @@ def finished(
     numbers = frozenset(k for k, leaf in enumerate(leaves) if type(leaf) is Number)
     tensors = [tracer.wrap(leaf.symbol, False) if k in numbers else leaf for k, leaf in enumerate(leaves)]
     histories = [tracer.autograd.history(t) for t in tensors]
-    tracer.autograd.check_leaves([t for t, h in zip(tensors, histories, strict=True) if h is History.LIVE],
-                                 [t for t, h in zip(tensors, histories, strict=True) if h is History.LEAF])  # fmt: skip
+    own = {id(t): (t, k) for k, t in reversed([*enumerate(tensors)]) if histories[k] is History.LEAF}
+    own_leaves: list[MadeLeaf] = []
+    for tensor, k in own.values():
+        grad = tracer.get_grad(tensor)
+        own_leaves.append(MadeLeaf(k, None if grad is None else len(tensors)))
+        if grad is not None:
+            tensors.append(grad)
+            histories.append(tracer.autograd.history(grad))
     refs, returned, effects = tracer.finish(tensors)
     tree: Any = tuple(refs)
     if is_plain(structure) and alone == len(leaves):
@@ -260,7 +276,8 @@ def finished(
         changes=tuple(zip(changes, put, strict=True)),
         broken=broken,
         recorded=tracer.recorded,
-        leaves=tuple(tracer.written_leaves()),
+        made=tuple(own_leaves),
+        leaves=tuple(tracer.gradient_ends([tensor for tensor, _ in own.values()])),
         rules=autograd if autograd.has_rules else None,
         drawn=tracer.asking.drawn,
         states=tracer.asking.states,

@@ -487,12 +487,16 @@ class Tracer:
             raise errors.CaptureError(errors.DRAW_IN_RULE)
         return [self.given(source) for source in self.sources[count:]]
 
-    def written_leaves(self) -> Iterator[tuple[int, int]]:
-        """The nodes at which gradients for an input stop besides the input itself: (node, number of the input)."""
+    def gradient_ends(self, made: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
+        """The nodes at which gradients stop besides the inputs: (node, number of the input or leaf that they are for).
+
+        The leaves that the program has `made` are numbered on from the inputs.
+        """
         numbers = {source: k for k, source in enumerate(self.sources)}
+        own = {id(leaf): k for k, leaf in enumerate(made, len(self.sources))}
         for id_, leaf in self.autograd.leaves.items():
-            k = numbers.get(self.owner_of(leaf))  # type: ignore[arg-type]
-            if k is not None and self.builder.inputs[k] != id_:
+            k = own.get(id(leaf), numbers.get(self.owner_of(leaf)))  # type: ignore[arg-type]
+            if k is not None and (k >= len(self.sources) or self.builder.inputs[k] != id_):
                 yield id_, k
 
     @property

@@ -56,7 +56,7 @@ def with_effects(program: Program) -> Graph:
 
 
 def split(program: Program, wrt: list[int], strict: bool) -> Split:
-    """Differentiate `program` with respect to its inputs number `wrt`, and split it.
+    """Differentiate `program` with respect to its inputs, and the leaves it makes, of numbers `wrt`, and split it.
 
     The whole is optimized first. What the backward part needs of the forward part becomes a residual; inputs are
     passed on, and constants are repeated, instead of being returned.
@@ -71,7 +71,8 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
             found[id] = found[id] + ct if id in found else ct
         return found
 
-    targets = [(k, whole.inputs[k]) for k in wrt] + [(k, id) for id, k in program.leaves if k in wrt]
+    targets = [(k, whole.inputs[k]) for k in wrt if k < len(whole.inputs)]
+    targets += [(k, id) for id, k in program.leaves if k in wrt]
     ends = [id for _, id in targets]
     try:
         builder, grads, late = _pulled(program, whole, seeds, ends)

@@ -94,9 +94,10 @@ class Runner:
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         donated: dict[int, int] = {}  # input -> output
-        if self._live and wrt:
+        ends = [*wrt, *range(len(program.sources), len(program.sources) + len(program.made))]
+        if self._live and ends:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * (len(ids) - len(outputs))
-            self._split = split(program._replace(graph=graph, histories=histories, effects=()), wrt, strict)
+            self._split = split(program._replace(graph=graph, histories=histories, effects=()), ends, strict)
             prechecks = self._prechecks(self._split.forward)
             self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
             self.backward = lower(self._split.backward, device, strict=strict)
@@ -118,11 +119,16 @@ class Runner:
             if self.stops
             else []
         )
-        live = self._live if self._split is not None else []
+        live, ended = (self._live, []) if self._split is not None else ([], self._live)
+        parents = [] if self._split is None else self._split.wrt
+        made = {k - len(program.sources): n for n, k in enumerate(parents) if k >= len(program.sources)}
         self.plan = Plan(
-            program, self._effects, self._places, self._out, list(donated), live, broken, wrt, len(tensors), prechecks
+            program, self._effects, self._places, self._out, list(donated), live, ended, broken, wrt, made,
+            len(tensors), prechecks,
+        )  # fmt: skip
+        self.services = Services(
+            self.forward, self._unsealed, self._join_tape, self._failed, CheckFailed, _broken, _ended
         )
-        self.services = Services(self.forward, self._unsealed, self._join_tape, self._failed, CheckFailed, _broken)
         self.run = Straight(self.plan, self.services).function()
 
     def _prechecks(self, graph: Graph) -> Prechecks:
@@ -176,10 +182,14 @@ class Runner:
 
     # --- gradients through the program
 
-    def _join_tape(self, live: list[Tensor], arrays: list[Any], outputs: Any, tensors: list[Tensor]) -> None:
-        """Give the `live` results a node whose parents are the inputs that gradients are for."""
+    def _join_tape(self, live: list[Tensor], arrays: list[Any], outputs: Any, tensors: list[Tensor]) -> tape.Node:
+        """Give the `live` results a node whose parents are the inputs that gradients are for. Returns the node.
+
+        Its parents that the program makes are still missing.
+        """
         assert self._split is not None
-        parents = [given(self._sources[k], tensors)._n for k in self._split.wrt]
+        sources = self._sources
+        parents = [given(sources[k], tensors)._n if k < len(sources) else None for k in self._split.wrt]
         residuals = list(outputs[self._first_residual :])
         kept = list(arrays)
         for k in self._rewritten:
@@ -189,11 +199,12 @@ class Runner:
         owner: tape.Node = [-next(sequence), None, _backward, saved, *parents]
         if len(live) == 1:
             live[0]._n = owner
-            return
+            return owner
         owner[tape.SAVED] = list(saved)  # not freed by a walk from one result: others may follow from the rest
         for k, (t, node) in enumerate(zip(live, output_nodes(owner, len(live)), strict=True)):
             node[tape.SAVED] = (k,)  # freed by a walk from this result
             t._n = node
+        return owner
 
     def gradients(self, saved: list[Any], cotangents: Any) -> list[np.ndarray]:
         """Run the backward program; one gradient for each parent of the node."""
@@ -214,8 +225,8 @@ class Runner:
     def replay(self, inputs: list[Tensor], parents: Mapping[int, Any]) -> tuple[list[Tensor], list[tuple[Any, Tensor]]]:
         """The results that require grad, computed op by op on Tensors: for gradients that are differentiated again.
 
-        parents: the tape node of each input, by number. Returns also the places, besides the inputs, at which gradients
-        for them arrive (leaves that the program has written), each after the node.
+        parents: the tape node of each input and of each leaf made, by number. Returns also the places, besides the
+        inputs, at which gradients for them arrive (leaves that the program has made or written), each after the node.
         """
         graph, recorded, late = self._replayed
         values: dict[int, Any] = dict(zip(graph.inputs, [*inputs, *late], strict=True))
@@ -334,6 +345,10 @@ def _broken(node: tape.Node, *_: Any) -> NoReturn:
     raise RuntimeError(*(node[tape.SAVED] or (tape.FREED,)))
 
 
+def _ended(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    """Drop the gradient: it would be for leaves that the program has made and kept to itself."""
+
+
 def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     if node[tape.SAVED] is None:
         raise RuntimeError(tape.FREED)
@@ -356,7 +371,7 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
             t._n = parents.get(k)
             inputs.append(E.positive(t) if k in parents else t)
         results, ends = runner.replay(inputs, parents)
-    ends = [*((p, inputs[k]) for k, p in parents.items()), *ends]
+    ends = [*((p, inputs[k]) for k, p in parents.items() if k < len(inputs)), *ends]
     with autograd.enable_grad():
         arrived = g if count > 1 else {0: g}
         chosen = [results[k] for k in arrived]
@@ -368,4 +383,5 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
 
 tape.tensor_rules[_backward] = _tensor_shares
 tape.tensor_rules[_broken] = _broken
-tape.names[_backward] = tape.names[_broken] = "CompiledBackward"
+tape.tensor_rules[_ended] = lambda node, g: []
+tape.names[_backward] = tape.names[_broken] = tape.names[_ended] = "CompiledBackward"

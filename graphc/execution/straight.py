@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager import autograd
+from eager import autograd, tape
 from eager.grad_mode import set_grad_enabled
 from eager.inplace import assign
 from eager.language import E
@@ -56,8 +56,10 @@ class Plan(NamedTuple):
     outputs   shape and dtype of each result, then of the value of each effect
     donated   numbers of the inputs whose memory the program takes over
     live      outputs that can be differentiated: `join` gives them a tape node
+    ended     outputs that require grad, but lead to no leaf that anyone has
     broken    output -> what its backward() raises
     wrt       numbers of the inputs that its gradient would be for
+    made      which parent of the live results' tape node each leaf is that the program makes, by its number among those
     arguments number of tensors among the arguments
     prechecks what is asked before the program runs
     """
@@ -68,8 +70,10 @@ class Plan(NamedTuple):
     outputs: Sequence[tuple[tuple[int, ...], np.dtype]]
     donated: Sequence[int]
     live: Sequence[int]
+    ended: Sequence[int]
     broken: Mapping[int, str]
     wrt: Sequence[int]
+    made: Mapping[int, int]
     arguments: int
     prechecks: Prechecks
 
@@ -79,18 +83,20 @@ class Services(NamedTuple):
 
     executable  the XLA program
     unsealed    the array of a tensor that was made in inference mode
-    join        (results, arrays, outputs, tensors): gives live results their tape node
+    join        (results, arrays, outputs, tensors): gives live results their tape node, which it returns
     failed      (exception): raises another one if it is a check of the program that has failed
     refused     the exception for a precheck that has failed
     broken      a tape node's backward that raises RuntimeError with what the node has saved
+    ended       a tape node's backward that gives nothing to anyone
     """
 
     executable: Any
     unsealed: Callable[[Any], np.ndarray]
-    join: Callable[..., None]
+    join: Callable[..., Any]
     failed: Callable[[Exception], None]
     refused: type[Exception]
     broken: Callable[..., None]
+    ended: Callable[..., None]
 
 
 @final
@@ -249,10 +255,13 @@ class Straight:
             join = self.names.of(self._services.join)
             tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
             outputs = "out[:-1]" if self._services.executable.fails else "out"
-            lines.append(f" {join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
+            kept = "owner = " if plan.made else ""
+            lines.append(f" {kept}{join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
         lines += [f" {self._tensor(t.of)}.requires_grad_(False)" for t in _flags(plan.program, False)]
         broken = self.names.of(self._services.broken)
         parents = "".join(f", {self._tensor(plan.program.sources[k])}._n" for k in plan.wrt)
+        ended = self.names.of(self._services.ended)
+        lines += [f" w{k}._n = [-next(sequence), None, {ended}, ()]" for k in plan.ended]
         return lines + [
             f" w{k}._n = [-next(sequence), None, {broken}, {self.names.of((problem,))}{parents}]"
             for k, problem in plan.broken.items()
@@ -330,6 +339,9 @@ class Straight:
             if k in program.numbers:
                 lines[-1] += ".item()"
             lines += self._classified(k)
+        for number, parent in self._plan.made.items():
+            lines.append(f" owner[{tape.PARENTS + parent}] = r{program.made[number].result}._n")
+        lines += [f" r{leaf.result}._g = r{leaf.grad}" for leaf in program.made if leaf.grad is not None]
         if not program.changes and (written := _expression(program.structure)) is not None:
             return [*lines, f" return {written}"]
         leaves = ", ".join(f"r{k}" for k in range(len(program.returned)))

@@ -109,7 +109,9 @@ class Bundle:
 
     def _offered(self, value: Any) -> str | None:
         """An expression for a function or class of another package."""
-        name = getattr(value, "__name__", None)
+        name, owner = getattr(value, "__name__", None), getattr(value, "__self__", None)
+        if isinstance(owner, np.ufunc):
+            return f"{self._offered(owner)}.{name}"
         if not isinstance(name, str) or _ours(getattr(value, "__module__", None)):
             return None
         home = sys.modules.get(getattr(value, "__module__", None) or "")

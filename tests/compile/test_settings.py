@@ -10,6 +10,7 @@ import pytest
 
 import eager as torch
 import graphc
+from eager import state
 from graphc.capture.state.settings import SETTINGS
 
 VARIABLE: contextvars.ContextVar[float] = contextvars.ContextVar("variable", default=1.0)
@@ -43,7 +44,7 @@ def test_all_settings_are_tried():
 @pytest.mark.parametrize("setting", SETTINGS, ids=[s.shown for s in SETTINGS])
 def test_a_setting_is_left_changed_by_each_call(setting: Any):
     change, back = CHANGES[setting.shown]
-    before = setting.read()
+    before, closed = setting.read(), state.closed
 
     def fn(x: Any) -> Any:
         change()
@@ -65,6 +66,7 @@ def test_a_setting_is_left_changed_by_each_call(setting: Any):
             assert torch.equal(result, expected) and result.dtype == expected.dtype
     finally:
         setting.write(before)
+    assert state.closed == closed  # the fast paths
 
 
 def test_a_refused_function_leaves_settings_as_they_were():

@@ -326,7 +326,7 @@ def data_of_another_tensor(compile):
     return compile(f)(torch.ones(2)), a, b
 
 
-@refused("is returned, and so is a tensor that")
+@program
 def a_leaf_made_inside_and_what_depends_on_it(compile):
     def f(x):
         w = x.clone().requires_grad_(True)

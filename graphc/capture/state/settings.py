@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from eager import runtime
+from eager.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from eager.printing import get_printoptions, set_printoptions
-from eager.state import GRAD_ENABLED, anomaly, grad_enabled
+from eager.state import GRAD_ENABLED, grad_enabled
 from graphc.ops.dtypes import default_float, set_default_float
 
 
@@ -21,11 +22,7 @@ class Setting(NamedTuple):
 
 
 def _anomaly() -> tuple[bool, bool]:
-    return anomaly.enabled, anomaly.check_nan
-
-
-def _set_anomaly(value: tuple[bool, bool]) -> None:
-    anomaly.enabled, anomaly.check_nan = value
+    return is_anomaly_enabled(), is_anomaly_check_nan_enabled()
 
 
 def _set_printoptions(value: dict[str, Any]) -> None:
@@ -36,7 +33,7 @@ def _set_printoptions(value: dict[str, Any]) -> None:
 SETTINGS = (
     Setting("torch.get_default_dtype()", default_float, set_default_float),
     Setting("torch.is_grad_enabled()", grad_enabled, GRAD_ENABLED.set),
-    Setting("torch.is_anomaly_enabled()", _anomaly, _set_anomaly),
+    Setting("torch.is_anomaly_enabled()", _anomaly, lambda value: set_detect_anomaly(*value)),
     Setting("torch.get_printoptions()", get_printoptions, _set_printoptions, (get_printoptions,)),
     Setting("torch.get_num_threads()", runtime.get_num_threads, runtime.set_num_threads, (runtime.get_num_threads,)),
     Setting(

@@ -246,7 +246,7 @@ class Writing:
     def _has_own_history(self, tensor: Tensor) -> bool:
         """Whether the history of a tensor is not that of its memory."""
         place = self._known_place(tensor)
-        return place is not None and place.history_from > 0 and not tensor.is_leaf
+        return tensor.is_leaf or (place is not None and place.history_from > 0)
 
     # --- inputs that share memory
 
