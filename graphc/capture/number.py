@@ -170,6 +170,11 @@ class Number:
         number = self if self._symbol.dtype != BOOL else self._binary("mul", 1)
         return Number(self._tracer, self._tracer.builder.apply(OPS["abs"], (number._symbol,), {}))
 
+    def cos(self) -> Any:
+        """Its cosine, for the schedulers of `eager.optim`: `math.cos` would fix the number."""
+        wide = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
+        return Number(self._tracer, self._tracer.builder.apply(OPS["cos"], (wide,), {}))
+
     def __bool__(self) -> bool:
         if self._symbol.dtype == BOOL:
             return self.known()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import types
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,3 +143,32 @@ def test_reasons_name_what_is_told_apart_by_identity():
     assert "an argument of type function is another one" in text
     assert "an argument of type Linear is another one" in text
     assert "an argument changed from 0 to 1" not in text
+
+
+@pytest.mark.parametrize("scheduler", [
+    lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 50),
+    lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 50),
+    lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.5, total_steps=50),
+], ids=["cosine", "warm restarts", "one cycle"])  # fmt: skip
+def test_schedules_by_cosines_need_no_graph_for_each_step(scheduler: Callable[[Any], Any]):
+    seen: list[list[Any]] = []
+    for wrap in (lambda f: f, graphc.compile):
+        w = torch.ones(2, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.25, momentum=0.5)
+        schedule = scheduler(optimizer)
+
+        def step(w: Any = w, optimizer: Any = optimizer, schedule: Any = schedule) -> None:
+            optimizer.zero_grad()
+            (w * w).sum().backward()
+            optimizer.step()
+            schedule.step()
+
+        run, rates = wrap(step), []
+        for _ in range(20):
+            run()
+            rates.append((schedule.get_last_lr()[0], w.tolist()))
+        seen.append(rates)
+    count, why = programs(run)
+    assert count <= 5, why
+    for (rate, weights), (rate2, weights2) in zip(*seen, strict=True):
+        assert rate2 == pytest.approx(rate, rel=1e-12) and weights2 == pytest.approx(weights, abs=1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.optim.lr_scheduler.base import GroupwiseLR, LRScheduler
+from eager.optim.lr_scheduler.base import GroupwiseLR, LRScheduler, cosine
 from eager.optim.optimizer import Optimizer
 
 
@@ -18,15 +18,15 @@ class CosineAnnealingLR(GroupwiseLR):
         super().__init__(optimizer, last_epoch)
 
     def _height(self, epoch: int) -> float:
-        return 1 + math.cos(math.pi * epoch / self.T_max)
+        return 1 + cosine(math.pi * epoch / self.T_max)
 
     def _next(self, lr: Any, base: Any) -> Any:
         if self._is_initial:
             return lr
         if self._step_count == 1 and self.last_epoch > 0:
-            return self.eta_min + (base - self.eta_min) * (1 + math.cos(self.last_epoch * math.pi / self.T_max)) / 2
+            return self.eta_min + (base - self.eta_min) * (1 + cosine(self.last_epoch * math.pi / self.T_max)) / 2
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the recurrence divides by zero here
-            return lr + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
+            return lr + (base - self.eta_min) * (1 - cosine(math.pi / self.T_max)) / 2
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
         return ratio * (lr - self.eta_min) + self.eta_min
 
@@ -56,7 +56,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
-        height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
+        height = 1 + cosine(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
