@@ -9,7 +9,9 @@ import numpy as np
 
 from compare.benchmarking.result import FORWARD
 from compare.benchmarking.rows import Contender, Cost, Row
-from compare.checking.case import Case, Input, gradient_label
+from compare.checking.call import Input
+from compare.checking.case import Case
+from compare.checking.joint import gradient_label
 from compare.checking.outcome import Outcome, flatten, is_number
 from compare.judging.tolerance import same_bits
 from compare.locating.culprit import Culprit

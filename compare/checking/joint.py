@@ -15,7 +15,8 @@ from graphc.errors import GraphError
 from graphc.ir import Builder, Graph, Ref, Symbol
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case, Input
+    from compare.checking.call import Input
+    from compare.checking.case import Case
     from eager.tensor import Tensor
 
 _WRITTEN = (Argument, Captured, GradOf, MemoryOf)  # effects whose values are those of a tensor after the call

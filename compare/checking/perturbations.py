@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.checking.case import Case, Wrap
+from compare.checking.call import Wrap
+from compare.checking.case import Case
 from eager.tensor import Tensor
 from graphc.capture.state.places import Inside, Place, RequiresGrad
 from graphc.capture.tree import map_tensors

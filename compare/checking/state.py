@@ -13,7 +13,7 @@ import numpy as np
 from compare.checking.outcome import flatten, is_number
 from eager.tensor import Tensor
 from graphc.capture.records import attributes
-from graphc.capture.state.places import Attribute, Inside, Path, Place, Reading, Table
+from graphc.capture.state.places import Attribute, Inside, Path, Place, Table
 from graphc.capture.state.reachable import Reachable
 from graphc.capture.state.snapshots import SCALARS, is_flat
 from graphc.capture.tree import Slot, children
@@ -40,7 +40,7 @@ class State:
         reachable.run()
         places = [*reachable.places, *_places_in_arguments(fn, args, kwargs)]
         # contents first: an element that is put back into its container may be a place of its own
-        self.places = sorted((p for p in places if not isinstance(p, (Reading, Table))), key=_is_element)
+        self.places = sorted((p for p in places if not isinstance(p, Table)), key=_is_element)
 
     def changed(self) -> list[Place]:
         """The places that differ from how they were."""

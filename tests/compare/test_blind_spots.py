@@ -24,6 +24,8 @@ from compare.judging.tolerance import Verdict
 from compare.locating.surroundings import STATE
 from compare.selftest.faults import functionalization
 from compare.selftest.planting import attribute, declared, entry, with_rule, wrapped
+from graphc.capture.state.places import Change
+from graphc.capture.state.settings import SETTINGS
 from graphc.capture.storage.results import Results
 from graphc.execution import straight
 from graphc.lowering.overrides import OVERRIDES
@@ -217,15 +219,21 @@ def test_a_draw_that_puts_the_generator_back(monkeypatch: pytest.MonkeyPatch):
     assert [f.what for f in report.bugs] == ["random numbers after the call"]
 
 
-def test_the_gradient_mode_and_the_default_dtype_are_put_back():
+def test_settings_that_are_left_changed_are_compared_and_put_back():
     def fn(x: Any) -> Any:
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float64)
-        return x * 2
+        torch.set_printoptions(precision=2)
+        return x * torch.ones(1)
 
-    compare.check(fn, numbers(3), modes=["eager"])
-    assert torch.is_grad_enabled()
-    assert torch.get_default_dtype() is torch.float32
+    before = [setting.read() for setting in SETTINGS]
+    assert compare.check(fn, numbers(3), modes=["eager", "graph", "compiled"]).verdict is Verdict.IDENTICAL
+    with attribute(Change, "carry_out", lambda self, value, given: None):
+        found = compare.check(fn, numbers(3), modes=["compiled"]).bugs
+    assert {f"{name} after the call" for name in ("torch.get_default_dtype()", "torch.is_grad_enabled()")} <= {
+        f.what for f in found
+    }
+    assert [setting.read() for setting in SETTINGS] == before
 
 
 def test_a_function_that_eager_does_not_repeat():
