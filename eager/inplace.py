@@ -32,8 +32,10 @@ FILLS = ("fill", "zero")
 _COPIES = ("copy", "fill_with")  # writes of values that have a history of their own
 
 
-def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
+def assign(target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
     """Write `value` into `target`, which takes over its history. Raises before anything is written.
+
+    where: for a trace, in which elements of `target` share places in memory: those that are written.
 
     RuntimeError: `target` is a leaf that requires grad, the shapes differ, or the dtype cannot be cast back.
     """
@@ -41,7 +43,7 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
     check_fits(target, value, name)
     interpreter = current_interpreter()
     if interpreter is not None:
-        return interpreter.assign(target, value, name)
+        return interpreter.assign(target, value, name, where)
     recorded = grad_enabled() and (value._n is not None or target._n is not None)
     if recorded:
         check_recorded_write(target)

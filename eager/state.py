@@ -37,8 +37,11 @@ class Interpreter(Protocol):
     def created(self, tensor: Any) -> None:
         """A concrete tensor has been made inside the traced function."""
 
-    def assign(self, target: Any, value: Any, name: str) -> Any:
-        """The in-place op `name` gives `target` the values of `value`. Returns `target`."""
+    def assign(self, target: Any, value: Any, name: str, where: Any = None) -> Any:
+        """The in-place op `name` gives `target` the values of `value`. Returns `target`.
+
+        where: the elements that are written; only for a tensor that `repeats`.
+        """
 
     def copied(self, tensor: Any) -> Any:
         """`tensor` as it is now, whatever is written to it later."""
@@ -110,6 +113,10 @@ class Interpreter(Protocol):
 
     def number_written(self, tensor: Any) -> Any:
         """`tensor.item()`, if the program that is being traced has written the tensor; else None."""
+
+    def repeats(self, tensor: Any) -> bool:
+        """Whether elements of `tensor` share a place in memory, as those of `expand` do."""
+        ...
 
     def lies_plainly(self, tensor: Any) -> None:
         """Raise unless the memory of `tensor` is known to hold its elements, row-major, and nothing else."""

@@ -196,7 +196,7 @@ class BatchInterpreter:
         if self.outer is not None:
             self.outer.created(tensor)
 
-    def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
+    def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         place, new = self.batch_of(target), self.batch_of(value)
         if place is None and new is not None:
             if name in RANDOM_FILLS:
@@ -273,6 +273,10 @@ class BatchInterpreter:
 
     def number_written(self, tensor: Tensor) -> Any:
         return None if self.outer is None else self.outer.number_written(tensor)
+
+    def repeats(self, tensor: Tensor) -> bool:
+        """False: what is batched is written as a whole."""
+        return False
 
     def lies_plainly(self, tensor: Tensor) -> None:
         if self.outer is not None:

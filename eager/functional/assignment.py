@@ -58,8 +58,14 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     if value._dtype() != self._dtype():
         value = E.cast(value, dtype=self._dtype())
-    if current_interpreter() is not None:
-        assign(self, replaced(self, index, value, strips=True), "copy")
+    interpreter = current_interpreter()
+    repeats = interpreter is not None and interpreter.repeats(self)
+    if interpreter is not None and not (repeats and is_basic(index)):
+        where = None
+        if repeats:
+            nowhere = E.full(shape=tuple(self._d.shape), value=False, dtype=BOOL)
+            where = replaced(nowhere, index, Tensor._wrap(np.asarray(True)), strips=True)
+        assign(self, replaced(self, index, value, strips=True), "copy", where)
         return
     found = normalized(tuple(self._d.shape), index)
     everything = index is ... or (index.__class__ is slice and index == slice(None))

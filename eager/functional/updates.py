@@ -198,7 +198,10 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         note_write(array)
         return self
     check_in_place(self)
-    return assign(self, masked_fill(self, mask, value), "masked_fill")
+    filled = masked_fill(self, mask, value)
+    interpreter = current_interpreter()
+    repeats = interpreter is not None and interpreter.repeats(self)
+    return assign(self, filled, "masked_fill", E.expand(mask, shape=tuple(self._d.shape)) if repeats else None)
 
 
 def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:

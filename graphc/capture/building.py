@@ -138,9 +138,9 @@ class Building:
     def created(self, tensor: Tensor) -> None:
         """A tensor with values is a variable: programs read it anew."""
 
-    def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
+    def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         if self.has(target):
-            return self.tracer.assign(target, value, name)
+            return self.tracer.assign(target, value, name, where)
         if self.has(value):
             raise errors.CaptureError(errors.ASSIGN_WHILE_BUILDING.format(op=f"{name}_", used=user_line()))
         with self._outside():
@@ -234,6 +234,9 @@ class Building:
 
     def number_written(self, tensor: Tensor) -> Any:
         """None: what is written while a graph is built is written at once."""
+
+    def repeats(self, tensor: Tensor) -> bool:
+        return self.has(tensor) and self.tracer.repeats(tensor)
 
     def lies_plainly(self, tensor: Tensor) -> None:
         if self.has(tensor):

@@ -350,6 +350,10 @@ class Tracer:
         """See `eager.state.Interpreter`."""
         self.fresh[id(tensor)] = tensor
 
+    def repeats(self, tensor: Tensor) -> bool:
+        """See `eager.state.Interpreter`."""
+        return self.place_of(tensor, self.read(tensor)).repeats(tensor._d.shape)
+
     def made_plain(self, tensor: Tensor) -> None:
         """See `graphc.ir.Symbol`."""
         self.memories.place(self.read(tensor), None, None, None)

@@ -8,7 +8,7 @@ view is a write to the whole through the inverse of these steps (*functionalizat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -61,6 +61,10 @@ class Place(NamedTuple):
     steps: tuple[Step, ...]
     version: int
     strides: Strides
+
+    def repeats(self, shape: Sequence[Any]) -> bool:
+        """Whether elements of a tensor of this shape share a place in memory here."""
+        return self.strides is not None and repeats(shape, self.strides)
 
     @property
     def history_from(self) -> int:
@@ -139,26 +143,35 @@ class Memories:
             symbol = self._builder.emit(op, (symbol, *operands), params)
             yield symbol
 
-    def whole_after(self, place: Place, value: Symbol) -> Symbol:
-        """The value of the whole, once `value` has been written where `place` looks."""
+    def whole_after(self, place: Place, value: Symbol, where: Symbol | None = None) -> Symbol:
+        """The value of the whole, once `value` has been written where `place` looks.
+
+        where: which elements are written, if some of them share places in memory; None for all
+        """
         if any(map(_repeats, place.steps)):
-            return self._through_repeats(place, value)
+            return self._through_repeats(place, value, where)
         wholes = list(self._values(place.memory, place.steps[:-1]) if place.steps else ())
         for step, whole in zip(reversed(place.steps), reversed(wholes), strict=True):
             value = INVERSES[step.op.name](self._builder.language, whole, value, *step.operands, **step.params)
         return value
 
-    def _through_repeats(self, place: Place, value: Symbol) -> Symbol:
-        """`whole_after` for a view of elements that repeat in memory: it shows one of each, or `value` is all alike."""
-        whole, F = place.memory.symbol, self._builder.language
-        seen = _numbers_seen(whole.shape, place.steps)
-        taken = np.zeros(math.prod(whole.shape), np.int64)  # the element of `value` that each of the whole becomes
-        taken[seen.reshape(-1)] = np.arange(seen.size)
-        written = np.zeros(taken.shape, bool)
-        written[seen.reshape(-1)] = True
-        constant = self._builder.constant
-        values = F.gather(F.reshape(value, shape=(seen.size,)), constant(taken), axis=0)
-        return F.where(constant(written.reshape(whole.shape)), F.reshape(values, shape=tuple(whole.shape)), whole)
+    def _through_repeats(self, place: Place, value: Symbol, where: Symbol | None) -> Symbol:
+        """`whole_after` for a view of elements that repeat in memory: of those in one place, the last is what stays."""
+        whole, F, constant = place.memory.symbol, self._builder.language, self._builder.constant
+        seen = _numbers_seen(whole.shape, place.steps).reshape(-1)
+        flat, values = (F.reshape(s, shape=(math.prod(s.shape),)) for s in (whole, value))
+        turns = _turns(seen, math.prod(whole.shape))
+        if where is not None:
+            given = F.reshape(where, shape=(seen.size,))
+            numbers = F.where(given, constant(np.arange(seen.size)), constant(np.asarray(-1)))
+            of_each = F.gather(numbers, constant(turns.clip(0).reshape(-1)), axis=0)
+            of_each = F.where(constant(turns.reshape(-1) >= 0), of_each, constant(np.asarray(-1)))
+            last = F.amax(F.reshape(of_each, shape=turns.shape), axis=(0,), keepdims=False)
+        else:
+            last = constant(turns.max(axis=0))
+        written = F.ge(last, constant(np.asarray(0)))
+        now = F.gather(values, F.maximum(last, constant(np.asarray(0))), axis=0)
+        return F.reshape(F.where(written, now, flat), shape=tuple(whole.shape))
 
     def merge(self, memory: Memory, into: Memory, step: Step) -> None:
         """Let all that looks at `memory` look, through `step`, at the memory `into`."""
@@ -180,9 +193,28 @@ class Memories:
         memory.version += 1
 
 
+def repeats(shape: Sequence[Any], strides: Sequence[int]) -> bool:
+    """Whether elements of an array that lies so share a place in memory."""
+    return any(step == 0 and n > 1 for n, step in zip(shape, strides, strict=True))
+
+
 def _repeats(step: Step) -> bool:
     """Whether elements may repeat in what `step` makes."""
     return step.op.name == "broadcast_to" or (step.op.name == "as_strided" and 0 in step.params["stride"])
+
+
+def _turns(seen: np.ndarray, size: int) -> np.ndarray:
+    """Which elements of a view show each of the `size` elements of a whole: a row for the first one each, and so on.
+
+    seen    which element of the whole each of the view shows; -1 stands for no (further) one
+    """
+    order = np.argsort(seen, kind="stable")
+    firsts = np.searchsorted(seen[order], np.arange(size))
+    turn = np.empty(seen.size, np.int64)
+    turn[order] = np.arange(seen.size) - firsts[seen[order]]
+    found = np.full((int(turn.max(initial=0)) + 1, size), -1)
+    found[turn, seen] = np.arange(seen.size)
+    return found
 
 
 def _numbers_seen(shape: Any, steps: tuple[Step, ...]) -> np.ndarray:

@@ -17,12 +17,11 @@ from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Captured, MemoryOf, Owner, Step
 from graphc.capture.storage.inputs import is_simple, relation, whole_memory
-from graphc.capture.storage.memory import Memory, Place
+from graphc.capture.storage.memory import Memory, Place, repeats
 from graphc.ir import Symbol
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL
-from graphc.ops.strided import row_major
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
@@ -43,7 +42,7 @@ class Writing:
         self._left: set[Owner] = set()  # inputs that have left their memory
         self.overlaps: dict[tuple[Owner, Owner], Any] = {}
 
-    def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
+    def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         """See `eager.state.Interpreter`."""
         self._builder.where = user_line()
         symbol, before = self._tracer.read(value), self._tracer.read(target)
@@ -66,8 +65,7 @@ class Writing:
             for t in memory.tensors.live()
         ):
             raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
-        strides = place.strides or row_major(tuple(before.shape))
-        if name not in FILLS and any(s == 0 and n > 1 for s, n in zip(strides, before.shape, strict=True)):
+        if name not in FILLS and place.repeats(before.shape) and (recorded or where is None):
             raise RuntimeError(REPEATED)
         if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
@@ -79,7 +77,7 @@ class Writing:
         if behind:
             self._write_behind(target, place, symbol, start)
             return target
-        whole = self._memories.whole_after(place, symbol)
+        whole = self._memories.whole_after(place, symbol, None if where is None else self._tracer.read(where))
         if recorded:
             self._tracer.autograd.recorded.update(range(start, self._builder.next_id))
         self._write(memory, whole, recorded)
@@ -266,11 +264,16 @@ class Writing:
         return self._memories.find(symbol.id)
 
     def _overlapping(self, owner: Owner) -> list[Tensor]:
-        """The inputs that show the memory that `owner` shows some of, itself among them; none if no two overlap."""
+        """The inputs that show the memory that `owner` shows some of, itself among them.
+
+        None if no two overlap, and no elements of it do.
+        """
         array = self._tracer.given(owner)._d
         if array.__class__ is not np.ndarray:
             return []
         known = self._memory_of.get(id(storage_of(array)), [])
+        if repeats(array.shape, array.strides):
+            return known
         if len(known) < 2:
             return []
         arrays = [self._tracer.given(self._tracer.owners[id(t)])._array() for t in known]
