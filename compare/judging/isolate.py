@@ -21,6 +21,8 @@ from graphc.lowering import lower
 from graphc.ops import Trait
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_floating, is_inexact
+from graphc.ops.interpret import with_defaults
+from graphc.ops.references import reference_of
 
 
 class Objection(NamedTuple):
@@ -64,6 +66,26 @@ def judge_alone(found: np.ndarray, value: np.ndarray, node: Node, operands: Sequ
     if judgement.verdict is Verdict.BUG:
         return judge(found, value, *Yardstick(graph, operands, 0, flushing=True).of(graph.outputs[0], value))
     return judgement
+
+
+def sides_with(found: np.ndarray, value: np.ndarray, node: Node, operands: Sequence[np.ndarray]) -> bool:
+    """Whether the independent reference of the op is on the side of `found` against `value`, the kernel's result."""
+    try:
+        with np.errstate(all="ignore"):
+            expected = np.asarray(reference_of(node.op)(*operands, **with_defaults(node.op, node.params)))
+    except Exception:  # references are declared for the samples of an op, and need not take all that it takes
+        return False
+    if not expected.shape == found.shape == value.shape or not np.isfinite(expected).all():
+        return False  # nor need they know what PyTorch makes of nan
+    return 8 * _distance(found, expected) < _distance(value, expected)
+
+
+def _distance(a: np.ndarray, b: np.ndarray) -> float:
+    """The norm of the difference; elements that only one of them has as a number count as infinitely far off."""
+    with np.errstate(all="ignore"):
+        a, b = (np.asarray(x, np.complex128) for x in (a, b))
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        return float(np.linalg.norm(np.nan_to_num(np.where(same, 0, a - b), nan=np.inf)))
 
 
 def objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterator[Objection]:

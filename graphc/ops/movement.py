@@ -368,7 +368,7 @@ cat = op(
     rule=Rule(_cat, "common"),
     vjp=dict(tensors=_cat_vjp),
     traits=LINEAR,
-    ref=lambda *xs, axis: np.swapaxes(np.vstack([np.swapaxes(x, 0, axis) for x in xs]), 0, axis),
+    ref=lambda *xs, axis: np.swapaxes([row for x in xs for row in np.swapaxes(x, 0, axis)], 0, axis),
     samples=(Sample((2, 3), (1, 3), axis=0), Sample((2, 3), (2, 1), (2, 2), axis=1), Sample((2, 3), axis=1)),
 )
 

@@ -119,7 +119,7 @@ def test_mistaken_culprit_is_reported():
     catch = hunt(Fault(wrong.name, wrong.layer, wrong.plant, Expected("sin"), wrong.trials), seconds=0)
     assert catch.found
     assert not catch.localized
-    assert "mistaken: kernel of tanh: off by 1e-3: the report names lowering of op 'tanh'" in str(
+    assert "mistaken: kernel of tanh: off by 1e-3: the report names kernel of op 'tanh'" in str(
         SelftestReport((catch,), None)
     )
 

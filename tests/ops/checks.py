@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +11,7 @@ from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import COMPLEX128, FLOAT64
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
 from graphc.ops.movement import sum_to
+from graphc.ops.references import reference_of
 from graphc.ops.spec import Kink, Op, Trait
 
 Arrays = Sequence[np.ndarray]
@@ -55,29 +54,17 @@ def check_memory(op: Op, arrays: Arrays, params: Params) -> None:
     assert not shared or Trait.VIEW in op.traits, f"{op.name}: the result shares an operand's memory without Trait.VIEW"
 
 
-def reference_of(op: Op) -> Callable[..., Any]:
-    """The independent reference as a function of arrays; a function of `math` is applied to each element."""
-    assert op.ref is not None, f"{op.name} has no reference"
-    if not isinstance(op.ref, str):
-        return op.ref
-    path = op.ref.split(".")
-    for length in range(len(path) - 1, 0, -1):
-        try:
-            module = importlib.import_module(".".join(path[:length]))
-        except ModuleNotFoundError:
-            continue
-        found = functools.reduce(getattr, path[length:], module)
-        return np.vectorize(found, otypes=[float]) if path[0] == "math" else found
-    raise AssertionError(f"{op.name}: the reference {op.ref} names no module")
-
-
 def check_reference(
     op: Op, arrays: Arrays, params: Params, tolerance: Mapping[str, float] = REFERENCE_TOLERANCE
 ) -> None:
     """The kernel agrees with the independent reference: closely for floats, exactly for the rest."""
     params = with_defaults(op, params)
     result = evaluate(op, promoted(op, arrays), params)
-    expected = np.asarray(reference_of(op)(*arrays, **params))
+    try:
+        reference = reference_of(op)
+    except LookupError as error:
+        raise AssertionError(str(error)) from None
+    expected = np.asarray(reference(*arrays, **params))
     assert result.shape == expected.shape, f"{op.name}: shape {result.shape}, the reference has {expected.shape}"
     if result.dtype.kind in "fc":
         single = result.dtype not in (FLOAT64, COMPLEX128)

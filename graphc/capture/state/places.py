@@ -237,7 +237,10 @@ class RequiresGrad(Place):
         return self.owner._n is not None
 
     def write(self, value: Any) -> None:
-        self.owner.requires_grad_(value)
+        if value:
+            self.owner.requires_grad_()
+        else:
+            self.owner._n = None  # a history, too, that it has got since
 
     def quick(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}._n is {'None' if self.before else 'not None'}"
