@@ -54,13 +54,10 @@ def sample_like(
     shape, order = tuple(like._d.shape), memory_order(like)
     if order is None:
         return sample(draw, shape, dtype, source, like)
-    stored, back, rank = tuple(shape[axis] for axis in order), np.argsort(order), len(order)
-
-    def ordered(shape: tuple[int, ...]) -> np.ndarray:
-        lead = len(shape) - rank  # dims of a batch, of which each slice has its own numbers
-        return draw((*shape[:lead], *stored)).transpose(*range(lead), *(back + lead))
-
-    return sample(ordered, shape, dtype, source, like)
+    stored, back = tuple(shape[axis] for axis in order), tuple(np.argsort(order).tolist())
+    if current_interpreter() is None:
+        return Tensor._wrap(np.asarray(draw(stored)).transpose(back))
+    return E.permute(sample(draw, stored, dtype, source, like), dims=back)
 
 
 def finished(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:

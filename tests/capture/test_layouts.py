@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import eager as torch
+import eager.nn.functional as F
 import graphc
 from graphc.capture.storage.memory import strides_of
 from graphc.ops import OPS
@@ -181,3 +184,30 @@ def test_kernels_are_tried_only_for_dims_in_another_order(program, tried, monkey
     graphc.trace(lambda x: found.append(program(x).stride()) or x, x)
     assert found == [program(x).stride()]
     assert bool(runs) == tried
+
+
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "dropout": lambda x: F.dropout(x, 0.5),
+    "alpha_dropout": lambda x: F.alpha_dropout(x, 0.5, True),
+    "dropout1d": lambda x: F.dropout1d(x[None], 0.5),
+    "bernoulli": torch.bernoulli,
+    "bernoulli_": lambda x: x.clone().bernoulli_(0.5),
+    "poisson": torch.poisson,
+    "rrelu": lambda x: F.rrelu(x - 0.5, training=True),
+    "rand_like": torch.rand_like,
+    "gumbel_softmax": F.gumbel_softmax,
+    "normal": lambda x: torch.normal(x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_lie_as_eagers_do(name: str):
+    def fn(x: Any) -> Any:
+        drawn = DRAWS[name](x.mT)
+        return drawn, torch.rand_like(drawn), drawn.stride()
+
+    x, seen = torch.arange(12.0).view(3, 4) / 12, []
+    for run in (fn, graphc.compile(fn)):
+        torch.manual_seed(0)
+        seen.append([(drawn.tolist(), more.tolist(), strides) for drawn, more, strides in (run(x), run(x))])
+    assert seen[0] == seen[1]
