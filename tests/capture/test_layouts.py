@@ -195,7 +195,6 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
     "poisson": torch.poisson,
     "rrelu": lambda x: F.rrelu(x - 0.5, training=True),
     "rand_like": torch.rand_like,
-    "gumbel_softmax": F.gumbel_softmax,
     "normal": lambda x: torch.normal(x, 1.0),
 }
 
