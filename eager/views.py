@@ -17,7 +17,8 @@ import numpy as np
 from eager import tape
 from eager.state import Recent, grad_enabled, version_of
 
-PLAIN, NO_GRAD = "", "no_grad"  # other origins: (number of the output, name of the function that made several)
+# other origins: (number of the output, name of the function that made several)
+PLAIN, NO_GRAD, OF_LEAF = "", "no_grad", "of a leaf"
 
 LEAF_VIEW = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 _IN_NO_GRAD = (
@@ -52,6 +53,8 @@ def note_view(view: Any, source: Any) -> None:
     else:
         base, origin = about
         base._v.add(view)
+        if origin == PLAIN and source._n is not None and view._n is not None and tape.is_leaf(source._n):
+            origin = OF_LEAF  # a view that requires_grad_() has made a leaf
     if not grad_enabled():
         origin = origin or NO_GRAD
         if source._n is not None and view._d.__class__ is np.ndarray:
@@ -98,6 +101,8 @@ def check_recorded_write(target: Any) -> None:
         if target._n is None or tape.is_dead_end(target._n):
             raise RuntimeError(MADE_IN_NO_GRAD)
         raise RuntimeError(OF_ONE_MADE_IN_NO_GRAD.format(name=tape.name_of(target._n).partition("Backward")[0]))
+    if origin == OF_LEAF:
+        raise RuntimeError(LEAF_VIEW)
     if origin:
         raise RuntimeError(ONE_OF_SEVERAL.format(number=origin[0], name=origin[1]))
     if base._n is not None and tape.is_leaf(base._n):

@@ -307,7 +307,7 @@ def random_cotangent(rng: np.random.Generator, aval: Aval) -> np.ndarray:
         return np.asarray(signs * rng.uniform(0.5, 1.5, aval.shape))
 
     real = part()
-    return (real + 1j * part() if aval.dtype.kind == "c" else real).astype(aval.dtype)
+    return np.asarray(real + 1j * part() if aval.dtype.kind == "c" else real, aval.dtype)
 
 
 _holding_slots = opener(lambda leaf: type(leaf) in (Slot, Kept))

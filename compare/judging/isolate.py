@@ -119,7 +119,7 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterat
     cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape))
     if node.dtype.kind == "c":  # real cotangents do not see what rules make of imaginary ones
         cotangent = cotangent + 1j * rng.uniform(0.5, 1.5, node.shape)
-    cotangent = cotangent.astype(node.dtype)
+    cotangent = np.asarray(cotangent, node.dtype)
     narrow = _Rules(graph, [*operands, cotangent], wrt)
     for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangent), strict=True):
         judgement = narrow.judge(k, g)

@@ -59,13 +59,20 @@ def log_ndtr(x: Any) -> Any:
 
 
 def igamma(a: Any, x: Any) -> Any:
-    # JAX has nan where a is 0; the limit is 1
-    r = jnp.where(a == 0, jnp.where(x > 0, 1, jnp.nan), special.gammainc(jnp.where(a == 0, 1, a), x))
-    return incomplete_gamma(jnp, r.astype(x.dtype), a, x, 0)
+    return _incomplete_gamma(special.gammainc, a, x, 0)
 
 
 def igammac(a: Any, x: Any) -> Any:
-    return incomplete_gamma(jnp, special.gammaincc(a, x), a, x, 1)
+    return _incomplete_gamma(special.gammaincc, a, x, 1)
+
+
+def _incomplete_gamma(function: Any, a: Any, x: Any, at_zero: int) -> Any:
+    # JAX has nan where a is 0, and anything where it is infinite
+    at_0, at_infinity = (a == 0) & (x > 0), jnp.isposinf(a) & (x >= 0) & (x < jnp.inf)
+    plain = (a != 0) & ~jnp.isposinf(a)
+    r = jnp.where(plain, function(jnp.where(plain, a, 1), x), jnp.nan)
+    r = jnp.where(at_0, 1 - at_zero, jnp.where(at_infinity, at_zero, r))
+    return incomplete_gamma(jnp, r.astype(x.dtype), a, x, at_zero)
 
 
 def digamma(x: Any) -> Any:

@@ -184,6 +184,27 @@ def test_a_matrix_that_rounding_may_make_indefinite_is_judged():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("f", [torch.igamma, torch.igammac])
+def test_incomplete_gamma_functions_at_their_limits(f, dtype):
+    values = [-math.inf, -1.0, -0.0, 0.0, 0.5, 2.0, 30.0, math.inf, math.nan]
+    a, x = (t.reshape(-1) for t in torch.meshgrid(*[torch.tensor(values, dtype=dtype)] * 2, indexing="ij"))
+    torch.testing.assert_close(graphc.compile(f)(a, x), f(a, x), equal_nan=True)
+
+
+def test_cotangents_of_complex_scalars_are_arrays():
+    z = torch.tensor([1 + 2j, 3 - 1j]).requires_grad_()
+    assert compare.check(lambda z: z[1] * 2, z, modes=["eager", "graph", "compiled"]).ok
+
+
+def test_a_strided_copy_is_not_written_through():
+    def f(x):
+        v = E.as_strided(x, size=(3, 2), stride=(4, 1), offset=2, layout=((1, 4), 2))
+        return v.sub_(v, alpha=0.25).clone(), x * 1
+
+    assert compare.check(f, torch.ones(4, 3).requires_grad_(), modes=["eager", "graph", "compiled"]).ok
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_igamma_at_zero_is_its_limit(dtype):
     a, x = (
         torch.tensor(v, dtype=dtype) for v in ([0.0, -0.0, 0.0, 0.0, 0.0, 1.5], [0.9, 3.0, math.inf, 0.0, -1.0, 2.0])

@@ -300,3 +300,15 @@ def test_strides_of_empty_results_are_those_of_new_tensors():
 
     for shape, strides in (((0,), (1,)), ((0, 3), (3, 1)), ((3, 0), (1, 1)), ((2, 0, 3), (3, 3, 1))):
         assert (eager.zeros(shape) + 1).stride() == eager.zeros(shape).stride() == strides
+
+
+def test_views_of_a_view_that_has_been_made_a_leaf():
+    base = torch.arange(12.0)
+    leaf = base.view(4, 3).requires_grad_()
+    for write in (lambda: leaf[0].sub_(1), lambda: leaf[0][1:].mul_(2), lambda: leaf.t().zero_()):
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+            write()
+    w = torch.ones(4, 3, requires_grad=True)
+    for write in (lambda: leaf.detach().mul_(w), lambda: base.view(4, 3).mul_(w), lambda: leaf.data.mul_(2)):
+        write()
+    assert leaf.detach().sum().item() == 132

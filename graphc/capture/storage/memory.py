@@ -263,7 +263,8 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
         found = reshaped(shape, strides, params["shape"])
         return COPY if found is None else normal(params["shape"], found)
     if name == "as_strided":
-        return normal(params["size"], params["stride"])
+        taken = row_major(shape) if params.get("layout") is None else params["layout"][0]
+        return normal(params["size"], params["stride"]) if normal(shape, taken) == strides else COPY
     steps = strides or row_major(shape)
     if name == "permute":
         dims = params["dims"]
