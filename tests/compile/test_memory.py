@@ -520,3 +520,26 @@ def test_gradients_through_rows_of_expanded_tensors() -> None:
 def test_the_memory_of_traced_tensors_is_not_known(name: str) -> None:
     with pytest.raises(CaptureError, match=rf"{name}\(\) looks at the bytes"):
         graphc.compile(lambda x: (x * 1, getattr(x, name)())[0])(torch.ones(4)[:2])
+
+
+RETURNED_VIEWS: dict[str, Callable[[Any], Any]] = {
+    "diagonal of outer dims": lambda x: x.diagonal(1, 0, 2),
+    "part of a diagonal": lambda x: x.diagonal(0, 0, 2)[:1],
+    "diagonal of a view": lambda x: x[..., 1:].permute(2, 0, 1).diagonal(0, 0, 2),
+    "diagonal of rows": lambda x: x.diagonal(0, 1, 2).unsqueeze(0),
+    "windows": lambda x: x.unfold(2, 2, 2),
+    "flattened": lambda x: x.mT.mT.flatten(0, 1),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED_VIEWS)
+def test_returned_views_show_the_memory(name: str) -> None:
+    seen = []
+    for run in (RETURNED_VIEWS[name], graphc.compile(RETURNED_VIEWS[name])):
+        for _ in range(2):
+            x = torch.arange(12.0).view(2, 2, 3)
+            view = run(x)
+            view.add_(1)
+            x.mul_(2)
+            seen.append((view.tolist(), view.stride(), x.tolist()))
+    assert seen[:2] == seen[2:]

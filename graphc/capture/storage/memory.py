@@ -55,12 +55,16 @@ class Memory:
 
 
 class Place(NamedTuple):
-    """Where a tensor looks: `steps` from the whole of `memory`, as it was at `version`."""
+    """Where a tensor looks: `steps` from the whole of `memory`, as it was at `version`.
+
+    shown   other steps that lead there, where those of the definition of an op copy and its own kernel does not
+    """
 
     memory: Memory
     steps: tuple[Step, ...]
     version: int
     strides: Strides
+    shown: tuple[Step, ...] | None = None
 
     def repeats(self, shape: Sequence[Any]) -> bool:
         """Whether elements of a tensor of this shape share a place in memory here."""
@@ -118,7 +122,9 @@ class Memories:
             return source
         if lost and not has_dim(operand.shape):  # the steps of its definition copy, but it does not
             strides = _strides_of_view(made, operand.shape, source.strides)
-        return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides))
+        before = source.steps if source.shown is None else source.shown
+        shown = None if source.shown is None and not lost else (*before, *([made] if lost else steps))
+        return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides, shown))
 
     def _path(self, operand: Symbol, result: Symbol) -> list[Node]:
         """The nodes that lead from `operand` to `result`, each a function of the one before."""
@@ -178,7 +184,10 @@ class Memories:
         for id_, place in list(self._places.items()):
             if place.memory is memory:
                 version = 0 if place.version == memory.version else -1  # as before any write
-                self._places[id_] = place._replace(memory=into, steps=(step, *place.steps), version=version)
+                shown = None if place.shown is None else (step, *place.shown)
+                self._places[id_] = place._replace(
+                    memory=into, steps=(step, *place.steps), version=version, shown=shown
+                )
         into.tensors += memory.tensors
         into.shown += memory.shown
         self.written.pop(id(memory), None)

@@ -46,7 +46,8 @@ class Results:
             raise errors.CaptureError(errors.HISTORY_BEHIND.format(used="the end of the function"))
         if place is None or base is None:
             return Computed(tracer.read(tensor).id, number, _kind(tensor))
-        return ViewOf(base, place.steps, tensor._n is not None, number, _kind(tensor))
+        steps = place.steps if place.shown is None else place.shown
+        return ViewOf(base, steps, tensor._n is not None, number, _kind(tensor))
 
     def _base(self, memory: Memory) -> Computed | Given | None:
         if memory.origin is not None:
