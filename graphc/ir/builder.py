@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc import errors
 from graphc.ir.graph import INPUT, Graph, Node
-from graphc.ir.history import TracedNode
+from graphc.ir.history import TracedNode, traced_node
 from graphc.ops import OPS, Literal, Op
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dims import Dim, is_dim
@@ -87,7 +87,7 @@ class Symbol(OperatorMixin):
 
     def grad_fn(self) -> TracedNode:
         """What stands for the history of a tensor."""
-        return TracedNode(self)
+        return traced_node(self)
 
     def error(self, message: str, what: str) -> errors.CaptureError:
         """The error of what needs more of this value than a graph under construction has."""

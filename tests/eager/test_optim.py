@@ -223,7 +223,7 @@ class Guards:
 
             return dispatch.apply(op, operands, params)
 
-    def assign(self, target: Tensor, value: Tensor, name: str) -> Tensor:
+    def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         np.copyto(target._d, value._d)
         return target
 
