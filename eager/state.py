@@ -121,6 +121,15 @@ class Interpreter(Protocol):
     def lies_plainly(self, tensor: Any) -> None:
         """Raise unless the memory of `tensor` is known to hold its elements, row-major, and nothing else."""
 
+    def window(
+        self, tensor: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
+    ) -> dict[str, Any] | None:
+        """The parameters of the op `as_strided` for what `torch.as_strided` shows. Raise unless they are known.
+
+        None if `tensor` is an array of which all is known.
+        """
+        ...
+
 
 INTERPRETER: ContextVar[Interpreter | None] = ContextVar("interpreter", default=None)
 current_interpreter = INTERPRETER.get

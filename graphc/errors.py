@@ -75,8 +75,8 @@ TRACED_TO_NUMPY = (
 )
 
 UNKNOWN_MEMORY = (
-    "{what} needs the place in memory of a traced tensor, which a graph knows only of one that fills its memory in "
-    "row-major order.\n"
+    "{what} needs more of the memory of a traced tensor than a graph knows. The tensor must show all elements that are "
+    "wanted, and be one that fills its memory in row-major order, or a view of one.\n"
     "  value: {aval}, made at {made}\n"
     "  used at {used}\n"
     "Remedy: use a copy (clone), or express the view with slices, transpose, expand or unfold."

@@ -15,6 +15,7 @@ import numpy as np
 from eager import engine, inplace, state
 from eager.dispatch import apply
 from eager.func import batch_rules
+from eager.functional import strides
 from eager.language import E
 from eager.state import INTERPRETER, active_transforms
 from eager.tensor import Tensor
@@ -282,6 +283,13 @@ class BatchInterpreter:
         if self.outer is not None:
             with self.below():
                 self.outer.lies_plainly(tensor)
+
+    def window(
+        self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
+    ) -> dict[str, Any]:
+        """Each example fills a memory of its own."""
+        self.lies_plainly(tensor)
+        return strides.plain_window(tensor, size, stride, offset)
 
     # --- gradients
 

@@ -97,20 +97,19 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     interpreter = current_interpreter()
-    if interpreter is not None:
-        interpreter.lies_plainly(input)
-        item = input._dtype().itemsize
-        _check_within(size, stride, storage_offset or 0, item, math.prod(input._d.shape) * item)
-        return E.as_strided(input, size=size, stride=stride, offset=storage_offset or 0, layout=None)
+    params = None if interpreter is None else interpreter.window(input, size, stride, storage_offset)
+    if params is not None:
+        return E.as_strided(input, **params)
     array = input._array()
     memory = storage_of(array)
     own = (_address(array) - _address(memory)) // array.itemsize
     offset = own if storage_offset is None else storage_offset
-    _check_within(size, stride, offset, array.itemsize, memory.nbytes)
+    check_within(size, stride, offset, array.itemsize, memory.nbytes)
     return strided_view(input, size, stride, offset - own)
 
 
-def _check_within(size: tuple[int, ...], stride: tuple[int, ...], offset: int, item: int, available: int) -> None:
+def check_within(size: tuple[int, ...], stride: tuple[int, ...], offset: int, item: int, available: int) -> None:
+    """RuntimeError if elements lie outside of `available` bytes of memory; `item` is the size of an element."""
     needed = (offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1) * item
     if offset < 0 or (math.prod(size) and needed > available):
         raise RuntimeError(
@@ -130,14 +129,27 @@ def strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], 
         shown.flags.writeable = False  # elements that repeat in memory may not be written one by one
     result = Tensor._wrap(shown)
     if input._n is not None and grad_enabled():
-        steps = tuple(s // item for s in array.strides)
-        at_start = array.flags.c_contiguous and offset >= 0
-        shift = max(-offset, 0)
-        layout = None if at_start else (steps, shift)
-        params = {"size": size, "stride": stride, "offset": offset + shift, "layout": layout}
+        steps = row_major(input._d.shape) if array.flags.c_contiguous else tuple(s // item for s in array.strides)
+        params = window(array.shape, steps, size, stride, offset)
         record(OPS["as_strided"], (input,), params, result)
     note_view(result, input)
     return result
+
+
+def window(
+    shape: tuple[int, ...], steps: tuple[int, ...], size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> dict[str, Any]:
+    """The parameters of the op `as_strided` for a tensor with strides `steps`, `offset` from its first element on."""
+    shift = max(-offset, 0)
+    layout = None if steps == row_major(shape) and not shift else (steps, shift)
+    return {"size": size, "stride": stride, "offset": offset + shift, "layout": layout}
+
+
+def plain_window(tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None) -> dict[str, Any]:
+    """`window` for a tensor that fills its memory, row-major. RuntimeError for places outside of it."""
+    shape, item = tuple(tensor._d.shape), tensor._dtype().itemsize
+    check_within(size, stride, offset or 0, item, math.prod(shape) * item)
+    return window(shape, row_major(shape), size, stride, offset or 0)
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:

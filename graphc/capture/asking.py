@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from eager.functional.strides import check_within, plain_window, window
 from eager.state import interpreting, storage_of
 from eager.storage import is_plain
 from eager.tensor import Deferred, Tensor
@@ -22,15 +24,27 @@ from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
 from graphc.capture.showing import is_only_shown
-from graphc.capture.sources import Argument, ArgumentGuard, Captured, Decision, Draw, Guard, Owner, Reached, Source
+from graphc.capture.sources import (
+    Argument,
+    ArgumentGuard,
+    Captured,
+    Decision,
+    Draw,
+    Guard,
+    MemoryOf,
+    Owner,
+    Reached,
+    Source,
+)
 from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
-from graphc.capture.storage.memory import normal
+from graphc.capture.storage.memory import Place, normal
 from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
 from graphc.ir import INPUT, Symbol
 from graphc.ops import OPS
 from graphc.ops.dims import has_dim
 from graphc.ops.dtypes import BOOL
+from graphc.ops.strided import positions, row_major
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
@@ -295,18 +309,46 @@ class Asking:
 
     def lies_plainly(self, tensor: Tensor) -> None:
         """See `eager.state.Interpreter`."""
-        owner = self._tracer.owners.get(id(tensor))
-        if isinstance(owner, Argument):
-            self.guard_argument(owner.position, is_plain, True, "how it lies in memory")
-        elif tensor._d.__class__ is Symbol:
-            place = self._memories.find(tensor._d.id)
-            if place is not None and place.steps:
-                raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
-            return
-        elif owner is not None or id(tensor) not in self._tracer.fresh:
-            self.guard(self._later(tensor, is_plain), True, self._layout_named(tensor))
-        if not is_plain(tensor if owner is None else self._tracer.given(owner)):
+        place = self._place(tensor)
+        if place.steps or place.strides is not None:
             raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+
+    def window(
+        self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
+    ) -> dict[str, Any]:
+        """See `eager.state.Interpreter`."""
+        place, shape = self._place(tensor), tuple(tensor._d.shape)
+        if not place.steps and place.strides is None:
+            return plain_window(tensor, size, stride, offset)
+        own = None if has_dim(shape) else place.offset
+        if own is not None:
+            start, item = own if offset is None else offset, tensor._dtype().itemsize
+            check_within(size, stride, start, item, math.prod(place.memory.symbol.shape) * item)
+            params = window(shape, place.strides or row_major(shape), size, stride, start - own)
+            if _is_shown(shape, **params):
+                return params
+        raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+
+    def _place(self, tensor: Tensor) -> Place:
+        """Where `tensor` looks, in a memory of which the program knows all."""
+        tracer = self._tracer
+        place = tracer.place_of(tensor, tracer.read(tensor))
+        origin = None if place.memory.replaces else place.memory.origin
+        if origin is None:
+            given = tensor
+        elif isinstance(origin, MemoryOf):
+            return place
+        else:
+            given = tracer.given(origin)
+            if isinstance(origin, Argument):
+                self.guard_argument(origin.position, is_plain, True, "how it lies in memory")
+            else:
+                self.guard(self._later(given, is_plain), True, self._layout_named(given))
+        if given._d.__class__ is Symbol and origin is not None and tracer.outer is not None:
+            tracer.outer.lies_plainly(given)
+        elif not is_plain(given):
+            raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
+        return place
 
     def unknown(self, tensor: Tensor, message: str, what: str) -> errors.CaptureError:
         """The error of a function that needs to know more of a traced tensor than a graph under capture does."""
@@ -314,6 +356,15 @@ class Asking:
         node = self._builder.nodes[symbol.id]
         made = node.where or f"the call, as '{node.params.get('name', '')}'"
         return errors.CaptureError(message.format(what=what, aval=symbol.aval, made=made, used=user_line()))
+
+
+def _is_shown(shape: tuple[int, ...], size: tuple[int, ...], stride: tuple[int, ...], offset: int, layout: Any) -> bool:
+    """Whether all elements of a window are those of a tensor of that shape, and not others of its memory."""
+    if 0 in size:
+        return True
+    if layout is None:
+        return offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) < math.prod(shape)
+    return positions(shape, size, stride, offset, layout).max() < math.prod(shape)
 
 
 def _values_of(tensor: Tensor) -> Seen:

@@ -242,6 +242,11 @@ class Building:
         if self.has(tensor):
             self.tracer.lies_plainly(tensor)
 
+    def window(
+        self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
+    ) -> dict[str, Any] | None:
+        return self.tracer.window(tensor, size, stride, offset) if self.has(tensor) else None
+
     def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
         return self.tracer.entered(tensor, leaf)
 

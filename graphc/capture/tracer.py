@@ -109,7 +109,8 @@ class Tracer:
         self.number_of, self.number_written = self.asking.number_of, self.asking.number_written
         self.text_values, self.is_constant = self.asking.text_values, self.asking.is_constant
         self.value_of, self.known_number = self.asking.value_of, self.asking.known_number
-        self.lies_plainly, self.unknown = self.asking.lies_plainly, self.asking.unknown
+        self.lies_plainly, self.window = self.asking.lies_plainly, self.asking.window
+        self.unknown = self.asking.unknown
         self.autograd = Autograd(self)
         self.get_grad, self.set_grad = self.autograd.get_grad, self.autograd.set_grad
         self.backward, self.gradients = self.autograd.backward, self.autograd.gradients

@@ -94,7 +94,8 @@ def _plain_key(key: Any) -> Any:
     return substituted(key, None)
 
 
-Opened = tuple[Any, list[tuple[str, Any]]]  # an object without attributes, and those that it is to get
+# an object without attributes, and those that are to be set: (of what, name, value)
+Opened = tuple[Any, list[tuple[Any, str, Any]]]
 
 
 def map_leaves(
@@ -102,13 +103,13 @@ def map_leaves(
     fn: Callable[[Any, str], Any],
     path: str = "",
     known: dict[int, Any] | None = None,
-    opened: Callable[[Any], Opened | None] = lambda value: None,
+    opened: Callable[[Any, dict[int, Any]], Opened | None] = lambda value, known: None,
 ) -> Any:
     """`tree` with `fn(leaf, path)` in place of each leaf; containers are rebuilt, other values kept.
 
     known   by the id of a container in `tree`: what it has become. With it, a container in two places stays one, and
             ndarrays are copied as containers are
-    opened  which other objects are taken apart, and how; with `known`
+    opened  which other objects are taken apart, and how; called with the object and `known`
     """
     if is_leaf(tree):
         return fn(tree, path)
@@ -118,12 +119,12 @@ def map_leaves(
     if inside is None:
         if known is not None and isinstance(tree, np.ndarray):
             return known.setdefault(id(tree), tree.copy())
-        found = None if known is None else opened(tree)
+        found = None if known is None else opened(tree, known)
         if known is None or found is None:
             return tree
         known[id(tree)] = new = found[0]  # before its attributes, which may lead back to it
-        for name, value in found[1]:
-            object.__setattr__(new, name, map_leaves(value, fn, f"{path}.{name}" if path else name, known, opened))
+        for holder, name, value in found[1]:
+            object.__setattr__(holder, name, map_leaves(value, fn, f"{path}.{name}" if path else name, known, opened))
         return new
     values = [map_leaves(value, fn, f"{path}.{name}" if path else name, known, opened) for name, value in inside]
     new = rebuilt(tree, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -128,6 +129,64 @@ def test_an_overwritten_tensor_keeps_its_past() -> None:
     y = graphc.compile(lambda x: x.clone().zero_())(x)
     y.sum().backward()
     assert x.grad.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+GRID = torch.arange(12.0).reshape(3, 4)
+WINDOWS: dict[str, Callable[[Any], Any]] = {
+    "of another shape": lambda x: x.view(4, 3).as_strided((2, 2), (3, 1)),
+    "of a transposed tensor": lambda x: x.t().as_strided((2, 2), (3, 1)),
+    "of what is computed from one": lambda x: (x.t() * 2).as_strided((3,), (1,), 2),
+    "of rows": lambda x: x[1:].as_strided((2, 2), (4, 1)),
+    "of rows, by place": lambda x: x[1:].as_strided((2, 2), (4, 1), 4),
+    "of a row": lambda x: x[1].as_strided((2,), (2,)),
+    "of a column": lambda x: x[:, 1].as_strided((2,), (4,)),
+    "of a part of a copy": lambda x: x.clone().view(-1)[2:].as_strided((2, 2), (3, 1)),
+    "of a window": lambda x: x.as_strided((4, 2), (2, 1), 1).as_strided((2,), (3,)),
+    "of an expanded tensor": lambda x: x[:1].expand(3, 4).as_strided((2, 2), (0, 1)),
+    "behind the end": lambda x: x[1:].as_strided((9,), (1,)),
+    "of chunks that overlap": lambda x: x.view(2, 6).as_strided((3, 6), (3, 1)),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_into_views(name: str) -> None:
+    window = WINDOWS[name]
+
+    def results(f: Callable[[Any], Any]) -> list[Any]:
+        x = GRID.clone().requires_grad_()
+        shown = f(x)
+        weights = torch.arange(1.0, shown.numel() + 1).reshape(shown.shape)
+        (shown * weights).sum().backward()
+        return [shown.tolist(), x.grad.tolist()]
+
+    try:
+        expected = results(window)
+    except RuntimeError as error:
+        with pytest.raises(RuntimeError, match=re.escape(str(error))):
+            results(graphc.compile(window))
+    else:
+        assert results(graphc.compile(window)) == expected
+
+
+@pytest.mark.parametrize("view", [lambda x: x.view(4, 3), lambda x: x[1:], lambda x: x.t()])
+def test_writes_through_windows_into_views(view: Callable[[Any], Any]) -> None:
+    def write(x: Any) -> Any:
+        view(x).as_strided((2, 2), (3, 1)).mul_(3)
+        return x * 1
+
+    for fn in (write, graphc.compile(write)):
+        given = GRID.clone()
+        assert fn(given).tolist() == given.tolist() != GRID.tolist()
+        assert given.tolist() == write(GRID.clone()).tolist()
+
+
+def test_a_window_is_guarded() -> None:
+    f = graphc.compile(lambda x: x[1:].as_strided((2, 2), (4, 1)))
+    assert f(GRID).tolist() == [[4, 5], [8, 9]]
+    apart = torch.arange(24.0).reshape(3, 8)[:, :4]
+    with pytest.raises(CaptureError, match="memory of a traced tensor"):
+        f(apart)
+    assert f(GRID + 1).tolist() == [[5, 6], [9, 10]]
 
 
 @pytest.mark.parametrize("given", [torch.arange(8.0)[4:], torch.arange(8.0)[::2]])

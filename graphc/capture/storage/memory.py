@@ -58,6 +58,7 @@ class Place(NamedTuple):
     """Where a tensor looks: `steps` from the whole of `memory`, as it was at `version`.
 
     shown   other steps that lead there, where those of the definition of an op copy and its own kernel does not
+    offset  the place of the first element, in elements; None if that is not known, as of x[i]
     """
 
     memory: Memory
@@ -65,6 +66,7 @@ class Place(NamedTuple):
     version: int
     strides: Strides
     shown: tuple[Step, ...] | None = None
+    offset: int | None = 0
 
     def repeats(self, shape: Sequence[Any]) -> bool:
         """Whether elements of a tensor of this shape share a place in memory here."""
@@ -107,7 +109,7 @@ class Memories:
 
     def viewed(self, source: Place, operand: Symbol, result: Symbol, made: Step) -> Place | None:
         """Note that `result`, which `made` has just computed from `operand`, is a view of it; None if it is a copy."""
-        steps, strides, shape, lost = list[Step](), source.strides, operand.shape, False
+        steps, strides, offset, shape, lost = list[Step](), source.strides, source.offset, operand.shape, False
         path = self._path(operand, result)
         for node in path:
             step = Step(node.op, node.params, tuple([self._builder.symbol(i) for i in node.inputs[1:]]))
@@ -115,6 +117,7 @@ class Memories:
             if moved is COPY and len(path) == 1:
                 return None
             lost = lost or moved is COPY
+            offset = None if lost else _offset_after(step, shape, strides, offset)
             strides = None if moved is COPY else moved
             steps.append(step)
             shape = node.shape
@@ -124,7 +127,7 @@ class Memories:
             strides = _strides_of_view(made, operand.shape, source.strides)
         before = source.steps if source.shown is None else source.shown
         shown = None if source.shown is None and not lost else (*before, *([made] if lost else steps))
-        return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides, shown))
+        return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides, shown, offset))
 
     def _path(self, operand: Symbol, result: Symbol) -> list[Node]:
         """The nodes that lead from `operand` to `result`, each a function of the one before."""
@@ -186,8 +189,9 @@ class Memories:
                 version = 0 if place.version == memory.version else -1  # as before any write
                 shown = None if place.shown is None else (step, *place.shown)
                 self._places[id_] = place._replace(
-                    memory=into, steps=(step, *place.steps), version=version, shown=shown
-                )
+                    memory=into, steps=(step, *place.steps), version=version, shown=shown,
+                    offset=None if place.offset is None else place.offset + step.params["offset"],
+                )  # fmt: skip
         into.tensors += memory.tensors
         into.shown += memory.shown
         self.written.pop(id(memory), None)
@@ -292,6 +296,19 @@ def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strid
             wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True))
         )
     return strides
+
+
+def _offset_after(step: Step, shape: tuple[int, ...], strides: Strides, offset: int | None) -> int | None:
+    """The place of the first element of the view that `step` makes of a tensor with these strides, at `offset`."""
+    name, params = step.op.name, step.params
+    if offset is None or name == "index" or has_dim(shape):
+        return None
+    if name == "slice":
+        return offset + sum(a * b for a, b in zip(params["start"], strides or row_major(shape), strict=True))
+    if name == "as_strided":
+        layout = params.get("layout")
+        return offset + params.get("offset", 0) - (0 if layout is None else layout[1])
+    return offset
 
 
 def _strides_of_view(step: Step, shape: tuple[int, ...], strides: Strides) -> Strides:
