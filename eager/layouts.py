@@ -44,7 +44,7 @@ preserve_format, contiguous_format = memory_format("preserve_format"), memory_fo
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 TILE = 64  # rows and columns of a large matrix that are copied at a time
-_RANKS = {channels_last: 4, channels_last_3d: 5}
+RANKS = {channels_last: 4, channels_last_3d: 5}
 
 
 def check_layout(wanted: Any, name: str) -> None:
@@ -60,8 +60,8 @@ def allocated(
     make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np.dtype, order: Any, like: np.ndarray | None = None
 ) -> np.ndarray:
     """`make(shape, dtype)` with the dims in memory as the memory format `order` has them, or as they are in `like`."""
-    if order in _RANKS:
-        moved = _channels_last_order(shape, order)
+    if order in RANKS:
+        moved = channels_last_order(shape, order)
     elif like is not None and order is not contiguous_format and not like.flags.c_contiguous:
         if is_dense(like):
             steps = [step // like.itemsize * dtype.itemsize for step in like.strides]
@@ -140,8 +140,9 @@ def dims_in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]
     return order
 
 
-def _channels_last_order(shape: tuple[int, ...], order: Any) -> list[int]:
-    rank = _RANKS[order]
+def channels_last_order(shape: tuple[int, ...], order: Any) -> list[int]:
+    """The dims, from the outermost one in memory. RuntimeError for another number of dims."""
+    rank = RANKS[order]
     if len(shape) != rank:
         raise RuntimeError(f"required rank {rank} tensor to use {order.name} format")
     return [0, *range(2, rank), 1]
@@ -158,9 +159,20 @@ def arranged(array: np.ndarray, order: Any) -> np.ndarray:
 
 def lies_in(array: np.ndarray, order: Any) -> builtins.bool:
     """Whether `array` lies in memory as the memory format `order` has it."""
-    if order not in _RANKS:
+    if order not in RANKS:
         return array.flags.c_contiguous
-    return array.ndim == _RANKS[order] and array.transpose(_channels_last_order(array.shape, order)).flags.c_contiguous
+    return array.ndim == RANKS[order] and array.transpose(channels_last_order(array.shape, order)).flags.c_contiguous
+
+
+def strides_lie_in(shape: tuple[int, ...], strides: tuple[int, ...], order: Any) -> builtins.bool:
+    """`lies_in` for a tensor of which only the shape and the strides, in elements, are known."""
+    if order in RANKS:
+        if len(shape) != RANKS[order]:
+            return False
+        dims = channels_last_order(shape, order)
+        shape, strides = tuple(shape[i] for i in dims), tuple(strides[i] for i in dims)
+    plain = row_major(shape)
+    return strides == plain or all(n == 1 or a == b for n, a, b in zip(shape, strides, plain, strict=True))
 
 
 def layout_of(tensor: Any) -> layout:

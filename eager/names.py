@@ -47,7 +47,6 @@ FUNCTIONS = {
     "functional.creation": "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like eye "
     "empty_strided empty_permuted",
     "functional.lines": "arange linspace logspace range",
-    "functional.updates": "fill",
     "functional.data": "tensor as_tensor asarray from_numpy frombuffer",
     "functional.joining": "cat stack vstack hstack dstack concat=cat concatenate=cat row_stack=vstack",
     "functional.rearranging": "atleast_1d atleast_2d atleast_3d column_stack",

@@ -114,6 +114,9 @@ class Interpreter(Protocol):
     def number_written(self, tensor: Any) -> Any:
         """`tensor.item()`, if the program that is being traced has written the tensor; else None."""
 
+    def tensor_of(self, number: Any) -> Any:
+        """A Python number that is part of what is traced as a 0-d tensor of bool, int64 or float64; None for others."""
+
     def repeats(self, tensor: Any) -> bool:
         """Whether elements of `tensor` share a place in memory, as those of `expand` do."""
         ...

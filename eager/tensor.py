@@ -125,9 +125,9 @@ class Tensor:
         def __iter__(self) -> Iterator[Tensor]: ...
 
     def __init__(self, *data: Any, device: Any = None):
-        from eager.tensor_types import legacy_array
+        from eager.tensor_types import legacy
 
-        self._d = legacy_array(data)
+        self._d = legacy(data)._d
         self._n = None
 
     @staticmethod

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from eager import dtypes
-from eager.functional.data import array_of
+from eager.functional.data import finished, of_data
+from eager.functional.static import valueless
+from eager.language import E
 from eager.tensor import Tensor
 from graphc.ops.dtypes import default_float, set_default_float
 
@@ -23,7 +25,7 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def legacy_array(data: tuple[Any, ...], dtype: dtypes.dtype | None = None) -> np.ndarray:
+def legacy(data: tuple[Any, ...], dtype: dtypes.dtype | None = None) -> Tensor:
     """What a constructor makes of its arguments: sizes, one sequence of data, or one tensor, whose memory it shares.
 
     `dtype` is the default one if None; a tensor then keeps its own.
@@ -32,22 +34,22 @@ def legacy_array(data: tuple[Any, ...], dtype: dtypes.dtype | None = None) -> np
     if len(data) == 1 and not isinstance(data[0], (int, np.integer, Tensor)):
         (only,) = data
         if isinstance(only, dtypes.Size):
-            return np.empty(only, wanted)
+            return Tensor._wrap(np.empty(only, wanted))
         if not hasattr(only, "__len__"):
             raise TypeError(f"new(): data must be a sequence (got {type(only).__name__})")
-        return array_of(only, dtypes.BY_NUMPY[wanted])
+        return finished(of_data(only, dtypes.BY_NUMPY[wanted]), None, False)
     if len(data) == 1 and isinstance(data[0], Tensor):
-        array = data[0]._array()
-        if dtype is not None and array.dtype != wanted:
-            names = (_OPTIONS.format(_C_NAMES.get(d.name, d.name)) for d in (dtype, data[0].dtype))
+        (given,) = data
+        if dtype is not None and given._dtype() != wanted:
+            names = (_OPTIONS.format(_C_NAMES.get(d.name, d.name)) for d in (dtype, given.dtype))
             raise TypeError("expected {} (got {})".format(*names))
-        return array
-    return np.empty(tuple(map(operator.index, data)) if data else 0, wanted)
+        return E.stop_gradient(given) if valueless(given) else Tensor._wrap(given._array())
+    return Tensor._wrap(np.empty(tuple(map(operator.index, data)) if data else 0, wanted))
 
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """A tensor of the dtype of `self`, of given sizes or data. As `torch.Tensor.new`."""
-    return Tensor._wrap(legacy_array(data, self.dtype))
+    return legacy(data, self.dtype)
 
 
 class _TensorType(type):
@@ -62,7 +64,7 @@ class _TensorType(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
-        return Tensor._wrap(legacy_array(data, cls.dtype))
+        return legacy(data, cls.dtype)
 
 
 def _typed(name: str, dtype: dtypes.dtype) -> Any:

@@ -275,6 +275,12 @@ class BatchInterpreter:
     def number_written(self, tensor: Tensor) -> Any:
         return None if self.outer is None else self.outer.number_written(tensor)
 
+    def tensor_of(self, number: Any) -> Tensor | None:
+        if self.outer is None:
+            return None
+        with self.below():
+            return self.outer.tensor_of(number)
+
     def repeats(self, tensor: Tensor) -> bool:
         """False: what is batched is written as a whole."""
         return False

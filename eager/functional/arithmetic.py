@@ -9,6 +9,7 @@ import numpy as np
 
 from eager.dispatch import apply_reflected
 from eager.functional.arguments import constant, fitting, no_overload, shape_of, written
+from eager.functional.numbers import traced
 from eager.functional.scalars import at_once, checked_alpha, common_dtype, kind_of, number_of, same_float
 from eager.language import E, single
 from eager.naming import enclosed, named, whole
@@ -125,7 +126,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 def power(input: Any, exponent: Any) -> Tensor:
     """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer number as exponent."""
-    number = exponent.__class__ is int or exponent.__class__ is float
+    number = type(exponent) is int or type(exponent) is float  # a traced number says that its class is one of these
     if number and isinstance(input, Tensor):
         base = kind(input._dtype())
         if exponent == 2 and base in "fc":
@@ -136,7 +137,7 @@ def power(input: Any, exponent: Any) -> Tensor:
             if exponent < 0:
                 raise RuntimeError(NEGATIVE_POWER)
             fitting(exponent, input._dtype())
-    elif exponent.__class__ is bool and isinstance(input, Tensor) and input._dtype() == BOOL:
+    elif type(exponent) is bool and isinstance(input, Tensor) and input._dtype() == BOOL:
         return E.clone(input) if exponent else E.full(shape=tuple(input._d.shape), value=True, dtype=BOOL)
     elif (
         isinstance(exponent, Tensor)
@@ -184,7 +185,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     for bound, beyond in ((min, E.lt), (max, E.gt)):
         if bound is not None:
             passed = beyond(result, bound)
-            if isinstance(bound, Tensor):
+            if (number := traced(bound)) is not None:
+                passed = E.logical_or(passed, E.isnan(number))
+            elif isinstance(bound, Tensor):
                 passed = E.logical_or(passed, E.isnan(bound)) if is_inexact(bound._dtype()) else passed
             elif bound != bound:
                 passed = E.ne(result, bound)

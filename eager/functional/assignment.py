@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from eager import tape
-from eager.functional.arguments import fitting
 from eager.functional.indexing import (
     INDEX_DTYPE,
     MASKS,
@@ -20,6 +19,7 @@ from eager.functional.indexing import (
     is_basic,
     normalized,
 )
+from eager.functional.numbers import filler
 from eager.functional.static import filled_in_order, valueless
 from eager.inplace import assign, before
 from eager.language import E
@@ -49,8 +49,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             kind = type(value)
             name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
             raise TypeError(f"can't assign a {name} to a torch.{torch_name(self._dtype())}Tensor")
-        plain = value.__class__ in (float, int) and self._dtype().kind == "f"
-        value = Tensor._wrap(np.asarray(value).astype(self._dtype()) if plain else fitting(value, self._dtype()))
+        if type(value) in (float, int) and self._dtype().kind == "f":
+            value = Tensor._wrap(np.asarray(value).astype(self._dtype()))
+        else:
+            value = filler(value, self._dtype(), limited=not isinstance(value, (float, int)))
     elif value._dtype() != self._dtype():
         _check_dtype(self, index, value)
     if current_interpreter() is None and not (recording and (self._n is not None or value._n is not None)):

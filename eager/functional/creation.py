@@ -1,4 +1,4 @@
-"""New tensors. They are always concrete, also under a trace: their values do not depend on what is traced."""
+"""New tensors. Under a trace, too, they are concrete, unless sizes or numbers depend on what is traced."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from eager import dtypes
 from eager.functional.arguments import fitting, shape_of, sizes_of
 from eager.functional.data import as_tensor, finished, from_numpy, new_tensor, tensor
+from eager.functional.numbers import filled, filler, fitted, traced
 from eager.inplace import assign
 from eager.language import E
 from eager.tensor import Tensor
@@ -46,20 +47,17 @@ def delivered(array: np.ndarray | Tensor, name: str, out: Tensor | None, layout:
         from eager.layouts import check_layout
 
         check_layout(layout, name)
-    if isinstance(array, Tensor):  # traced
-        if out is None and not requires_grad and not pin_memory and device is None:
-            return array
-        array = array._array()
     if out is None:
         return finished(array, device, requires_grad, pin_memory)
+    made = array if isinstance(array, Tensor) else Tensor._wrap(array)
     if out._n is not None:
         raise RuntimeError(
             f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    if out._d.shape == array.shape:
-        return assign(out, Tensor._wrap(array), "copy")
-    return out._show(Tensor._wrap(array), name)
+    if out._d.shape == made._d.shape:
+        return assign(out, made, "copy")
+    return out._show(made, name)
 
 
 # --- of a shape
@@ -147,9 +145,17 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = 
     shape = _shape("full", (size,))
     value = _number(fill_value, "full")
     default = INT64 if out is not None else of_scalar(value)
-    fill = fitting(value, dtype_or(dtype, default, "full", out))
-    array = _constant(lambda shape, _: np.full(shape, fill), shape, fill.dtype)
+    array = _full(shape, value, dtype_or(dtype, default, "full", out))
     return delivered(array, "full", out, layout, device, requires_grad, pin_memory)
+
+
+def _full(shape: tuple[int, ...], value: Any, wanted: np.dtype) -> Any:
+    """`value` everywhere; a traced tensor if it, or the shape, is known when a program runs."""
+    number = traced(value)
+    if number is not None:
+        return filled(shape, number, wanted)
+    fill = fitting(value, wanted)
+    return _constant(lambda shape, _: np.full(shape, fill), shape, wanted)
 
 
 def _number(value: Any, name: str) -> Any:
@@ -163,8 +169,8 @@ def _number(value: Any, name: str) -> Any:
 def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Tensor:  # fmt: skip
     """A 0-d tensor, of the default dtype if None is given. As `torch.scalar_tensor`."""
-    array = fitting(s, dtype_or(dtype, default_float(), "scalar_tensor"))
-    return delivered(array, "scalar_tensor", None, layout, device, requires_grad, pin_memory)
+    made = filler(s, dtype_or(dtype, default_float(), "scalar_tensor"))
+    return delivered(made, "scalar_tensor", None, layout, device, requires_grad, pin_memory)
 
 
 # --- like another tensor
@@ -211,8 +217,12 @@ empty_like = _like("empty_like", np.empty, "Memory that is not set to anything,"
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """`fill_value` in the shape and dtype of `input`. As `torch.full_like`."""
-    fill = fitting(_number(fill_value, "full_like"), dtype_or(dtype, input._dtype(), "full_like"))
-    array = _laid_like(input, "full_like", lambda shape, _: np.full(shape, fill), dtype, memory_format)
+    value, wanted = _number(fill_value, "full_like"), dtype_or(dtype, input._dtype(), "full_like")
+    number = traced(value)
+    fill = np.ones((), wanted) if number is not None else fitting(value, wanted)
+    array: Any = _laid_like(input, "full_like", lambda shape, _: np.full(shape, fill), dtype, memory_format)
+    if number is not None:
+        array = E.mul(array if isinstance(array, Tensor) else Tensor._wrap(array), fitted(number, wanted))
     return _beside(input, delivered(array, "full_like", None, layout, device, requires_grad, pin_memory))
 
 
@@ -235,8 +245,8 @@ new_empty = _new("new_empty", np.empty)
 def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` in shape `size`, in the dtype of `self`. As `torch.Tensor.new_full`."""
-    value = fitting(_number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full"))
-    made = _constant(lambda shape, _: np.full(shape, value), _shape("new_full", (size,)), value.dtype)
+    value, wanted = _number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full")
+    made = _full(_shape("new_full", (size,)), value, wanted)
     return _beside(self, delivered(made, "new_full", None, layout, device, requires_grad, pin_memory))
 
 

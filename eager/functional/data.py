@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
+from eager import dtypes, state
 from eager.functional.arguments import cast_to
 from eager.functional.casts import placed
 from eager.language import E
+from eager.state import current_interpreter
 from eager.tensor import INEXACT_ONLY, Tensor
 from graphc.ops.dtypes import complex_of, default_float, is_inexact, of_scalar, promote_types
 from graphc.ops.rules import torch_name
@@ -41,13 +42,14 @@ _SEQUENCES = {list, tuple}
 _NESTED = {*_SEQUENCES, np.ndarray}
 
 
-def finished(array: np.ndarray, device: Any, requires_grad: bool, pin_memory: bool = False) -> Tensor:
+def finished(array: np.ndarray | Tensor, device: Any, requires_grad: bool, pin_memory: bool = False) -> Tensor:
     """A Tensor over `array`. RuntimeError if it is to require grad and its dtype cannot."""
-    if requires_grad and not is_inexact(array.dtype):
+    traced = isinstance(array, Tensor)
+    if requires_grad and not is_inexact(array._dtype() if traced else array.dtype):
         raise RuntimeError(NO_GRAD_DTYPE)
     if pin_memory:
         raise RuntimeError(NO_PINNING)
-    t = Tensor._wrap(array)
+    t = array if traced else Tensor._wrap(array)
     if device is not None:
         placed(t, device)
     return t.requires_grad_(_message=INEXACT_ONLY) if requires_grad else t
@@ -61,7 +63,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING.format("torch.tensor"), UserWarning, stacklevel=2)
-    return finished(array_of(data, dtype), device, requires_grad, pin_memory)
+    return finished(of_data(data, dtype), device, requires_grad, pin_memory)
 
 
 def new_tensor(
@@ -71,10 +73,21 @@ def new_tensor(
     """A copy of `data` in the dtype of `self`. As `torch.Tensor.new_tensor`."""
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-    return finished(array_of(data, self.dtype if dtype is None else dtype), device, requires_grad, pin_memory)
+    return finished(of_data(data, self.dtype if dtype is None else dtype), device, requires_grad, pin_memory)
 
 
 # --- the array, and its dtype
+
+
+def of_data(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray | Tensor:
+    """`array_of(data, dtype, name)`; a traced tensor if some of `data` is known when a program runs."""
+    if state.closed and current_interpreter() is not None:
+        from eager.functional.traced_data import traced_data
+
+        found = traced_data(data, None if dtype is None else dtypes.to_numpy(dtype, name))
+        if found is not None:
+            return found
+    return array_of(data, dtype, name)
 
 
 def array_of(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray:
@@ -85,10 +98,10 @@ def array_of(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         dtypes.of_numpy(data.dtype)
         return _copied(np.asarray(data), wanted)
-    kinds, leaves = _leaves(data)
+    kinds, leaves = leaves_of(data)
     if not kinds <= _PYTHON:
         data = _resolved(data, kinds, leaves)
-        wanted = functools.reduce(promote_types, map(_dtype_of, leaves)) if wanted is None else wanted
+        wanted = functools.reduce(promote_types, map(dtype_of, leaves)) if wanted is None else wanted
     try:
         array = np.array(data, wanted)
     except (ValueError, TypeError) as error:
@@ -132,7 +145,7 @@ def _wrapped(values: np.ndarray, wanted: np.dtype) -> np.ndarray:
     return values.astype(np.int64).astype(wanted) if limits.max <= 2**63 else values.astype(wanted)
 
 
-def _leaves(data: Any) -> tuple[set[type], list[Any]]:
+def leaves_of(data: Any) -> tuple[set[type], list[Any]]:
     """The types of what nested lists and tuples hold, and the things themselves."""
     level = [data]
     kinds: set[type] = {type(data)}
@@ -145,7 +158,8 @@ def _leaves(data: Any) -> tuple[set[type], list[Any]]:
     return kinds, level
 
 
-def _dtype_of(x: Any) -> np.dtype:
+def dtype_of(x: Any) -> np.dtype:
+    """The dtype that a leaf gives to the whole."""
     if isinstance(x, Tensor):
         return x._dtype()
     return x.dtype if isinstance(x, (np.ndarray, np.generic)) else of_scalar(x)
@@ -233,7 +247,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return placed(cast_to(data, dtype), device)
     if isinstance(data, np.ndarray):
         return placed(cast_to(from_numpy(data), dtype), device)
-    return finished(array_of(data, dtype, "as_tensor"), device, False)
+    return finished(of_data(data, dtype, "as_tensor"), device, False)
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
@@ -246,7 +260,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if found is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        return finished(array_of(obj, dtype, "asarray"), device, bool(requires_grad))
+        return finished(of_data(obj, dtype, "asarray"), device, bool(requires_grad))
     result = cast_to(found, dtype)
     if copy is False and result is not found:
         names = (torch_name(t._dtype()) for t in (found, result))

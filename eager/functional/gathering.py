@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from eager.dtypes import type_name
-from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
+from eager.functional.arguments import axis_of, lifted, no_overload, shape_of
 from eager.functional.assignment import NOT_ALIKE, replaced
 from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY
+from eager.functional.numbers import filler
 from eager.functional.slices import cast_number, outside, reshaped
 from eager.functional.static import batched, filled_in_order, required, valueless
 from eager.language import E
@@ -108,7 +109,7 @@ def scatter(
         if 0 not in extent:
             x, at = (Aval(tuple(lifted(t)._d.shape), t._dtype()) for t in (input, index))
             check_index("scatter", x, at, axis_of(dim, x.ndim))
-        source = E.broadcast_to(Tensor._wrap(fitting(source, input._dtype())), shape=extent)
+        source = E.broadcast_to(filler(source, input._dtype()), shape=extent)
     if reduce is None:
         return scattered(E.scatter, node, input, dim, index, source)
     if reduce not in _REDUCTIONS:

@@ -12,6 +12,7 @@ import numpy as np
 
 from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
 from eager.functional.indexing import OUT_OF_BOUNDS
+from eager.functional.numbers import filler
 from eager.functional.static import at_hand, required, spread, valueless
 from eager.language import E
 from eager.naming import enclosed, whole
@@ -129,7 +130,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         return RuntimeError(OUT_OF_BOUNDS.format(index=wrong, dim=axis, size=shape[axis]))
 
     rows = lifted(inside(index, shape[axis] if shape else 1, error))
-    added = source if alpha == 1 else E.mul(source, Tensor._wrap(fitting(alpha, input._dtype())))
+    added = source if alpha == 1 else E.mul(source, filler(alpha, input._dtype()))
     result = E.index_put(lifted(input), lifted(added), rows, spec=at_axis(axis), accumulate=True)
     return reshaped(result, shape)
 
@@ -228,7 +229,7 @@ def _listed(index: Tensor, size: int) -> Tensor:
 def cast_number(value: Any, wanted: np.dtype) -> Tensor:
     """A number or a 0-d tensor in the dtype `wanted`. RuntimeError if it does not fit."""
     if not isinstance(value, Tensor):
-        return Tensor._wrap(fitting(value, wanted))
+        return filler(value, wanted)
     if value._dtype() == wanted:
         return value
     if value._d.__class__ is np.ndarray and value._n is None and current_interpreter() is None:

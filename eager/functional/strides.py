@@ -14,6 +14,7 @@ from eager.naming import named
 from eager.state import current_interpreter, grad_enabled, storage_of
 from eager.tensor import Tensor
 from eager.views import note_view
+from graphc.ops.movement import inverse_permutation
 from graphc.ops.spec import OPS
 from graphc.ops.strided import row_major
 
@@ -22,8 +23,11 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """`self` if it lies in row-major (or the given) order in memory, else a copy. As `torch.Tensor.contiguous`."""
     if is_contiguous(self, memory_format):
         return self
-    from eager.layouts import arranged
+    from eager.layouts import RANKS, arranged, channels_last_order
 
+    if self._d.__class__ is not np.ndarray and memory_format in RANKS:
+        order = channels_last_order(tuple(self._d.shape), memory_format)
+        return E.permute(contiguous(E.permute(self, dims=tuple(order))), dims=inverse_permutation(tuple(order)))
     copied = E.clone(self)
     if copied._d.__class__ is np.ndarray:
         copied._d = arranged(copied._d, memory_format)
@@ -33,13 +37,12 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`.
-
-    A traced tensor lies in no other of the orders than row-major.
-    """
+    """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`."""
     data = self._d
     if data.__class__ is not np.ndarray:
-        return not hasattr(data, "strides") or data.strides(self) == row_major(tuple(data.shape))
+        from eager.layouts import strides_lie_in
+
+        return not hasattr(data, "strides") or strides_lie_in(tuple(data.shape), data.strides(self), memory_format)
     if memory_format is None:
         return data.flags.c_contiguous
     from eager.layouts import lies_in

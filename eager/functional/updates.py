@@ -12,12 +12,13 @@ import numpy as np
 
 from eager.dtypes import to_numpy
 from eager.functional import arithmetic, gathering, linear, reductions, shapes, slices, strides
-from eager.functional.arguments import converted, fitting, shape_of
+from eager.functional.arguments import fitting, shape_of
 from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter, scatter_add
+from eager.functional.numbers import filled, traced
 from eager.inplace import assign, before
 from eager.language import E
-from eager.naming import enclosed, whole
-from eager.state import current_interpreter, grad_enabled, note_write, sequence
+from eager.naming import whole
+from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import Tensor, check_in_place
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name
@@ -126,17 +127,6 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return _filled(self, value, "fill")
 
 
-def fill(input: Tensor, value: Any) -> Tensor:
-    """`value`, a number or a 0-d tensor, in the shape and dtype of `input`. As `torch.fill`."""
-    shape_of(input, "fill")
-    _check_lone(value)
-    since, by_tensor = next(sequence), isinstance(value, Tensor)
-    filler = value if by_tensor else Tensor._wrap(fitting(value, input._dtype()))
-    nowhere = E.full(shape=tuple(input._d.shape), value=False, dtype=BOOL)
-    result = E.where(nowhere, input, converted(filler, input._dtype()))  # a gradient of zeros flows to `input`
-    return enclosed(result, f"FillBackward{int(by_tensor)}", since)
-
-
 def _check_lone(value: Any) -> None:
     if isinstance(value, Tensor) and value._d.shape:
         raise RuntimeError(
@@ -151,7 +141,10 @@ def _filled(self: Tensor, value: Any, name: str) -> Tensor:
         note_write(array)
         return self
     check_in_place(self)
-    return assign(self, E.full(shape=tuple(self._d.shape), value=value, dtype=self._dtype()), name)
+    shape, number = tuple(self._d.shape), traced(value)
+    if number is None:
+        return assign(self, E.full(shape=shape, value=value, dtype=self._dtype()), name)
+    return assign(self, filled(shape, number, self._dtype(), limited=False), name)
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -235,6 +235,9 @@ class Building:
     def number_written(self, tensor: Tensor) -> Any:
         """None: what is written while a graph is built is written at once."""
 
+    def tensor_of(self, number: Any) -> Tensor | None:
+        return self.tracer.tensor_of(number)
+
     def repeats(self, tensor: Tensor) -> bool:
         return self.has(tensor) and self.tracer.repeats(tensor)
 

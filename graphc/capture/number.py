@@ -23,6 +23,7 @@ from graphc.ops.interpret import operand_dtype
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
 
+_PLAIN = (bool, int, float, complex, np.generic, type(None))
 _KINDS = {BOOL: bool, INT64: int, FLOAT64: float}
 _STOP, _CAST = OPS["stop_gradient"], OPS["cast"]
 _BINARY = {
@@ -152,6 +153,18 @@ class Number:
     def __rtruediv__(self, other: Any) -> Any:
         return self._divided(other, True)
 
+    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+        known = modulus is None and isinstance(exponent, (int, float)) and type(exponent) is not Number
+        if not known or (self._symbol.dtype != FLOAT64 and isinstance(exponent, int) and exponent >= 0):
+            return _power(self, exponent, modulus)  # of integers: it may be larger than int64
+        if not float(exponent).is_integer() and not self > 0:  # fixes only whether it is positive
+            return self.known() ** exponent
+        if exponent < 0 and not self:
+            raise ZeroDivisionError("0.0 cannot be raised to a negative power")
+        base = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
+        power = self._tracer.builder.apply(OPS["pow"], (base, self._wide(float(exponent))), {})
+        return Number(self._tracer, power)
+
     def __rpow__(self, base: Any) -> Any:
         if type(base) is Number or not isinstance(base, (int, float)) or base <= 0:
             return base ** self.known()
@@ -187,6 +200,8 @@ class Number:
         return np.asarray(self.known(), dtype)
 
     def __getattr__(self, name: str) -> Any:
+        if not hasattr(_KINDS[self._symbol.dtype], name):  # as `_d`, which only tensors have
+            raise AttributeError(f"'{_KINDS[self._symbol.dtype].__name__}' object has no attribute '{name}'")
         return getattr(self.known(), name)
 
     def __complex__(self) -> complex:
@@ -256,7 +271,7 @@ def _install() -> None:
 
             setattr(Number, f"__r{name}__", reflected)
     for name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "rmod",
-                 "rfloordiv", "divmod", "rdivmod", "pow", "and", "rand", "or", "ror", "xor", "rxor", "invert",
+                 "rfloordiv", "divmod", "rdivmod", "and", "rand", "or", "ror", "xor", "rxor", "invert",
                  "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
         setattr(Number, f"__{name}__", _fixing(f"__{name}__"))
 
@@ -265,6 +280,10 @@ def _fixing(name: str) -> Callable[..., Any]:
     """A method that needs the number itself."""
 
     def method(self: Number, *args: Any) -> Any:
+        if not all(
+            type(a) is Number or a is None or isinstance(a, (bool, int, float, complex, np.generic)) for a in args
+        ):
+            return NotImplemented  # a tensor knows what to do
         known = self.known()
         if not hasattr(known, name):
             if args:
@@ -275,4 +294,5 @@ def _fixing(name: str) -> Callable[..., Any]:
     return method
 
 
+_power = _fixing("__pow__")
 _install()

@@ -323,6 +323,10 @@ class Tracer:
                 return Number.as_operands(self.builder, op, own)
         return symbols
 
+    def tensor_of(self, number: Any) -> Tensor | None:
+        """See `eager.state.Interpreter`."""
+        return self.wrap(self._own(number).symbol, False) if type(number) is Number else None
+
     def _own(self, number: Number) -> Number:
         """A traced number, of the trace around this one perhaps, in this trace."""
         if self.outer is None or number.tracer is self:
