@@ -81,15 +81,19 @@ def _wrap_generator(fn: Callable[..., Any], context: Callable[[], GradMode]) -> 
     return wrapped
 
 
-class no_grad(GradMode):
-    """Operations inside are not recorded. As `torch.no_grad`."""
+class _OfNothing(GradMode):
+    """A context that is made of nothing, so that it decorates a function without parentheses, too: @no_grad."""
 
     def __new__(cls, fn: Any = None) -> Any:
         instance = object.__new__(cls)
         if fn is None:
             return instance
         instance.__init__()
-        return instance(fn)  # @no_grad without parentheses
+        return instance(fn)
+
+
+class no_grad(_OfNothing):
+    """Operations inside are not recorded. As `torch.no_grad`."""
 
     def __init__(self, fn: Any = None):
         super().__init__(False)
@@ -138,10 +142,10 @@ def is_inference_mode_enabled() -> bool:
     return made_in_inference() is not None
 
 
-class enable_grad(GradMode):
+class enable_grad(_OfNothing):
     """Operations inside are recorded again. As `torch.enable_grad`."""
 
-    def __init__(self):
+    def __init__(self, fn: Any = None):
         super().__init__(True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from eager.tensor import Tensor, check_places
 from eager.views import LEAF_VIEW
 from graphc.ops.dtypes import BOOL
 from graphc.ops.index import indexed_shape
+from graphc.ops.movement import inverse_permutation
 from graphc.ops.rules import broadcast_shapes, torch_name
 
 NOT_ALIKE = (
@@ -162,15 +164,22 @@ def torch_shape(shape: tuple[int, ...]) -> str:
 
 def check_index_broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     """Raise PyTorch's RuntimeError unless a value of `shape` fits the result of an advanced index."""
+    if not _expands(shape, target):
+        raise RuntimeError(_mismatch(shape, target))
+
+
+def _expands(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     try:
-        fits = broadcast_shapes([shape, target]) == target
+        return broadcast_shapes([shape, target]) == target
     except RuntimeError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape "
-            f"{list(target)}"
-        )
+        return False
+
+
+def _mismatch(shape: Sequence[int], target: Sequence[Any]) -> str:
+    return (
+        f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape "
+        f"[{', '.join(map(str, target))}]"
+    )
 
 
 def put_at(x: Tensor, value: Tensor, found: Index, accumulate: bool = False, strips: bool = False) -> Tensor:
@@ -198,18 +207,22 @@ def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, str
     if index.__class__ is tuple and len(index) == 1 and isinstance(index[0], Tensor):
         (index,) = index
     if not accumulate and _is_mask_fill(index, value):
-        extra = len(x._d.shape) - len(index._d.shape)
+        extra = len(check_mask_shape(index, tuple(x._d.shape), 0))
         mask = E.reshape(index, shape=(*index._d.shape, *(1,) * extra)) if extra else index
         return E.where(mask, value, x)
     shape = tuple(x._d.shape)
-    if not accumulate and isinstance(index, Tensor) and index._dtype() == BOOL and valueless(index):
-        return _in_order(x, index, value)
+    at = None if accumulate else _unknown_mask(index)
+    if at is not None:
+        parts = index if isinstance(index, tuple) else (index,)
+        mask, index = parts[at], (*parts[:at], *(slice(None),) * len(parts[at]._d.shape), *parts[at + 1 :])
     found = normalized(shape, index)
     region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(found.start, found.stop, found.step, strict=True))
     part = x
-    if (found.arrays or accumulate) and (found.shape != shape or found.slices(shape)):
+    if (found.arrays or accumulate or at is not None) and (found.shape != shape or found.slices(shape)):
         part = E.reshape(E.slice(x, start=found.start, stop=found.stop, step=found.step), shape=found.shape)
-    if found.arrays:
+    if at is not None:
+        value = _at_mask(part, mask, _dims_before(index, at, shape), value)
+    elif found.arrays:
         value = put_at(part, value, found, accumulate, strips)
     else:
         check_broadcast(value._d.shape, found.shape)
@@ -225,22 +238,46 @@ def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, str
     return pasted(x, value, found.start, found.step)
 
 
-def _in_order(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    """`x` with `value` written, part by part, where a mask is true whose values are not known."""
-    part = check_mask_shape(mask, tuple(x._d.shape), 0)
-    shape = tuple(value._d.shape)
-    lead = len(shape) - len(part)
-    count = shape[0] if lead == 1 else 1
-    mismatch = (
-        f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape "
-        f"{['*', *part]}".replace("'", "")
-    )
-    if lead > 1 or broadcast_shapes([shape[lead:] if lead > 0 else shape, part]) != part:
+def _unknown_mask(index: Any) -> int | None:
+    """The position of a mask whose values are not known, if all beside it are plain indices."""
+    parts = index if isinstance(index, tuple) else (index,)
+    masks = [k for k, i in enumerate(parts) if isinstance(i, Tensor) and i._dtype() == BOOL and i._d.shape]
+    if len(masks) != 1 or not valueless(parts[masks[0]]):
+        return None
+    rest = [*parts[: masks[0]], *parts[masks[0] + 1 :]]
+    return masks[0] if all(i is None or i is ... or isinstance(i, (int, slice)) for i in rest) else None
+
+
+def _dims_before(index: tuple[Any, ...], at: int, shape: tuple[int, ...]) -> int:
+    """How many dims the indices before position `at` leave, or make."""
+    made = sum(not isinstance(i, int) and i is not ... for i in index[:at])
+    if ... not in index[:at]:
+        return made
+    taken = sum(i is not None and i is not ... for i in index)
+    return made + len(shape) - taken
+
+
+def _at_mask(x: Tensor, mask: Tensor, lead: int, value: Tensor) -> Tensor:
+    """`x` with `value` written where a mask, over the dims from number `lead` on, is true; its values are not known."""
+    behind = check_mask_shape(mask, tuple(x._d.shape), lead)
+    everywhere = E.reshape(mask, shape=((1,) * lead + tuple(mask._d.shape) + (1,) * len(behind)))
+    if not value._d.shape:
+        return E.where(everywhere, value, x)
+    before, ndim = tuple(x._d.shape[:lead]), lead + 1 + len(behind)
+    shape = inner_shape(value._d.shape, ndim)
+    shape = (1,) * (ndim - len(shape)) + shape
+    mismatch = _mismatch(value._d.shape, (*before, "*", *behind))
+    if len(shape) > ndim or not _expands(shape[:lead] + shape[lead + 1 :], before + behind):
         raise RuntimeError(mismatch)
-    rows = E.broadcast_to(value, shape=(count, *part))
-    if count == 1:
-        return E.where(E.reshape(mask, shape=(*mask._d.shape, *(1,) * len(part))), E.reshape(rows, shape=part), x)
-    return filled_in_order(x, mask, rows, exactly=mismatch)
+    if shape[lead] == 1:
+        flat = (*shape[:lead], *(1,) * len(mask._d.shape), *shape[lead + 1 :])
+        return E.where(everywhere, E.reshape(value, shape=flat), x)
+    first = (*range(lead, ndim - len(behind) - 1 + len(mask._d.shape)), *range(lead))
+    dims = (*first, *range(len(first), len(x._d.shape)))
+    rows = E.permute(E.reshape(value, shape=shape), dims=(lead, *range(lead), *range(lead + 1, ndim)))
+    rows = E.broadcast_to(rows, shape=(shape[lead], *before, *behind))
+    filled = filled_in_order(E.permute(x, dims=dims), mask, rows, exactly=mismatch)
+    return E.permute(filled, dims=inverse_permutation(dims))
 
 
 def _is_mask_fill(index: Any, value: Tensor) -> bool:

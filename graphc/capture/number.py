@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
+from eager.tensor import Tensor
 from graphc.capture.showing import is_only_shown
 from graphc.ir import Builder, Symbol
 from graphc.ops import OPS, Op
@@ -237,15 +238,20 @@ def fix_numbers(fn: Any) -> None:
 
 
 def without_numbers(params: Any) -> Any:
-    """The parameters of an op with the Python numbers in place of traced ones: a graph is for one value of each."""
+    """The parameters of an op with Python numbers in place of traced ones, and of tensors that stand for a number.
+
+    A graph is for one value of each.
+    """
     return {name: _plain(value) for name, value in params.items()} if any(map(_has, params.values())) else params
 
 
 def _has(value: Any) -> bool:
-    return type(value) is Number or (isinstance(value, tuple) and any(map(_has, value)))
+    return type(value) is Number or isinstance(value, Tensor) or (isinstance(value, tuple) and any(map(_has, value)))
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        value = value.item()
     if type(value) is Number:
         return value.known()
     return tuple(map(_plain, value)) if isinstance(value, tuple) and _has(value) else value

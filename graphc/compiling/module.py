@@ -48,6 +48,9 @@ class CompiledModule(Module):
                 raise
             return getattr(self._modules["_orig_mod"], name)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._modules["_orig_mod"])})
+
     def __setattr__(self, name: str, value: Any) -> None:
         if "_modules" in self.__dict__ and "_orig_mod" in self._modules and name != "training":
             setattr(self._modules["_orig_mod"], name, value)

@@ -197,3 +197,56 @@ def test_memory_that_is_not_known(given: Any) -> None:
         f(given)
     with pytest.raises(CaptureError, match="memory of a traced tensor"):
         graphc.compile(lambda x: torch.as_strided(x[1:], (2,), (1,), 0))(torch.arange(4.0))
+
+
+CUBE = torch.arange(24.0).reshape(2, 3, 4)
+ALL = slice(None)
+MASKED: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "the last dim, one number": (lambda m: (ALL, ALL, m[0]), 7.0),
+    "the last dim, a row": (lambda m: (..., m[0]), torch.ones(2)),
+    "the middle": (lambda m: (ALL, m[:, 0]), torch.arange(4.0)),
+    "a part": (lambda m: (0, m[:, 0]), torch.arange(8.0).reshape(2, 4)),
+    "two dims": (lambda m: (ALL, m), torch.arange(10.0).reshape(2, 5)),
+    "before a slice": (lambda m: (ALL, m[:, 0], slice(1, 3)), torch.arange(8.0).reshape(2, 2, 2)),
+    "before a number": (lambda m: (ALL, m[:, 0], 1), torch.arange(4.0).reshape(2, 2)),
+    "behind a new dim": (lambda m: (None, 0, m[:, 0]), 7.0),
+    "a 0-d tensor": (lambda m: (0, ..., m[0]), torch.tensor(3.0)),
+    "rows for all": (lambda m: (ALL, m[:, 0]), torch.arange(2.0).reshape(2, 1, 1)),
+    "dims of size 1 in front": (lambda m: (ALL, m[:, 0]), torch.arange(16.0).reshape(1, 2, 2, 4)),
+    "the first dim of another size": (lambda m: m[:, 0], 1.0),
+    "too few": (lambda m: (ALL, m[:, 0]), torch.ones(2, 3, 4)),
+    "of another shape": (lambda m: (ALL, m[:, 0]), torch.arange(3.0)),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_writes_at_masks_among_other_indices(name: str) -> None:
+    index, value = MASKED[name]
+
+    def write(x: Any, mask: Any) -> Any:
+        y = x.clone()
+        y[index(mask)] = value
+        return y
+
+    mask = torch.tensor([[True, False, True, False], [False, False, True, False], [True, True, False, False]])
+    x = CUBE.clone().requires_grad_()
+    try:
+        expected = write(x, mask)
+    except (IndexError, RuntimeError) as error:
+        with pytest.raises(type(error)):
+            graphc.compile(write)(x, mask)
+        return
+    (expected * CUBE).sum().backward()
+    wanted, x.grad = x.grad, None
+    found = graphc.compile(write)(x, mask)
+    (found * CUBE).sum().backward()
+    assert found.tolist() == expected.tolist()
+    assert x.grad.tolist() == wanted.tolist()
+
+
+def test_a_tensor_in_place_of_an_int() -> None:
+    count = torch.tensor(2)
+    largest = graphc.compile(lambda x: torch.topk(x, count)[0])
+    assert largest(X).tolist() == torch.topk(X, 2)[0].tolist()
+    count.fill_(1)
+    assert largest(X).tolist() == torch.topk(X, 1)[0].tolist()
