@@ -157,6 +157,9 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHan
         raise RuntimeError(NOT_GRAD)
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.hook_after(self, hook)
     return RemovableHandle(hooked(self._n).accumulated, hook)
 
 

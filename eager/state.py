@@ -62,6 +62,9 @@ class Interpreter(Protocol):
     def hook(self, tensor: Any, hook: Callable[[Any], Any]) -> Any:
         """Call `hook` with each gradient that arrives at `tensor`. Returns a handle."""
 
+    def hook_after(self, tensor: Any, hook: Any) -> Any:
+        """Call `hook(tensor)` after each time the `.grad` of the leaf `tensor` has been written. Returns the handle."""
+
     def retain(self, tensor: Any) -> None:
         """Fill `.grad` of `tensor`, which is no leaf, too."""
 

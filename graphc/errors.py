@@ -126,8 +126,12 @@ HISTORY_BEHIND = (
 )
 
 HOOK_STAYS = (
-    "a hook on a tensor that outlives the call (made at {used}) cannot be captured in a graph: it would be registered "
-    "again at each call.\nRemedy: register it once, outside the compiled function, or remove it before the end."
+    "a hook on a tensor that outlives the call (made at {used}) cannot be captured in a graph.\n"
+    "Remedy: register it once, outside the compiled function."
+)
+HANDLE_LEAVES = (
+    "the handle of a hook that a compiled function registers cannot leave it: each call registers a hook of its own.\n"
+    "Remedy: remove the hook inside, or register it outside the compiled function."
 )
 
 BYTES_ARE_NOT_CAPTURED = (

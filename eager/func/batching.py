@@ -412,6 +412,11 @@ class BatchInterpreter:
         with self.below():
             return value.register_hook(batched_hook)  # type: ignore[attr-defined]
 
+    def hook_after(self, tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
+        value = self._behind(tensor)
+        with self.below():
+            return value.register_post_accumulate_grad_hook(hook)  # type: ignore[attr-defined]
+
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         from eager.func.custom import recorded_below
 

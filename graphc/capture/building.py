@@ -20,7 +20,7 @@ import numpy as np
 from eager import dispatch
 from eager.autograd import as_tuple
 from eager.dtypes import to_numpy
-from eager.hooks import register_hook
+from eager.hooks import register_hook, register_post_accumulate_grad_hook
 from eager.sampling import sample
 from eager.state import INTERPRETER, current_interpreter, shift_gate, version_of
 from eager.tensor import Tensor
@@ -185,6 +185,12 @@ class Building:
             return self.tracer.hook(tensor, hook)
         with self._outside():
             return register_hook(tensor, hook)
+
+    def hook_after(self, tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
+        if self.has(tensor):
+            return self.tracer.hook_after(tensor, hook)
+        with self._outside():
+            return register_post_accumulate_grad_hook(tensor, hook)
 
     def retain(self, tensor: Tensor) -> None:
         self.tracer.retain(tensor)

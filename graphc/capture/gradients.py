@@ -13,8 +13,9 @@ from eager.state import grad_enabled
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.autodiff import Custom, pullback
+from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
-from graphc.capture.sources import Argument, Captured, Effect, GradOf, History, PastOf
+from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
 from graphc.ir import Builder, Graph, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
@@ -51,12 +52,11 @@ class Autograd:
         self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
         self._initial: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
         self._before: dict[int, Tensor] = {}  # the tensor that `.grad` was before the program
-        self._reached: dict[int, Tensor] = {}  # leaves that gradients have arrived at, so that their hooks have run
         self._replaying = False  # after the trace, when the tape runs the hooks of leaves
         self._custom: dict[int, Custom] = {}  # output nodes of user Functions
         self.functions: list[UserFunction] = []
         self.outside: set[int] = set()  # inputs that are tensors of the program around a function of control flow
-        self._hooks: dict[int, dict[int, Callable[[Tensor], Any]]] = {}  # node -> hooks on the gradient that arrives
+        self.hooks = Hooks(self)
         self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
         self._past: list[tuple[Tensor, Symbol, bool]] = []  # gradients that go on to history from before the program
         self._behind: set[int] = set()  # leaves that those will reach
@@ -126,7 +126,7 @@ class Autograd:
             owner = tracer.owner_of(tensor)
             assert owner is not None
             found.append(Effect(PastOf(owner, keep), g.id))
-        self._guard_hooks()
+        self.hooks.guard()
         return found
 
     def grads(self) -> dict[int, GradOf]:
@@ -286,61 +286,19 @@ class Autograd:
 
     # --- rules of the user's
 
-    def hook(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
-        """See `eager.state.Interpreter`."""
-        return hooks.RemovableHandle(self._hooks.setdefault(self.tracer.read(tensor).id, {}), hook)
-
-    def hooked(self) -> list[tuple[int, Callable[[list[Tensor]], list[Tensor | None]]]]:
-        """The nodes with hooks, and those as rules. Raises CaptureError for one on a tensor of the trace around."""
-        found: list[tuple[int, Callable[[list[Tensor]], list[Tensor | None]]]] = []
-        for id_, registered in self._hooks.items():
-            if registered and id_ in self.outside:
-                raise errors.CaptureError(errors.HOOK_OUTSIDE.format(used=user_line()))
-            if registered:
-                found.append((id_, functools.partial(_through, list(registered.values()))))
-        return found
-
-    def check_hooks(self) -> None:
-        """Raise CaptureError for a hook that would stay on a tensor from before the program."""
-        for id_, registered in self._hooks.items():
-            leaf = self.leaves.get(id_)
-            if registered and leaf is not None and not isinstance(self.tracer.owner_of(leaf), (Argument, type(None))):
-                raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
-
     def retain(self, tensor: Tensor) -> None:
         """See `eager.state.Interpreter`."""
         self._retained[self.tracer.read(tensor).id] = tensor
 
     def _arrived(self, id_: int, g: Symbol, create_graph: bool) -> Symbol:
         """A complete gradient, as the hooks on its tensor leave it."""
-        found = list(self._hooks.get(id_, {}).values())
-        leaf = self.leaves.get(id_)
-        if leaf is not None and isinstance(leaf._n, list) and not self._replaying:
-            self._reached[id(leaf)] = leaf
-            found += _hooks_of(leaf)[0]
+        found = self.hooks.of(id_, self._replaying)
         for hook in found:
             result = hook(self.tracer.wrap(g, create_graph))
             g = g if result is None else self.tracer.read(result)
         if (tensor := self._retained.get(id_)) is not None:
             self._accumulate(tensor, self._copy(g), create_graph)
         return self._copy(g) if found else g  # a hook may keep its tensor
-
-    def _guard_hooks(self) -> None:
-        """The hooks of leaves have run while the program was traced: they are to stay the same."""
-        captured: list[Tensor] = []
-        for leaf in self._reached.values():
-            match self.tracer.owner_of(leaf):
-                case Argument(position):
-                    self.tracer.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
-                case Captured(tensor):
-                    captured.append(tensor)
-                case _:
-                    pass
-        if captured:
-            called = ", ".join(map(self.tracer.asking.called, captured))
-            self.tracer.guard(
-                functools.partial(_hooks_of_all, captured), _hooks_of_all(captured), f"the hooks of {called}"
-            )
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         """See `eager.state.Interpreter`."""
@@ -378,12 +336,12 @@ class Autograd:
     @property
     def has_rules(self) -> bool:
         """Whether gradients depend on Functions or hooks of the user's."""
-        return bool(self._custom or self._hooks)
+        return bool(self._custom or self.hooks)
 
     @property
     def has_hooks(self) -> bool:
         """Whether hooks of the user's see gradients that arrive within the program."""
-        return bool(self._hooks)
+        return bool(self.hooks)
 
     def pullback(
         self, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]], wrt: list[int]
@@ -438,33 +396,8 @@ class Autograd:
         return not sources.isdisjoint(self.leaves)
 
 
-def _through(registered: list[Callable[[Tensor], Any]], cotangents: list[Tensor]) -> list[Tensor | None]:
-    """The gradient that arrives at a tensor, as its hooks leave it."""
-    (g,) = cotangents
-    for hook in registered:
-        result = hook(g)
-        g = g if result is None else result
-    return [g]
-
-
 def _has_no_grad(tensor: Tensor) -> bool:
     return getattr(tensor, "_g", None) is None
-
-
-def _hooks_of(leaf: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The hooks of a leaf: on its gradient, and after that has been accumulated."""
-    found = hooks.hooks_of(leaf._n) if isinstance(leaf._n, list) else None
-    return ((), ()) if found is None else (tuple(found.of_tensor.values()), tuple(found.accumulated.values()))
-
-
-def _hooks_of_all(leaves: list[Tensor]) -> list[Any]:
-    """The hooks of those that have some."""
-    hooked = hooks.Hooked
-    return [
-        (k, _hooks_of(leaf))
-        for k, leaf in enumerate(leaves)
-        if leaf._n is not None and leaf._n[tape.BACKWARD].__class__ is hooked
-    ]
 
 
 def _saves(op: Op) -> bool:

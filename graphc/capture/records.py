@@ -11,7 +11,9 @@ from typing import Any, TypeGuard
 
 from eager.nn.module import Module
 from eager.tensor import Tensor
+from graphc import errors
 from graphc.capture import closures
+from graphc.capture.hooks import is_traced_handle
 from graphc.capture.number import Number
 from graphc.capture.state.objects import namespace
 from graphc.capture.state.owners import is_user_class, is_user_code
@@ -73,6 +75,8 @@ def opener(
     def opened(value: Any, known: dict[int, Any]) -> Opened | None:
         if there is not None and (id(namespace(value)) in there or id(value) in there):
             return None
+        if is_traced_handle(value):
+            raise errors.CaptureError(errors.HANDLE_LEAVES)
         if _is_user_function(value) and closures.is_made(value, there):
             return closures.opened(value, known, there)
         found = attributes(value)

@@ -15,6 +15,7 @@ from eager.state import interpreting
 from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture.gradients import Autograd
+from graphc.capture.location import user_line
 from graphc.capture.number import Number
 from graphc.capture.outcomes import Outcomes
 from graphc.capture.records import is_traced, opener
@@ -194,6 +195,9 @@ def capture(
                 if environment is not None:
                     changes += done_once(environment.written())
                     existing, there = containers.existing() | environment.existing(), environment.owners()
+                    changes += tracer.autograd.hooks.staying()
+                elif tracer.autograd.hooks.staying():
+                    raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
                 elif changes:
                     raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))
                 program = finished(tracer, fn, result, changes, existing, there)

@@ -114,7 +114,8 @@ class Tracer:
         self.autograd = Autograd(self)
         self.get_grad, self.set_grad = self.autograd.get_grad, self.autograd.set_grad
         self.backward, self.gradients = self.autograd.backward, self.autograd.gradients
-        self.hook, self.custom = self.autograd.hook, self.autograd.custom
+        self.hook, self.hook_after = self.autograd.hooks.add, self.autograd.hooks.add_after
+        self.custom = self.autograd.custom
         self.retain, self.has_leaves = self.autograd.retain, self.autograd.has_leaves
 
     # --- tensors and symbols
@@ -444,7 +445,6 @@ class Tracer:
 
     def finish(self, result: Any) -> tuple[Any, list[Returned], list[Effect]]:
         """Close the trace. Returns the result with Refs in place of tensors, what those are, and what changes."""
-        self.autograd.check_hooks()
         refs = map_tensors(result, lambda t, path: Ref(self.read(t).id))
         returned = Results(self, list(tensors_of(result))).found
         effects = self.effects()

@@ -317,7 +317,7 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
                 overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
         concrete = Outcomes(tracer, given)
         known: dict[int, Any] = {**containers.existing(), **environment.existing()}
-        changes = [*containers.changes(), *environment.written()]
+        changes = [*containers.changes(), *environment.written(), *tracer.autograd.hooks.staying()]
         opened = opener(is_traced, environment.owners())
         again: dict[int, Any] = {}
         for change, after in [(c, map_leaves(c.after, _itself, "", known, opened)) for c in changes]:

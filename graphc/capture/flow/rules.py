@@ -85,7 +85,7 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
         for k, id in enumerate(outputs):
             items[id] = Node(id, ITEM, (bundle,), {"index": k}, nodes[id].aval, *_place(nodes, id))
     hooks: set[int] = set()
-    for id, called in autograd.hooked():
+    for id, called in autograd.hooks.rules():
         bundle = rule([id], [id], called)
         hooks.add(bundle)
         moved[id] = appended(Node(builder.next_id, ITEM, (bundle,), {"index": 0}, nodes[id].aval, *_place(nodes, id)))

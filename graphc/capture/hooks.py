@@ -1,0 +1,135 @@
+"""Hooks on tensors under a trace: they see the gradients that arrive in the graph.
+
+A hook on a tensor that was there before the call stays on it, as in eager: each call registers it there (again), so
+that it is the tape around the program that runs it, unless the gradient arrives within the program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, final
+
+from eager import hooks, tape
+from eager.tensor import Tensor
+from graphc import errors
+from graphc.capture.location import user_line
+from graphc.capture.sources import Argument, Captured
+from graphc.capture.state.places import Change
+
+if TYPE_CHECKING:
+    from graphc.capture.gradients import Autograd
+
+Rule = Callable[[list[Tensor]], list[Tensor | None]]
+
+
+class Registry(dict[int, Callable[[Tensor], Any]]):
+    """The hooks of a traced tensor, by the id of the handle."""
+
+
+@final
+class Hooks:
+    """The hooks of one trace."""
+
+    def __init__(self, autograd: Autograd):
+        self._autograd, self._tracer = autograd, autograd.tracer
+        self._registered: dict[int, Registry] = {}  # by node
+        self._reached: dict[int, Tensor] = {}  # leaves that gradients have arrived at, so that their hooks have run
+
+    def __bool__(self) -> bool:
+        return any(self._registered.values())
+
+    def add(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
+        """See `eager.state.Interpreter.hook`."""
+        return hooks.RemovableHandle(self._registered.setdefault(self._tracer.read(tensor).id, Registry()), hook)
+
+    def add_after(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
+        """See `eager.state.Interpreter.hook_after`. CaptureError for a tensor from before the call."""
+        if not isinstance(tensor._n, list) or self._tracer.owner_of(tensor) is not None:
+            raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
+        return hooks.RemovableHandle(hooks.hooked(tensor._n).accumulated, hook)
+
+    def rules(self) -> list[tuple[int, Rule]]:
+        """The nodes with hooks, and those as rules. Raises CaptureError for one on a tensor of the trace around."""
+        found: list[tuple[int, Rule]] = []
+        for id_, registered in self._registered.items():
+            if registered and id_ in self._autograd.outside:
+                raise errors.CaptureError(errors.HOOK_OUTSIDE.format(used=user_line()))
+            if registered:
+                found.append((id_, functools.partial(_through, list(registered.values()))))
+        return found
+
+    def staying(self) -> list[Change]:
+        """What registers, at a call, the hooks on tensors from before the call that have not been removed."""
+        found: list[Change] = []
+        for id_, registered in self._registered.items():
+            tensor = self._from_before(id_)
+            if tensor is not None:
+                found += [Change("a hook", None, (tensor, hook), _register) for hook in registered.values()]
+        return found
+
+    def _from_before(self, id_: int) -> Tensor | None:
+        """The tensor from before the call whose value is node `id_`."""
+        leaf = self._autograd.leaves.get(id_)
+        return leaf if leaf is not None and self._tracer.owner_of(leaf) is not None else None
+
+    def of(self, id_: int, replaying: bool) -> list[Callable[[Tensor], Any]]:
+        """The hooks that a gradient meets that arrives at node `id_`; `replaying`: after the trace, on the tape."""
+        leaf = self._autograd.leaves.get(id_)
+        if replaying and self._from_before(id_) is not None:
+            return []  # where the tape runs them
+        found = list(self._registered.get(id_, Registry()).values())
+        if leaf is not None and isinstance(leaf._n, list) and not replaying:
+            self._reached[id(leaf)] = leaf
+            found += _hooks_of(leaf)[0]
+        return found
+
+    def guard(self) -> None:
+        """The hooks of leaves have run while the program was traced: they are to stay the same."""
+        tracer = self._tracer
+        captured: list[Tensor] = []
+        for leaf in self._reached.values():
+            match tracer.owner_of(leaf):
+                case Argument(position):
+                    tracer.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
+                case Captured(tensor):
+                    captured.append(tensor)
+                case _:
+                    pass
+        if captured:
+            called = ", ".join(map(tracer.asking.called, captured))
+            tracer.guard(functools.partial(_hooks_of_all, captured), _hooks_of_all(captured), f"the hooks of {called}")
+
+
+def is_traced_handle(value: Any) -> bool:
+    """Whether `value` is the handle of a hook that a program registers, which it cannot hand out."""
+    return type(value) is hooks.RemovableHandle and type(value._hooks) is Registry and value.id in value._hooks
+
+
+def _register(pair: tuple[Tensor, Callable[[Tensor], Any]] | None) -> None:
+    if pair is not None:
+        hooks.register_hook(*pair)
+
+
+def _through(registered: list[Callable[[Tensor], Any]], cotangents: list[Tensor]) -> list[Tensor | None]:
+    """The gradient that arrives at a tensor, as its hooks leave it."""
+    (g,) = cotangents
+    for hook in registered:
+        result = hook(g)
+        g = g if result is None else result
+    return [g]
+
+
+def _hooks_of(leaf: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The hooks of a leaf: on its gradient, and after that has been accumulated."""
+    found = hooks.hooks_of(leaf._n) if isinstance(leaf._n, list) else None
+    return ((), ()) if found is None else (tuple(found.of_tensor.values()), tuple(found.accumulated.values()))
+
+
+def _hooks_of_all(leaves: list[Tensor]) -> list[Any]:
+    """The hooks of those that have some."""
+    return [
+        (k, _hooks_of(leaf))
+        for k, leaf in enumerate(leaves)
+        if leaf._n is not None and leaf._n[tape.BACKWARD].__class__ is hooks.Hooked
+    ]
