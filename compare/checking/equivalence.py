@@ -352,6 +352,8 @@ def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:
         noise = case.yardstick.noise[case.joint.graph.outputs[case.joint.labels.index(label)]]
         judgement = judge_in_float64(found, exact[label], noise)
         if judgement.verdict is Verdict.BUG:
+            judgement = judge_in_float64(found, case.exact_gradients_on_path[label], noise)
+        if judgement.verdict is Verdict.BUG:
             detail = f"against the same rules in float64: {judgement.detail}"
             yield Finding(EAGER.name, label, Verdict.BUG, detail, _located(case, EAGER, label, reference))
 

@@ -41,13 +41,15 @@ def _largest(r: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
 
 
 # f(result, *operands, **params): larger terms that a result is made of, whose ULPs count as well. Next to the zeros of
-# digamma and lgamma the error is a few ULP of 1, whatever is left. Incomplete gamma functions take the exponential of
+# digamma and lgamma the error is a few ULP of 1, whatever is left; sinc takes the sine of pi x, which is rounded.
+# Incomplete gamma functions take the exponential of
 # a logarithm (10,000 ULP for arguments of 1,000), and where 1 - igamma is computed for igammac, terms cancel.
 # Orthogonal factors and eigenvectors are a few ULP of 1 off, not of their small elements; factors lie packed, vectors
 # below their values, and R beside Q. Rows are standardized by means, which are a few ULP of their elements off.
 TERMS: Mapping[str, Callable[..., np.ndarray | float]] = {
     "digamma": lambda r, x: 1.0,
     "lgamma": lambda r, x: 1.0,
+    "sinc": lambda r, x: 1.0,
     "igamma": lambda r, a, x: np.abs(r) * _exponent(a, x),
     "igammac": lambda r, a, x: np.abs(r) * _exponent(a, x) + (x <= np.maximum(a, 1.0) + 0.25),
     "eig": lambda r, x, **_: _largest(r, -1),
