@@ -58,6 +58,11 @@ def holds(value: Any, wanted: Callable[[Any], bool]) -> bool:
     return any(map(wanted, leaves(value)))
 
 
+def has_leaves(value: Any) -> bool:
+    """Whether a tensor or a traced number is in `value`, or in what that holds."""
+    return holds(value, lambda leaf: True)
+
+
 def is_traced(leaf: Any) -> bool:
     """Whether a leaf stands for a value that a graph computes."""
     return type(leaf) is Number or (isinstance(leaf, Tensor) and leaf._d.__class__ is Symbol)

@@ -18,7 +18,7 @@ from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
 from graphc.capture.outcomes import Outcomes
-from graphc.capture.records import is_traced, opener
+from graphc.capture.records import has_leaves, is_traced, opener
 from graphc.capture.sources import (
     ArgumentGuard,
     Computed,
@@ -193,7 +193,7 @@ def capture(
                 changes = containers.changes()
                 existing, there = {}, frozenset[int]()
                 if environment is not None:
-                    changes += done_once(environment.written())
+                    changes += done_once(environment.written(), has_leaves)
                     existing, there = containers.existing() | environment.existing(), environment.owners()
                     changes += tracer.autograd.hooks.staying()
                 elif tracer.autograd.hooks.staying():

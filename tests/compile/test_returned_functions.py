@@ -198,3 +198,28 @@ def test_a_function_that_was_there_is_itself() -> None:
     compiled = graphc.compile(lambda x: (x + 1, _helper))
     assert compiled(X)[1] is _helper
     assert compiled(X)[1] is _helper
+
+
+class _Record:
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def test_what_is_added_to_a_list_around_holds_what_the_call_computes() -> None:
+    log: list[Any] = []
+
+    def fn(x: Any) -> Any:
+        y = x * 2
+        log.append(_Record(y))
+        log.append(lambda: y + 1)
+        log.append((1, _Record(x)))
+        return y
+
+    compiled = graphc.compile(fn)
+    for factor in range(3):
+        log.clear()
+        compiled(X * factor)
+        record, function, (_, given) = log
+        assert record.value.tolist() == (X * factor * 2).tolist()
+        assert function().tolist() == (X * factor * 2 + 1).tolist()
+        assert given.value.tolist() == (X * factor).tolist()

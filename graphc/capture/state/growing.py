@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from typing import Any, final
 
 from graphc.capture.state.places import Change, Inside
 from graphc.capture.state.snapshots import refill
-from graphc.capture.tree import leaves_of, with_sizes
+from graphc.capture.tree import with_sizes
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold
 WRITERS: dict[type, frozenset[str]] = {
@@ -76,14 +77,14 @@ class Growing:
             owner.extendleft(reversed(added.first))
 
 
-def done_once(changes: list[Change]) -> list[Change]:
+def done_once(changes: list[Change], has_leaves: Callable[[Any], bool]) -> list[Change]:
     """`changes` but for the additions of Python values, as `calls.append(1)`: a side effect, which a trace has once.
 
     What a function adds of tensors and traced numbers is a result like any other, which each call has.
     """
     left: list[Change] = []
     for change in changes:
-        if isinstance(change.after, Added) and not any(True for _ in leaves_of(change.after)):
+        if isinstance(change.after, Added) and not has_leaves(change.after):
             change.write(with_sizes(change.after, None))
         else:
             left.append(change)
