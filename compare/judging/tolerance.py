@@ -41,15 +41,17 @@ def _largest(r: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
 
 
 # f(result, *operands, **params): larger terms that a result is made of, whose ULPs count as well. Next to the zeros of
-# digamma and lgamma the error is a few ULP of 1, whatever is left; sinc takes the sine of pi x, which is rounded.
-# Incomplete gamma functions take the exponential of
-# a logarithm (10,000 ULP for arguments of 1,000), and where 1 - igamma is computed for igammac, terms cancel.
+# digamma and lgamma the error is a few ULP of 1, whatever is left; sinc takes the sine of pi x, which is rounded, and
+# trigamma divides by the square of that, next to its poles (1 / d^2 at distance d, which is an ULP of x off).
+# Incomplete gamma functions take the exponential of a logarithm (10,000 ULP for arguments of 1,000), and where
+# 1 - igamma is computed for igammac, terms cancel.
 # Orthogonal factors and eigenvectors are a few ULP of 1 off, not of their small elements; factors lie packed, vectors
 # below their values, and R beside Q. Rows are standardized by means, which are a few ULP of their elements off.
 TERMS: Mapping[str, Callable[..., np.ndarray | float]] = {
     "digamma": lambda r, x: 1.0,
     "lgamma": lambda r, x: 1.0,
     "sinc": lambda r, x: 1.0,
+    "trigamma": lambda r, x: np.where(x < 0, 2 * np.abs(r) ** 1.5 * np.abs(x), 0.0),
     "igamma": lambda r, a, x: np.abs(r) * _exponent(a, x),
     "igammac": lambda r, a, x: np.abs(r) * _exponent(a, x) + (x <= np.maximum(a, 1.0) + 0.25),
     "eig": lambda r, x, **_: _largest(r, -1),

@@ -321,3 +321,24 @@ def test_gradients_of_writes_to_real_views_are_pytorchs():
     ((parts.clone() * 2).sum() + (parts.reshape(-1)[:3] * 3).sum()).backward()
     assert a.grad.tolist() == [15, 16, 10]
     assert type(parts.grad_fn).__name__ == "ViewAsRealBackward0"
+
+
+def _zeros_of_sinc(x, w):
+    return torch.sinc(torch.round(w)) * x
+
+
+def _numbers_too_small_for_the_program(x, w):
+    # two float32 are a float64 of 5e-315: not 0 in a run in float64, which casts to no float32
+    tiny = E.bitcast(torch.stack([w, w * 0], -1), dtype=np.dtype("float64")).to(torch.float32)
+    return x * torch.where(tiny != 0, 2.0, 3.0) + E.any(tiny, axis=(0,), keepdims=False).to(torch.float32) * x * x
+
+
+def _poles_of_trigamma(x, w):
+    return E.trigamma(-w) * x
+
+
+@pytest.mark.parametrize("f", [_zeros_of_sinc, _numbers_too_small_for_the_program, _poles_of_trigamma])
+def test_eagers_gradients_are_judged_by_what_float32_can_do(f):
+    x = torch.tensor([1.2, -2.6, 3.1], requires_grad=True)
+    report = compare.check(f, x, torch.tensor([1.0, 2.0, 3.0]), modes=["eager", "graph", "compiled"])
+    assert report.ok, report
