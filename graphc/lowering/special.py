@@ -87,7 +87,8 @@ def zeta(s: Any, q: Any) -> Any:
     size = jnp.where(left, -q, 0.5)
     low = size - jnp.floor(size)
     sign = jnp.where(jnp.abs(s) % 2 == 1, -1, 1)
-    mirrored = sign * (special.zeta(s, low) - special.zeta(s, size + 1)) + special.zeta(s, 1 - low)
+    # half-way between integers the first two cancel, exactly, and may be much larger than the third
+    mirrored = (sign * special.zeta(s, low) + special.zeta(s, 1 - low)) - sign * special.zeta(s, size + 1)
     direct = special.zeta(s, jnp.where((q > 0) & (q < jnp.inf), q, 1))
     direct = jnp.where((q == jnp.inf) | (q != q), jnp.nan, direct)
     result = jnp.where(left, jnp.where(s == jnp.floor(s), mirrored, jnp.nan), direct)

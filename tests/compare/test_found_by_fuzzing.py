@@ -342,3 +342,8 @@ def test_eagers_gradients_are_judged_by_what_float32_can_do(f):
     x = torch.tensor([1.2, -2.6, 3.1], requires_grad=True)
     report = compare.check(f, x, torch.tensor([1.0, 2.0, 3.0]), modes=["eager", "graph", "compiled"])
     assert report.ok, report
+
+
+def test_zeta_half_way_between_negative_integers():
+    s, q = torch.tensor([11.0, 31.0, 10.0, 11.0]), torch.tensor([-0.5, -0.5, -1.5, 2.5])
+    torch.testing.assert_close(graphc.compile(torch.special.zeta)(s, q), torch.special.zeta(s, q))

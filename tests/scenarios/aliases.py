@@ -381,7 +381,7 @@ def as_strided_windows(compile):
     return c(x), x, c(x), x
 
 
-@refused("as_strided needs the place in memory")
+@refused("as_strided needs more of the memory")
 def as_strided_of_part_of_a_tensor(compile):
     c = compile(lambda x: x.as_strided((3,), (1,)) * 2)
     return c(torch.arange(8.0)[::2])
