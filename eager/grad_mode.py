@@ -84,6 +84,8 @@ def _wrap_generator(fn: Callable[..., Any], context: Callable[[], GradMode]) -> 
 class _OfNothing(GradMode):
     """A context that is made of nothing, so that it decorates a function without parentheses, too: @no_grad."""
 
+    _mode: bool
+
     def __new__(cls, fn: Any = None) -> Any:
         instance = object.__new__(cls)
         if fn is None:
@@ -91,12 +93,14 @@ class _OfNothing(GradMode):
         instance.__init__()
         return instance(fn)
 
+    def __init__(self, fn: Any = None):
+        super().__init__(self._mode)
+
 
 class no_grad(_OfNothing):
     """Operations inside are not recorded. As `torch.no_grad`."""
 
-    def __init__(self, fn: Any = None):
-        super().__init__(False)
+    _mode = False
 
 
 class inference_mode(GradMode):
@@ -145,8 +149,7 @@ def is_inference_mode_enabled() -> bool:
 class enable_grad(_OfNothing):
     """Operations inside are recorded again. As `torch.enable_grad`."""
 
-    def __init__(self, fn: Any = None):
-        super().__init__(True)
+    _mode = True
 
 
 class set_grad_enabled(GradMode):

@@ -212,16 +212,16 @@ def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, str
         return E.where(mask, value, x)
     shape = tuple(x._d.shape)
     at = None if accumulate else _unknown_mask(index)
+    parts = index if isinstance(index, tuple) else (index,)
     if at is not None:
-        parts = index if isinstance(index, tuple) else (index,)
-        mask, index = parts[at], (*parts[:at], *(slice(None),) * len(parts[at]._d.shape), *parts[at + 1 :])
+        index = (*parts[:at], *(slice(None),) * len(parts[at]._d.shape), *parts[at + 1 :])
     found = normalized(shape, index)
     region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(found.start, found.stop, found.step, strict=True))
     part = x
     if (found.arrays or accumulate or at is not None) and (found.shape != shape or found.slices(shape)):
         part = E.reshape(E.slice(x, start=found.start, stop=found.stop, step=found.step), shape=found.shape)
     if at is not None:
-        value = _at_mask(part, mask, _dims_before(index, at, shape), value)
+        value = _at_mask(part, parts[at], _dims_before(index, at, shape), value)
     elif found.arrays:
         value = put_at(part, value, found, accumulate, strips)
     else:

@@ -55,8 +55,8 @@ def _element(leaf: Any, number: Tensor | None, wanted: np.dtype) -> Tensor:
         return Tensor._wrap(np.array(leaf.item() if isinstance(leaf, Tensor) else leaf, wanted))
     if math.prod(number._d.shape) != 1:
         raise ValueError(ONE_ELEMENT)
-    number = E.reshape(E.stop_gradient(number), shape=())
-    return E.cast(number, dtype=wanted) if is_inexact(wanted) else fitted(number, wanted, limited=False)
+    found: Tensor = E.reshape(E.stop_gradient(number), shape=())
+    return E.cast(found, dtype=wanted) if is_inexact(wanted) else fitted(found, wanted, limited=False)
 
 
 def _shape(data: Any) -> tuple[int, ...]:

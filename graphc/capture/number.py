@@ -158,7 +158,7 @@ class Number:
         known = modulus is None and isinstance(exponent, (int, float)) and type(exponent) is not Number
         if not known or (self._symbol.dtype != FLOAT64 and isinstance(exponent, int) and exponent >= 0):
             return _power(self, exponent, modulus)  # of integers: it may be larger than int64
-        if not float(exponent).is_integer() and not self > 0:  # fixes only whether it is positive
+        if not float(exponent).is_integer() and not self._binary("gt", 0):  # fixes only whether it is positive
             return self.known() ** exponent
         if exponent < 0 and not self:
             raise ZeroDivisionError("0.0 cannot be raised to a negative power")
