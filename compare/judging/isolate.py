@@ -115,6 +115,8 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterat
     wrt = [k for k, a in enumerate(operands) if is_inexact(a.dtype) and op.arg_of(k) in op.vjp]
     if not wrt:
         return
+    if evaluate(graph, operands, checked=False)[graph.outputs[0]].shape != node.shape:
+        return  # a wrong shape rule: there is no cotangent that fits both
     rng = np.random.default_rng(seed)
     cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape))
     if node.dtype.kind == "c":  # real cotangents do not see what rules make of imaginary ones
