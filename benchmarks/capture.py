@@ -132,10 +132,10 @@ def compiler_speed(repeats: int) -> None:
 
 
 def slow_to_compile() -> Callable[[], object]:
-    """A training step that XLA takes some seconds for."""
+    """A training step that XLA takes more than two seconds for."""
     eager.manual_seed(0)
     nn = eager.nn
-    model = nn.Sequential(*(nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True) for _ in range(4)))
+    model = nn.Sequential(*(nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True) for _ in range(6)))
     optimizer = eager.optim.Adam(model.parameters())
 
     @graphc.compile
