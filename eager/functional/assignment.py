@@ -241,7 +241,7 @@ def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, str
 def _unknown_mask(index: Any) -> int | None:
     """The position of a mask whose values are not known, if all beside it are plain indices."""
     parts = index if isinstance(index, tuple) else (index,)
-    masks = [k for k, i in enumerate(parts) if isinstance(i, Tensor) and i._dtype() == BOOL and i._d.shape]
+    masks = [k for k, i in enumerate(parts) if isinstance(i, Tensor) and i._dtype() == BOOL]
     if len(masks) != 1 or not valueless(parts[masks[0]]):
         return None
     rest = [*parts[: masks[0]], *parts[masks[0] + 1 :]]

@@ -214,6 +214,9 @@ MASKED: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "rows for all": (lambda m: (ALL, m[:, 0]), torch.arange(2.0).reshape(2, 1, 1)),
     "dims of size 1 in front": (lambda m: (ALL, m[:, 0]), torch.arange(16.0).reshape(1, 2, 2, 4)),
     "the first dim of another size": (lambda m: m[:, 0], 1.0),
+    "a mask of no dims": (lambda m: m[0, 0], torch.ones(3, 4)),
+    "a mask of no dims among others": (lambda m: (0, m[0, 0]), torch.ones(4)),
+    "a mask of no dims that is false": (lambda m: m[0, 1], 7.0),
     "too few": (lambda m: (ALL, m[:, 0]), torch.ones(2, 3, 4)),
     "of another shape": (lambda m: (ALL, m[:, 0]), torch.arange(3.0)),
 }
