@@ -16,6 +16,7 @@ from eager import engine, inplace, state
 from eager.dispatch import apply
 from eager.func import batch_rules
 from eager.functional import strides
+from eager.hooks import register_post_accumulate_grad_hook
 from eager.language import E
 from eager.state import INTERPRETER, active_transforms
 from eager.tensor import Tensor
@@ -415,7 +416,7 @@ class BatchInterpreter:
     def hook_after(self, tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
         value = self._behind(tensor)
         with self.below():
-            return value.register_post_accumulate_grad_hook(hook)  # type: ignore[attr-defined]
+            return register_post_accumulate_grad_hook(value, hook)
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         from eager.func.custom import recorded_below

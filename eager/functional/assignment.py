@@ -54,7 +54,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         if type(value) in (float, int) and self._dtype().kind == "f":
             value = Tensor._wrap(np.asarray(value).astype(self._dtype()))
         else:
-            value = filler(value, self._dtype(), limited=not isinstance(value, (float, int)))
+            value = filler(value, self._dtype(), limited=False)
     elif value._dtype() != self._dtype():
         _check_dtype(self, index, value)
     if current_interpreter() is None and not (recording and (self._n is not None or value._n is not None)):

@@ -221,7 +221,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     number = traced(value)
     fill = np.ones((), wanted) if number is not None else fitting(value, wanted)
     array: Any = _laid_like(input, "full_like", lambda shape, _: np.full(shape, fill), dtype, memory_format)
-    if number is not None:
+    if number is not None:  # times ones that lie as `input` does
         array = E.mul(array if isinstance(array, Tensor) else Tensor._wrap(array), fitted(number, wanted))
     return _beside(input, delivered(array, "full_like", None, layout, device, requires_grad, pin_memory))
 

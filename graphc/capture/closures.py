@@ -24,13 +24,9 @@ class Own(NamedTuple):
 
 def parts(function: FunctionType) -> list[tuple[str, Any]]:
     """(name, value) of what a function keeps in itself: defaults, attributes, and its variables of functions around."""
-    defaults = [(name, getattr(function, name)) for name in ("__defaults__", "__kwdefaults__")]
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     held = [(name, _contents(cell)) for name, cell in cells]
-    return [
-        *defaults, *namespace(function).items(),
-        *((name, value.contents if type(value) is Own else value) for name, value in held),
-    ]  # fmt: skip
+    return _settable(function) + [(name, value.contents if type(value) is Own else value) for name, value in held]
 
 
 def is_made(function: FunctionType, there: Collection[int] | None) -> bool:
@@ -61,8 +57,13 @@ def opened(function: FunctionType, known: dict[int, Any], there: Collection[int]
     made = FunctionType(function.__code__, function.__globals__, function.__name__, None, cells)
     for name in ("__qualname__", "__module__", "__doc__", "__annotations__"):
         setattr(made, name, getattr(function, name))
-    defaults = [(made, name, getattr(function, name)) for name in ("__defaults__", "__kwdefaults__")]
-    return made, [*defaults, *((made, *entry) for entry in namespace(function).items()), *filled]
+    return made, [*((made, *entry) for entry in _settable(function)), *filled]
+
+
+def _settable(function: FunctionType) -> list[tuple[str, Any]]:
+    """(name, value) of what can be put into a function that has been made: defaults and attributes."""
+    return [("__defaults__", function.__defaults__), ("__kwdefaults__", function.__kwdefaults__),
+            *namespace(function).items()]  # fmt: skip
 
 
 def _is_own(cell: CellType, there: Collection[int] | None) -> bool:

@@ -228,6 +228,36 @@ class Number:
         return self.concrete() if self._symbol.builder.closed or is_only_shown() else self.known()
 
 
+@final
+class Numbers:
+    """The numbers of one trace; those of the trace around it become inputs of this one."""
+
+    def __init__(self, tracer: Tracer):
+        self._tracer = tracer
+        self._lifted: dict[int, tuple[Number, Number, Tensor]] = {}
+
+    def as_symbols(self, op: Op, operands: list[Any]) -> list[Any]:
+        """`operands` with each number as a Symbol of the dtype that it would be converted to."""
+        for x in operands:
+            if type(x) is Number:
+                own = [self._own(x) if type(x) is Number else x for x in operands]
+                return Number.as_operands(self._tracer.builder, op, own)
+        return operands
+
+    def tensor_of(self, number: Any) -> Tensor | None:
+        """See `eager.state.Interpreter`."""
+        return self._tracer.wrap(self._own(number).symbol, False) if type(number) is Number else None
+
+    def _own(self, number: Number) -> Number:
+        """A traced number, of the trace around this one perhaps, in this trace."""
+        if self._tracer.outer is None or number.tracer is self._tracer:
+            return number
+        if id(number) not in self._lifted:
+            outer = number.tracer.wrap(number.symbol, False)
+            self._lifted[id(number)] = number, Number(self._tracer, self._tracer.read(outer)), outer
+        return self._lifted[id(number)][1]
+
+
 def fix_numbers(fn: Any) -> None:
     """Put the Python numbers in place of those that a function, and the functions that it calls, are closed over."""
     for cell in getattr(fn, "__closure__", None) or ():

@@ -22,7 +22,7 @@ from graphc import errors
 from graphc.capture.asking import Asking
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
-from graphc.capture.number import Number, fix_numbers, without_numbers
+from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -81,7 +81,6 @@ class Tracer:
         self.rule_depth = 0  # of the trace of a gradient rule: of how many rules inside each other
         self.computed: Callable[[Tensor], Symbol | None] | None = None  # what computes a tensor of outside anew
         self.immediate = False
-        self._lifted_numbers: dict[int, tuple[Number, Number, Tensor]] = {}
         self.builder = Builder(locate=user_line)
         self.builder.reader = self
         self.sources: list[Source] = []  # of each input
@@ -111,6 +110,8 @@ class Tracer:
         self.value_of, self.known_number = self.asking.value_of, self.asking.known_number
         self.lies_plainly, self.window = self.asking.lies_plainly, self.asking.window
         self.unknown = self.asking.unknown
+        self._numbers = Numbers(self)
+        self.tensor_of = self._numbers.tensor_of
         self.autograd = Autograd(self)
         self.get_grad, self.set_grad = self.autograd.get_grad, self.autograd.set_grad
         self.backward, self.gradients = self.autograd.backward, self.autograd.gradients
@@ -297,7 +298,7 @@ class Tracer:
             params = without_numbers(params)
         before = builder.next_id
         try:
-            result = builder.apply(op, self._numbers(op, symbols), params)
+            result = builder.apply(op, self._numbers.as_symbols(op, symbols), params)
         except Exception as error:
             error.add_note(f"in {call_text(op, operands)} at {builder.where}")
             raise
@@ -315,27 +316,6 @@ class Tracer:
                     found._d = self._again(found, place)
                 place.memory.tensors.add(found)
         return found
-
-    def _numbers(self, op: Op, symbols: list[Any]) -> list[Any]:
-        """`symbols` with each traced Python number as a Symbol of the dtype that it would be converted to."""
-        for x in symbols:
-            if type(x) is Number:
-                own = [self._own(x) if type(x) is Number else x for x in symbols]
-                return Number.as_operands(self.builder, op, own)
-        return symbols
-
-    def tensor_of(self, number: Any) -> Tensor | None:
-        """See `eager.state.Interpreter`."""
-        return self.wrap(self._own(number).symbol, False) if type(number) is Number else None
-
-    def _own(self, number: Number) -> Number:
-        """A traced number, of the trace around this one perhaps, in this trace."""
-        if self.outer is None or number.tracer is self:
-            return number
-        if id(number) not in self._lifted_numbers:
-            outer = number.tracer.wrap(number.symbol, False)
-            self._lifted_numbers[id(number)] = number, Number(self, self.read(outer)), outer
-        return self._lifted_numbers[id(number)][1]
 
     def place_of(self, tensor: Tensor, symbol: Symbol) -> Place:
         """Where `tensor`, whose value is `symbol`, looks."""
