@@ -21,7 +21,6 @@ from graphc.capture.storage.sharing import owner_of
 from graphc.capture.tree import Slot
 from graphc.compiling.compiled import compile
 from graphc.ir import Graph
-from graphc.ops.dtypes import is_inexact
 from graphc.passes import optimize
 from graphc.passes.pipeline import Pass, default_passes
 
@@ -159,22 +158,11 @@ class Case(Call):
     @cached_property
     def exact_gradients(self) -> Mapping[str, np.ndarray]:
         """The gradients by the same rules in float64, by label; decompositions have the signs that eager's have."""
-        return self._exact_gradients({})
-
-    @cached_property
-    def exact_gradients_on_path(self) -> Mapping[str, np.ndarray]:
-        """The same where float64 decides as the program does: its integers and bools are those of the program."""
-        assert self.program is not None
-        own = evaluate(self.joint.graph, self.operands, checked=False)
-        whole = [node.id for node in self.program.graph.operations() if not is_inexact(node.dtype)]
-        return self._exact_gradients({id: own[id] for id in whole if isinstance(own[id], np.ndarray)})
-
-    def _exact_gradients(self, held: Mapping[int, np.ndarray]) -> Mapping[str, np.ndarray]:
         joint, arrays = self.wide_joint, [widen_array(a) for a in self.operands]
         assert self.program is not None
         free = [node.id for node in self.program.graph.operations() if node.op.nearest is not None]
         chosen = evaluate(self.joint.graph, self.operands, checked=False) if free else {}
-        found = evaluate(joint.graph, arrays, checked=False, choices={id: chosen[id] for id in free}, held=held)
+        found = evaluate(joint.graph, arrays, checked=False, choices={id: chosen[id] for id in free})
         outputs = zip(joint.labels, joint.graph.outputs, strict=True)
         return {label: found[id] for label, id in outputs if label.startswith("gradient of ")}
 

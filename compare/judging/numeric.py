@@ -87,7 +87,8 @@ class Rounding:
         for k, o in enumerate(odd):
             counts = [o.astype(float) if i == k else one for i, one in enumerate(ones)]
             reached |= run_kernel(node.op, counts, node.params) > 0.5
-        spread = np.where(self._rng.random(value.shape) < self._flushed, np.nan, zeroed)
+        share = 0.0 if self._together else self._flushed  # many places alike are rare where each is drawn by itself
+        spread = np.where(self._rng.random(value.shape) < share, np.nan, zeroed)
         return value if reached.all() else self._acting(np.where(reached, value, spread), value)
 
     def _acting(self, changed: np.ndarray, value: np.ndarray) -> np.ndarray:

@@ -177,6 +177,19 @@ def test_a_convolution_may_or_may_not_multiply_nan_with_padding():
     assert compare.check(f, grad, x, modes=["graph", "compiled"]).ok
 
 
+def test_a_backend_may_multiply_no_nan_with_padding():
+    def f(grad, x, w):  # the sum is finite only if none of its terms is nan
+        weights = E.conv1d_weight(grad, x, shape=(2, 3, 3), stride=(1,), padding=(0,), dilation=(1,), groups=1)
+        return (weights[:, 2, :2] * w).sum()
+
+    grad, x = torch.ones(2, 2, 3, dtype=torch.float64), torch.ones(2, 3, 5, dtype=torch.float64)
+    x[1, 2, 4] = math.nan
+    w = torch.ones((), dtype=torch.float64, requires_grad=True)
+    for seed in range(8):
+        report = compare.check(f, grad, x, w, modes=["graph", "compiled"], seed=seed)
+        assert report.ok, report
+
+
 def test_a_matrix_that_rounding_may_make_indefinite_is_judged():
     x = (torch.ones(8, 8) + 2e-6 * torch.eye(8)).requires_grad_()
     report = compare.check(lambda x: torch.linalg.cholesky(x).exp(), x, modes=["graph", "passes", "compiled"])
@@ -337,7 +350,13 @@ def _poles_of_trigamma(x, w):
     return E.trigamma(-w) * x
 
 
-@pytest.mark.parametrize("f", [_zeros_of_sinc, _numbers_too_small_for_the_program, _poles_of_trigamma])
+def _too_small_on_the_way_back(x, w):
+    return torch.sigmoid((x - x.detach()) * 1e4 - 92) * w  # sigmoid(-92) is 1.1e-40, for which float32 has 0 or that
+
+
+@pytest.mark.parametrize(
+    "f", [_zeros_of_sinc, _numbers_too_small_for_the_program, _poles_of_trigamma, _too_small_on_the_way_back]
+)
 def test_eagers_gradients_are_judged_by_what_float32_can_do(f):
     x = torch.tensor([1.2, -2.6, 3.1], requires_grad=True)
     report = compare.check(f, x, torch.tensor([1.0, 2.0, 3.0]), modes=["eager", "graph", "compiled"])
