@@ -182,7 +182,8 @@ def evaluate(
     held      values of nodes that are not computed but taken from here
     rounding  simulated errors, added at each node
     choices   of nodes with several right results: what the one taken is to be like
-    checked   False: no run-time check is asked. The path that Python took in the program's own precision is kept
+    checked   False: no run-time check is asked, and kernels that fail give nan: other numbers than the program's, on
+              the path that Python took with those
     Raises the error of a run-time check that fails, with the user's line.
     """
     values = dict(zip(graph.inputs, arrays, strict=True))
@@ -201,21 +202,21 @@ def evaluate(
             continue
         if rounding is not None:
             operands = rounding.operands(node, operands)
-        value = _value(node, operands, rounding is not None)
+        value = _value(node, operands, checked and rounding is None)
         if choices is not None and node.id in choices and node.op.nearest is not None:
             value = node.op.nearest(value, choices[node.id])
         values[node.id] = value if rounding is None else rounding.result(node, value, operands)
     return values
 
 
-def _value(node: Node, operands: list[np.ndarray], shaken: bool) -> np.ndarray:
-    """The result of the node; nan if rounding, with which operands are `shaken`, can make the kernel fail."""
+def _value(node: Node, operands: list[np.ndarray], checked: bool) -> np.ndarray:
+    """The result of the node; if not `checked`, nan where its kernel fails: on a matrix that is not finite, say."""
     try:
         return run_kernel(node.op, operands, node.params)
-    except RuntimeError:  # a matrix that is all but singular, or not finite
-        if not shaken:
+    except RuntimeError:
+        if checked:
             raise
-        return np.full(node.shape, np.nan)
+        return np.full(node.shape, np.nan if is_inexact(node.dtype) else 0, node.dtype)
 
 
 class _Shaken:

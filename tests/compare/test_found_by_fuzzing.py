@@ -177,6 +177,15 @@ def test_a_convolution_may_or_may_not_multiply_nan_with_padding():
     assert compare.check(f, grad, x, modes=["graph", "compiled"]).ok
 
 
+def test_a_matrix_that_is_finite_in_float32_only_takes_no_opinion_from_the_rest():
+    def f(x):
+        power = torch.zeros(3, 3) ** (x[0] - 2**-26 - 1.5)  # 0 ** 0 in float32, 0 ** -1.5e-8 in float64
+        return torch.linalg.eigh(power)[0] * 0, torch.cos(2 * torch.cos(x))
+
+    report = compare.check(f, torch.tensor([1.5, 0.68032336]), modes=["eager", "graph", "compiled"])
+    assert report.ok, report
+
+
 def test_a_backend_may_multiply_no_nan_with_padding():
     def f(grad, x, w):  # the sum is finite only if none of its terms is nan
         weights = E.conv1d_weight(grad, x, shape=(2, 3, 3), stride=(1,), padding=(0,), dilation=(1,), groups=1)
