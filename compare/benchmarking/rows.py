@@ -96,13 +96,6 @@ def _awaited(result: Any) -> Any:
     return result
 
 
-_JAX_PARTS = {"trace": "jax trace", "lower": "lower", "xla": "xla"}
-
-
-def _jax_parts(seconds: Mapping[str, float]) -> dict[str, float]:
-    return {_JAX_PARTS[name]: s for name, s in seconds.items()}
-
-
 def optimized(case: Case, what: str, strict: bool = False) -> Graph:
     """The program that a call of this kind comes down to, as one graph. Needs `case.program`."""
     assert case.program is not None
@@ -121,7 +114,7 @@ def _compilation(case: Case, what: str, strict: bool) -> Cost:
     passed = time.perf_counter()
     found = lower(graph, strict=strict).compile_measured()
     ours = {"capture": captured - start, "passes": passed - captured}
-    return Cost({**ours, **_jax_parts(found.seconds)}, found.memory)
+    return Cost({**ours, **found.seconds}, found.memory)
 
 
 @final
@@ -150,7 +143,7 @@ class _PlainJax:
             found = self._new_reverse().compile_measured(self._arrays, self._cotangents)
         else:
             found = lower(self._graph).compile_measured()
-        return Cost(_jax_parts(found.seconds), found.memory)
+        return Cost(found.seconds, found.memory)
 
 
 _WITHOUT = "Remedy: modes= without it."

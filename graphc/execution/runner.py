@@ -102,9 +102,10 @@ class Runner:
             self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
             self.backward = lower(self._split.backward, device, strict=strict)
         else:
+            positions = {source: k for k, source in enumerate(program.sources)}
             for k, effect in enumerate(self._effects, len(self._places)):
-                if isinstance(effect.target, Captured) and effect.target in program.sources:
-                    donated[program.sources.index(effect.target)] = k
+                if isinstance(effect.target, Captured) and effect.target in positions:
+                    donated[positions[effect.target]] = k
             restore = {output: position for position, output in donated.items()}
             optimized = optimize(graph, strict=strict)
             prechecks = self._prechecks(optimized)

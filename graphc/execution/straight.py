@@ -41,7 +41,7 @@ from graphc.capture.records import opener
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.execution.prechecks import Prechecks
-from graphc.lowering import block
+from graphc.lowering import ELSEWHERE, block
 
 DEEPEST = 20  # nest of containers that is written out as one expression
 FEW = 4  # arrays: to wait for each takes less time than JAX's function for any nest of them
@@ -144,7 +144,7 @@ class Straight:
             *self._fetched(),
             *self._asked(),
             *self._taken(),
-            f" out = {self.names.of(self._services.executable)}.dispatch({', '.join(self._arrays())})",
+            *self._run(),
             " if on_host:",  # it may still be reading memory that the caller owns
             f"  {self._awaited()}",
             *(line for k in self._wrapped for line in self._wrap(k)),
@@ -156,6 +156,14 @@ class Straight:
             *(f" {self._tensor(target)} = None" for target in _cleared(self._plan.program)),
             *self._continued(),
             *self._result(given),
+        ]
+
+    def _run(self) -> list[str]:
+        """Call the program."""
+        program, arrays = self.names.of(self._services.executable), ", ".join(self._arrays())
+        return [
+            f" try: out = {program}.dispatch({arrays})",
+            f" except elsewhere: out = {program}.dispatch_anywhere({arrays})",
         ]
 
     # --- what is read
@@ -436,7 +444,7 @@ def _write_recorded(tensor: Tensor, value: Tensor) -> None:
 
 
 _shared: dict[str, Any] = {
-    "Deferred": Deferred, "Tensor": Tensor, "asarray": np.asarray, "assembled": _assembled,
+    "Deferred": Deferred, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray, "assembled": _assembled,
     "backward": autograd.backward, "block": block, "make": object.__new__, "ndarray": np.ndarray,
     "new": object.__new__, "overwrite": overwrite, "refs": getrefcount, "sequence": sequence, "view": _view,
     "whole_memory": whole_memory, "write_recorded": _write_recorded,

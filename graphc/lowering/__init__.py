@@ -1,6 +1,6 @@
 """Lowering: a graph becomes a JAX function, compiled by XLA. The one importer of jax."""
 
-from graphc.lowering import cache  # noqa: F401  (tells JAX where to keep what it compiles)
-from graphc.lowering.executable import Executable, block, lower
+from graphc.lowering import loading  # noqa: F401  (JAX, before any other module loads it)
+from graphc.lowering.executable import ELSEWHERE, Executable, block, lower
 
-__all__ = ["Executable", "block", "lower"]
+__all__ = ["ELSEWHERE", "Executable", "block", "lower"]

@@ -1,20 +1,30 @@
-"""The cache of compiled programs on disk, which JAX keeps: a later process compiles a known program in no time.
+"""The cache of compiled programs on disk: a later process loads a program that is known, instead of compiling it.
 
-It lies in the user's cache directory unless GRAPHC_CACHE_DIR names another; GRAPHC_CACHE=0 turns it off. A directory
-that the user has configured in JAX is left as it is.
+It lies in the user's cache directory unless GRAPHC_CACHE_DIR names another; GRAPHC_CACHE=0 turns it off. If the user
+has configured a cache in JAX, that one is used instead: it keeps what XLA makes, but JAX still traces and lowers.
+
+The files are as trustworthy as the directory: they hold machine code.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import pickle
 import sys
+import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from graphc.lowering.loading import jax
 
-_WORTHWHILE = 0.25  # seconds of compilation, from which on a program is kept
+WORTHWHILE = 0.25  # seconds of compilation, from which on a program is kept
+LARGEST = 2**30  # bytes of all programs: the ones that have not been used for longest go first
+_CHECKSUM = hashlib.sha256().digest_size
+_off = 0  # contexts that are open
 
 
 def cache_directory() -> Path | None:
@@ -29,36 +39,88 @@ def cache_directory() -> Path | None:
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "graphc" / "xla"
+    return base / "graphc" / "programs"
 
 
-def enable_cache() -> None:
-    """Let JAX keep what it compiles, unless the user has said where."""
+def in_use() -> bool:
+    """Whether programs are looked for, and kept."""
+    return not _off and not getattr(jax.config, "jax_compilation_cache_dir", None) and cache_directory() is not None
+
+
+def load(key: str, device: Any) -> Any:
+    """The program of that key (`jax.stages.Compiled`) for a device; None if it is not there, or damaged."""
     directory = cache_directory()
-    if directory is None or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
-        return
+    if directory is None:
+        return None
+    path = directory / key
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only home: everything works, only slower the next time
+        data = path.read_bytes()
+        os.utime(path)  # it has been used
+    except OSError:
+        return None
+    if hashlib.sha256(data[_CHECKSUM:]).digest() != data[:_CHECKSUM]:
+        return None
+    from jax.experimental import serialize_executable
+
+    try:
+        parts = pickle.loads(zlib.decompress(data[_CHECKSUM:]))
+        return serialize_executable.deserialize_and_load(*parts, execution_devices=[device])
+    except Exception:  # whatever another build of XLA says to it: the program is compiled, and kept anew
+        return None
+
+
+def store(key: str, program: Any) -> None:
+    """Keep a program. Without a word if it cannot be: everything works, only slower the next time."""
+    directory = cache_directory()
+    if directory is None:
         return
-    jax.config.update("jax_compilation_cache_dir", str(directory))
-    if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", _WORTHWHILE)
+    from jax.experimental import serialize_executable
+
+    try:
+        data = zlib.compress(pickle.dumps(serialize_executable.serialize(program)), 1)
+    except Exception:  # not every backend's programs can be kept
+        return
+    with contextlib.suppress(OSError):  # a read-only home, a full disk
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _write(directory / key, hashlib.sha256(data).digest() + data)
+        _make_room(directory)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that nobody sees before it is complete."""
+    number, name = tempfile.mkstemp(dir=path.parent, prefix="writing-")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _make_room(directory: Path) -> None:
+    """Remove what has not been used for longest, until no more than `LARGEST` bytes are left."""
+    found = sorted(((e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(directory)), reverse=True)
+    total = 0
+    for _, size, path in found:
+        total += size
+        if total > LARGEST:
+            os.unlink(path)
 
 
 @contextlib.contextmanager
 def uncached() -> Iterator[None]:
-    """Context: programs are compiled although the cache has them, so that this can be timed. For the whole process."""
+    """Context: programs are compiled although a cache has them, so that this can be timed. For the whole process."""
+    global _off
     from jax.experimental.compilation_cache import compilation_cache
 
     before = getattr(jax.config, "jax_enable_compilation_cache", True)
     jax.config.update("jax_enable_compilation_cache", False)
     compilation_cache.reset_cache()  # JAX looks at the option once
+    _off += 1
     try:
         yield
     finally:
+        _off -= 1
         jax.config.update("jax_enable_compilation_cache", before)
         compilation_cache.reset_cache()
-
-
-enable_cache()

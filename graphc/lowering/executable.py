@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, final
 
@@ -11,14 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from graphc.ir.graph import Graph, Ref, fill
+from graphc.lowering import cache
+from graphc.lowering.keys import key_of
 from graphc.lowering.source import Source
-from graphc.lowering.stages import Compilation, compile_measured, is_wide, setting
-from graphc.lowering.timing import Stopwatch
+from graphc.lowering.stages import Compilation, compile_measured, device_of, is_wide, setting
+from graphc.lowering.timing import Announced
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
 STRICT: Mapping[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
 PLAIN: Mapping[str, Any] | None = None  # XLA's own options
+# what a compiled program raises, before it has begun, for arrays on other devices than those that it was compiled for
+ELSEWHERE = (TypeError, ValueError)
 
 
 @final
@@ -29,7 +35,9 @@ class Executable:
     graph    what it was lowered from
     donated  positions of the arguments whose buffers the program takes over
     fails    whether a run-time check may fail
-    dispatch f(*arrays): the outputs, perhaps before they are computed; after them, if it `fails`, what `verify` needs
+    dispatch f(*arrays): the outputs, perhaps before they are computed; after them, if it `fails`, what `verify` needs.
+             Raises one of `ELSEWHERE` where `dispatch_anywhere` has to be called in its place
+    seconds  what it took to compile or to load the program, by stage
 
     Call it with one array (ndarray, jax.Array or Tensor) for each input; it returns the graph's result with
     jax.Arrays in place of nodes. Compilation happens at the first call, or in `compile()`.
@@ -51,30 +59,44 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        program = Source(once, restore=restore, settled=settled)
-        self.source = program.text
-        self._checked = program.checked
-        self.fails = bool(program.checked)
+        self._program = Source(once, restore=restore, settled=settled)
+        self.source = self._program.text
+        self._checked = self._program.checked
+        self.fails = bool(self._checked)
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
-        function = program.function()
-        options: Any = STRICT if strict else PLAIN
-        # every argument is used or not as the program says: an unused one must not shift the donated positions
-        self._jitted = jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
+        self._options: Any = STRICT if strict else PLAIN
         self._device = None if device is None else jax.devices(device)[0]
         self._wide = is_wide(graph)
         self._plain = not self._wide and self._device is None and distinct
-        self.seconds: dict[str, float] = {}  # what each stage of JAX took, at the first call
+        self.seconds: dict[str, float] = {}
+        self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
         self.dispatch: Callable[..., Any] = self._first_dispatch
 
+    @cached_property
+    def _jitted(self) -> Any:
+        """The program as jax.jit has it, which compiles it anew for arrays elsewhere."""
+        function, options = self._program.function(), self._options
+        # every argument is used or not as the program says: an unused one must not shift the donated positions
+        return jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
+
     def _first_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
-        dispatch = self._jitted if self._plain else self._dispatch
-        with Stopwatch(f"{self.graph.name} ({len(self.graph):,} nodes)") as watch:
-            outputs = dispatch(*arrays)
-        self.seconds = watch.seconds
-        self.dispatch = dispatch
+        if self._run is None:
+            self.compile()
+        outputs = self._dispatch(*arrays)
+        # the program calls this, which is shorter by a frame of Python's
+        self._run = getattr(self._run, "_call", None) or self._run
+        assert self._run is not None
+        self.dispatch = self._run if self._plain else self._dispatch
         return outputs
 
     def _dispatch(self, *arrays: Any) -> tuple[Any, ...]:
+        assert self._run is not None
+        with setting(self._wide, self._device):
+            outputs = self._run(*arrays)
+        return outputs if self._spread is None else self._spread(outputs)
+
+    def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
+        """What `dispatch` does, on whatever devices the arrays lie."""
         with setting(self._wide, self._device):
             outputs = self._jitted(*arrays)
         return outputs if self._spread is None else self._spread(outputs)
@@ -87,7 +109,10 @@ class Executable:
 
     def call(self, *arrays: Any) -> Sequence[Any]:
         """The outputs of the program. Raises what a check has found: with `outputs`, in which state is as it was."""
-        outputs = self.dispatch(*arrays)
+        try:
+            outputs = self.dispatch(*arrays)
+        except ELSEWHERE:
+            outputs = self.dispatch_anywhere(*arrays)
         if not self.fails:
             return outputs
         self.verify(outputs)
@@ -130,14 +155,36 @@ class Executable:
             return jnp.array(array, copy=True, device=self._device)
 
     def compile(self) -> dict[str, float]:
-        """Compile now. Returns the seconds it took: {"trace": ..., "lower": ..., "xla": ...}."""
-        return self.compile_measured().seconds
+        """Compile now, or load what an earlier process has compiled.
+
+        Returns the seconds it took: {"jax trace": ..., "lower": ..., "xla": ...}, or {"load": ...}.
+        """
+        with Announced(f"{self.graph.name} ({len(self.graph):,} nodes)"), setting(self._wide, self._device):
+            start = time.perf_counter()
+            device = device_of(None) if self._device is None else self._device
+            key = self._key(device) if cache.in_use() else None
+            program = None if key is None else cache.load(key, device)
+            if program is not None:
+                self.seconds = {"load": time.perf_counter() - start}
+            else:
+                program, self.seconds = self._compilation()
+                if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
+                    cache.store(key, program)
+            self._run = program
+        return self.seconds
 
     def compile_measured(self) -> Compilation:
-        """Compile now. Returns the seconds it took, and the memory that the program will take."""
+        """Compile by itself, apart from the calls. Returns the seconds it took, and the memory that it will take."""
         with setting(self._wide, self._device):
-            structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.graph.input_avals()]
-            return compile_measured(self._jitted, *structs)
+            return self._compilation()
+
+    def _compilation(self) -> Compilation:
+        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.graph.input_avals()]
+        return compile_measured(self._jitted, *structs)
+
+    def _key(self, device: Any) -> str | None:
+        program, avals = self._program, self.graph.input_avals()
+        return key_of(program.plain, program.scope, avals, self.donated, self._options, device)
 
     def __repr__(self) -> str:
         return f"<Executable of {self.graph!r}>"

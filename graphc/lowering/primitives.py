@@ -20,7 +20,7 @@ Writer = Callable[[Node, Sequence[str], Sequence[Aval]], str | None]
 _ELEMENTWISE: dict[str, str] = {
     "fciu": "add sub mul neg square",
     "fi": "abs",
-    "fc": "div exp expm1 log log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt",
+    "fc": "div exp expm1 log sin cos tan asin acos atan sinh cosh tanh asinh acosh sqrt",
     "f": "exp2 atan2 erf erfc erfinv sigmoid lgamma floor ceil isfinite",
     "fciub": "eq ne",
     "fiub": "lt le gt ge",

@@ -66,7 +66,7 @@ def in_float32(op: Op, operands: Sequence[Any]) -> list[bool]:
 
 
 class Source:
-    """The text of a JAX function, and the objects that its names stand for.
+    """The `text` of a JAX function, `plain` as well (without places), and in `scope` what its names stand for.
 
     outer   of a graph that a node of another runs: the source of that one, which has the scope and the list of checks
     failing whether the function also returns the number of the first check that failed; always, if it has checks
@@ -97,6 +97,7 @@ class Source:
         }  # fmt: skip
         self._names = self._own_names()
         self._statements: list[str] = []
+        self._plain: list[str] = []  # the same without places
         self._result = ""
         self._defined: set[str] = set()
         self.text = self._write()
@@ -124,16 +125,17 @@ class Source:
             if self._checked_inside(node):
                 self._failures[f"fail_{result}"] = None
                 result = f"*{result}, fail_{result}"
-            self._statements.append(f"{result} = {self._expression(node)}{where}")
+            self._state(f"{result} = {self._expression(node)}", where)
             if node.op.check is not None and node.id in asked:
                 ok = f"ok{len(self.checked)}"
-                self._statements.append(f"{ok} = {self._check(node.op)}({self._arguments(node)})")
+                self._state(f"{ok} = {self._check(node.op)}({self._arguments(node)})")
                 self._failures[ok] = len(self.checked)
                 self.checked.append(node)
             if self._restore and checking and k == checking[-1]:
-                self._statements += [f"failure = {self._first_failure()}", "fine = failure < 0"]
+                self._state(f"failure = {self._first_failure()}")
+                self._state("fine = failure < 0")
             if node.id in early:
-                self._statements.append(f"{result} = {self._kept(node.id, early[node.id])}")
+                self._state(f"{result} = {self._kept(node.id, early[node.id])}")
         outputs = [names[id] for id in graph.outputs]
         if checking:
             for k, position in self._restore.items():
@@ -144,8 +146,13 @@ class Source:
             outputs.append("np.int32(-1)")
         self._result = f"({', '.join(outputs)}{',' if len(outputs) == 1 else ''})"
         head = f"def {self._function}({', '.join(names[id] for id in graph.inputs)}):"
+        self.plain = "\n".join([head, *self._plain, self._result])
         lines = [line for statement in self._statements for line in statement.split("\n")]
         return "\n    ".join([head, *lines, f"return {self._result}"]) + "\n"
+
+    def _state(self, statement: str, where: str = "") -> None:
+        self._statements.append(f"{statement}{where}")
+        self._plain.append(statement)
 
     def _asks_anew(self, node: Node) -> bool:
         """Whether `node` has a check that none of the nodes seen so far has made. Notes the ranges that it asks for."""
@@ -192,6 +199,7 @@ class Source:
         self._defined.add(name)
         inner = Source(body, name, self, failing=self._checked_inside(node))
         self._statements.append(inner.text.removesuffix("\n"))
+        self._plain.append(inner.plain)
         return name
 
     def _expression(self, node: Node) -> str:

@@ -43,6 +43,24 @@ def _on_host(op: Op) -> Callable[..., Any]:
     return kernel
 
 
+def log1p(x: Any) -> Any:
+    if x.dtype != np.float64:
+        return jnp.log1p(x)
+    low = x < -0.3  # XLA's loses 7 bits of float64 between -0.4142 and -0.35
+    return jnp.where(low, jnp.log(1 + x), jnp.log1p(jnp.where(low, 0, x)))
+
+
+def atanh(x: Any) -> Any:
+    return (log1p(x) - log1p(-x)) / 2 if x.dtype == np.float64 else jnp.arctanh(x)
+
+
+def xlog1py(x: Any, y: Any) -> Any:
+    if x.dtype != np.float64:
+        return special.xlog1py(x, y)
+    vanishing = (x == 0) & ((y <= -1) | (y == jnp.inf))
+    return x * log1p(jnp.where(vanishing, 0, y))
+
+
 def erfcx(x: Any) -> Any:
     # XLA flushes erfc where it is denormal, and jax.scipy.special.erfcx is 0 there (x from 9.2 to 9.6 in float32)
     far = x > (9 if x.dtype.itemsize < 8 else 26)
@@ -55,7 +73,7 @@ def log_ndtr(x: Any) -> Any:
     # jax.scipy.special.log_ndtr switches to a short asymptotic series
     left = jnp.minimum(x, -1)
     tail = jnp.log(erfcx(-left * math.sqrt(0.5)) / 2) - left * left / 2
-    return jnp.where(x < -1, tail, jnp.log1p(-special.erfc(jnp.maximum(x, -1) * math.sqrt(0.5)) / 2))
+    return jnp.where(x < -1, tail, log1p(-special.erfc(jnp.maximum(x, -1) * math.sqrt(0.5)) / 2))
 
 
 def igamma(a: Any, x: Any) -> Any:
@@ -110,11 +128,14 @@ def _(primals: Any, tangents: Any) -> Any:
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **{op.name: _on_host(op) for op in ON_HOST},
+    "atanh": atanh,
     "digamma": digamma,
     "igamma": igamma,
     "igammac": igammac,
+    "log1p": log1p,
     "nextafter": nextafter,
     "special_erfcx": erfcx,
     "special_log_ndtr": log_ndtr,
+    "special_xlog1py": xlog1py,
     "special_zeta": zeta,
 }

@@ -31,6 +31,12 @@ def setting(wide: bool, device: Any = None) -> AbstractContextManager[Any]:
     return stack
 
 
+def device_of(kind: str | None) -> Any:
+    """The device that programs run on: the first of that kind in this process, or JAX's default."""
+    default = getattr(jax.config, "jax_default_device", None) if kind is None else kind
+    return jax.local_devices(backend=default)[0] if default is None or isinstance(default, str) else default
+
+
 def forget_programs() -> None:
     """Drop all that JAX keeps of programs: those that are still used are compiled again.
 
@@ -40,26 +46,31 @@ def forget_programs() -> None:
 
 
 class Compilation(NamedTuple):
-    """What it took to compile a program, and what it will take to run it.
+    """A compiled program, and what it took.
 
-    seconds  {"trace": ..., "lower": ..., "xla": ...}
-    memory   bytes of results and temporaries, as XLA has laid them out; None where the backend does not tell
+    program  jax.stages.Compiled
+    seconds  {"jax trace": ..., "lower": ..., "xla": ...}
     """
 
+    program: Any
     seconds: dict[str, float]
-    memory: int | None
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes of results and temporaries, as XLA has laid them out; None where the backend does not tell."""
+        plan = self.program.memory_analysis()
+        if plan is None:
+            return None
+        # what is written to donated arguments takes no memory of its own
+        return plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes
 
 
 def compile_measured(jitted: Any, *arguments: Any) -> Compilation:
     """Compile for `arguments` now."""
     seconds: dict[str, float] = {}
     stage: Any = jitted
-    for name, method, given in (("trace", "trace", arguments), ("lower", "lower", ()), ("xla", "compile", ())):
+    for name, method, given in (("jax trace", "trace", arguments), ("lower", "lower", ()), ("xla", "compile", ())):
         start = time.perf_counter()
         stage = getattr(stage, method)(*given)
         seconds[name] = time.perf_counter() - start
-    plan = stage.memory_analysis()
-    if plan is None:
-        return Compilation(seconds, None)
-    # what is written to donated arguments takes no memory of its own
-    return Compilation(seconds, plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes)
+    return Compilation(stage, seconds)

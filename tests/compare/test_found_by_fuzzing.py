@@ -375,3 +375,9 @@ def test_eagers_gradients_are_judged_by_what_float32_can_do(f):
 def test_zeta_half_way_between_negative_integers():
     s, q = torch.tensor([11.0, 31.0, 10.0, 11.0]), torch.tensor([-0.5, -0.5, -1.5, 2.5])
     torch.testing.assert_close(graphc.compile(torch.special.zeta)(s, q), torch.special.zeta(s, q))
+
+
+@pytest.mark.parametrize("f", [torch.log1p, torch.atanh, lambda x: torch.special.xlog1py(1, x), torch.special.log_ndtr])
+def test_logarithms_of_numbers_below_one_have_all_digits(f):
+    x = torch.linspace(-0.98, 0.98, 2001, dtype=torch.float64)
+    torch.testing.assert_close(graphc.compile(f)(x), f(x), rtol=4e-15, atol=1e-17)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from graphc.ops.samples import Bools, Full
+from graphc.passes.rules.operands import floating, negative, truth
 from graphc.rewrite import EXACT, REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
 
@@ -19,25 +20,21 @@ def _spread_out(x, c) -> bool:
     return c.shape == x.shape != ()
 
 
-def _floating(x, *rest) -> bool:
-    return x.dtype.kind == "f"
-
-
 RULES = (
     R("neg_neg", EXACT, lambda F, x: F.neg(F.neg(x)), lambda F, x: x),
     R("mul_one", EXACT, lambda F, x: x * 1, lambda F, x: x),
     R("div_one", EXACT, lambda F, x: x / 1, lambda F, x: x),
     R("sub_zero", EXACT, lambda F, x: x - 0, lambda F, x: x),  # -0.0 - 0.0 is -0.0
-    R("add_minus_zero", EXACT, lambda F, x: x + -0.0, lambda F, x: x, when=_floating),  # x + 0.0 would lose -0.0
+    R("add_minus_zero", EXACT, lambda F, x: x + -0.0, lambda F, x: x, when=floating),  # x + 0.0 would lose -0.0
     R("mul_minus_one", EXACT, lambda F, x: x * -1, lambda F, x: F.neg(x)),
     R("add_neg", EXACT, lambda F, x, y: x + F.neg(y), lambda F, x, y: x - y),
     R("sub_neg", EXACT, lambda F, x, y: x - F.neg(y), lambda F, x, y: x + y),
     R("mul_neg_neg", EXACT, lambda F, x, y: F.neg(x) * F.neg(y), lambda F, x, y: x * y),
     R("div_neg_neg", EXACT, lambda F, x, y: F.neg(x) / F.neg(y), lambda F, x, y: x / y),
     R("neg_of_neg_mul", EXACT, lambda F, x, y: F.neg(F.neg(x) * y), lambda F, x, y: x * y),
-    R("mul_self", EXACT, lambda F, x: x * x, lambda F, x: F.square(x), when=_floating),
+    R("mul_self", EXACT, lambda F, x: x * x, lambda F, x: F.square(x), when=floating),
     R("abs_abs", EXACT, lambda F, x: F.abs(F.abs(x)), lambda F, x: F.abs(x)),
-    R("abs_neg", EXACT, lambda F, x: F.abs(F.neg(x)), lambda F, x: F.abs(x)),
+    R("abs_neg", EXACT, lambda F, x: F.abs(F.neg(x)), lambda F, x: F.abs(x), when=negative),
     R("square_neg", EXACT, lambda F, x: F.square(F.neg(x)), lambda F, x: F.square(x)),
     R("square_abs", EXACT, lambda F, x: F.square(F.abs(x)), lambda F, x: F.square(x)),
     R("relu_relu", EXACT, lambda F, x: F.relu(F.relu(x)), lambda F, x: F.relu(x)),
@@ -46,7 +43,7 @@ RULES = (
     R("not_not", EXACT, lambda F, x: F.logical_not(F.logical_not(x)), lambda F, x: x, example={"x": Bools((3, 4))}),
     R("where_same", EXACT, lambda F, c, x: F.where(c, x, x), lambda F, c, x: x, example={"c": Bools((3, 4))}),
     R("where_not", EXACT, lambda F, c, x, y: F.where(F.logical_not(c), x, y), lambda F, c, x, y: F.where(c, y, x),
-      example={"c": Bools((3, 4))}),
+      when=truth, example={"c": Bools((3, 4))}),
     R("div_power_of_two", EXACT, lambda F, x, c: x / c, lambda F, x, c: x * (1.0 / number(c)),
       numbers="c", when=_has_exact_reciprocal, example={"c": Full((), 4.0)}),
     # a number needs no array: the other operand gives the shape
@@ -56,7 +53,7 @@ RULES = (
       when=_spread_out, example={"c": Full((3, 4), 1.7)}),
     # the same real number, rounded in another place
     R("mul_mul_constants", REASSOCIATES, lambda F, x, c, d: (x * c) * d,
-      lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=_floating,
+      lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=floating,
       example={"c": Full((), 1.5), "d": Full((), 0.7)}),
     R("mul_reciprocal", REASSOCIATES, lambda F, x, y: x * F.reciprocal(y), lambda F, x, y: x / y),
     R("neg_sub", REASSOCIATES, lambda F, x, y: F.neg(x - y), lambda F, x, y: y - x),  # differs where x = y: -0.0

@@ -21,6 +21,10 @@ def _left_over_right(a, b, c) -> int:
 _CHAIN = {"a": Floats((5, 4)), "b": Floats((4, 5)), "c": Floats((5,))}
 
 RULES = (
+    # libraries add up the terms of transposed matrices in another order
+    R("matmul_of_transposes", REASSOCIATES,
+      lambda F, x, y: F.permute(F.permute(x, dims=(1, 0)) @ F.permute(y, dims=(1, 0)), dims=(1, 0)),
+      lambda F, x, y: y @ x, example={"x": Floats((3, 4)), "y": Floats((5, 3))}),
     # (AB)v = A(Bv): from cubic to quadratic. The last operand may be a vector; the middle one must be a matrix.
     R("matmul_right", REASSOCIATES, lambda F, a, b, c: (a @ b) @ c, lambda F, a, b, c: a @ (b @ c),
       when=lambda a, b, c: _matrices(a, b, c) and len(b.shape) == 2 and _left_over_right(a, b, c) > 0, example=_CHAIN),

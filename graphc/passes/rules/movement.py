@@ -73,11 +73,4 @@ RULES = (
     ),
     R("flip_flip", EXACT, lambda F, x, a: F.flip(F.flip(x, axis=a), axis=a), lambda F, x, a: x, example={"a": (0,)}),
     R("stop_stop", EXACT, lambda F, x: F.stop_gradient(F.stop_gradient(x)), lambda F, x: F.stop_gradient(x)),
-    R(
-        "matmul_of_transposes",
-        EXACT,
-        lambda F, x, y: F.permute(F.permute(x, dims=(1, 0)) @ F.permute(y, dims=(1, 0)), dims=(1, 0)),
-        lambda F, x, y: y @ x,
-        example={"x": Floats((3, 4)), "y": Floats((5, 3))},
-    ),
 )

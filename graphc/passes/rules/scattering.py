@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ops.samples import Floats, Full, Ints
+from graphc.passes.rules.operands import truth
 from graphc.rewrite import EXACT, REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
 
@@ -43,7 +44,7 @@ RULES = (
         lambda F, z, i, s, a, t, k: F.sum(F.scatter_add(z, i, s, axis=a), axis=t, keepdims=k),
         lambda F, z, i, s, a, t, k: F.sum(_within(F, i, s, z.shape[a]), axis=t, keepdims=k),
         numbers="z",
-        when=lambda z, i, s, a, t, k: t == (a % len(z.shape),) and _whole(z, i, s, a),
+        when=lambda z, i, s, a, t, k: t == (a % len(z.shape),) and _whole(z, i, s, a) and not truth(z),  # True + True
         example={**_EXAMPLE, "t": (1,), "k": True},
     ),
     R(

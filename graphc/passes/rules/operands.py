@@ -1,0 +1,22 @@
+"""What rules ask of their operands (`RewriteRule.when`): many equations hold for some dtypes only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.ops.dtypes import BOOL, is_floating
+
+
+def floating(x: Any, *rest: Any) -> bool:
+    """The first operand holds real numbers that are rounded: no integers, which overflow, and no complex numbers."""
+    return is_floating(x.dtype)
+
+
+def negative(x: Any, *rest: Any) -> bool:
+    """The first operand may be less than 0."""
+    return x.dtype.kind != "u"
+
+
+def truth(x: Any, *rest: Any) -> bool:
+    """The first operand is a bool, and no number that is taken for one."""
+    return x.dtype == BOOL
