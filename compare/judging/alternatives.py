@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -11,13 +11,14 @@ import numpy as np
 from compare.judging.float64 import widen_array
 from compare.judging.isolate import lowered_result
 from compare.judging.numeric import evaluate
-from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, same_bits
+from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, accumulation_length, judge, same_bits
 from compare.judging.yardstick import Yardstick
 from graphc.ir import Graph, Node, Ref
 from graphc.lowering import lower
 from graphc.ops import Trait
-from graphc.ops.aval import Aval, aval_of
+from graphc.ops.aval import Aval, Bundle, aval_of
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.interpret import run_kernel
 from graphc.passes import optimize
 
 FLUSHED = "XLA flushes denormal numbers to zero, multiplies inf and nan with padding, and gives nan other bits"
@@ -104,15 +105,54 @@ class Alternatives:
         jumping = [node.id for node in self._graph.operations() if _jumps(node, self._graph)]
         try:
             found = dict(zip(jumping, self._lowered(strict=False, also=jumping), strict=True)) if jumping else {}
-            values = evaluate(self._graph, self._arrays, checked=False)
+            differing = {id: a for id, a in found.items() if not same_bits(a, self._values[id])}
+            return {id: a for id, a in differing.items() if self._is_explained(id, a) or self._is_inherited(id)}
         except Exception:  # as in `_by_xla`
             return {}
-        return {
-            id: a
-            for id, a in found.items()
-            if not same_bits(a, values[id])
-            and judge(a, values[id], *self._flushing.of(id, values[id])).verdict is not Verdict.BUG
-        }
+
+    def _is_explained(self, id: int, found: np.ndarray) -> bool:
+        """Whether rounding, or flushing, explains XLA's value of a node."""
+        value = self._values[id]
+        return judge(found, value, *self._flushing.of(id, value)).verdict is not Verdict.BUG
+
+    def _is_inherited(self, id: int) -> bool:
+        """Whether the kernel of a node gives XLA's result on XLA's operands, which rounding explains."""
+        node, found = self._graph.nodes[id], self._by_node
+        if not same_bits(run_kernel(node.op, [found[i] for i in node.inputs], node.params), found[id]):
+            return False
+        return all(
+            self._is_explained(i, found[i]) and all(self._may_round(n) for n in self._origins(i)) for i in node.inputs
+        )
+
+    def _origins(self, id: int) -> Iterator[int]:
+        """The first nodes on the way to node `id` that XLA gives other bits."""
+        pending, seen = [id], {id}
+        while pending:
+            at = pending.pop()
+            if same_bits(self._by_node[at], self._values[at]):
+                continue
+            before = [i for i in self._graph.nodes[at].inputs if not same_bits(self._by_node[i], self._values[i])]
+            if not before:
+                yield at
+            pending += [i for i in before if i not in seen]
+            seen.update(before)
+
+    def _may_round(self, id: int) -> bool:
+        """Whether rounding explains what XLA makes of a node, also if it is only the sign of a zero: in long sums."""
+        node = self._graph.nodes[id]
+        if np.array_equal(self._by_node[id], self._values[id], equal_nan=True):
+            return accumulation_length(node, self._graph) > 1
+        return self._is_explained(id, self._by_node[id])
+
+    @cached_property
+    def _values(self) -> Mapping[int, np.ndarray]:
+        return evaluate(self._graph, self._arrays, checked=False)
+
+    @cached_property
+    def _by_node(self) -> Mapping[int, np.ndarray]:
+        """The value of every node by XLA, all computed by one program."""
+        ids = [id for id, node in self._graph.nodes.items() if not isinstance(node.aval, Bundle)]
+        return dict(zip(ids, self._lowered(strict=False, also=ids), strict=True))
 
     @cached_property
     def _flipped(self) -> Mapping[int, np.ndarray]:
@@ -129,8 +169,7 @@ class Alternatives:
         nodes = [node for node in self._graph.operations() if node.op.nearest is not None]
         if not nodes:
             return {}
-        values = evaluate(self._graph, self._arrays, checked=False)
-        return {node.id: lowered_result(node, [values[i] for i in node.inputs]) for node in nodes}
+        return {node.id: lowered_result(node, [self._values[i] for i in node.inputs]) for node in nodes}
 
     @cached_property
     def _chosen(self) -> Mapping[int, np.ndarray]:

@@ -210,8 +210,8 @@ def judge(
     unit = finfo(eager.dtype)
     trusted = np.isfinite(exact)
     exact = np.where(trusted, exact, eager)
-    # where float64 has no finite value, there is only eager's to go by, and one ULP
-    noise = np.where(trusted, np.where(np.isnan(noise), np.inf, noise), np.abs(eager) * unit.eps)
+    # where float64 has no finite value, there is only eager's to go by, and one ULP; unless rounding decides on that
+    noise = np.where(np.isfinite(noise), np.where(trusted, noise, np.abs(eager) * unit.eps), np.inf)
     with np.errstate(all="ignore"):
         error, eager_error = np.abs(found - exact), np.abs(eager - exact)
         explained = SAFETY * slack * noise + 2 * unit.eps * np.abs(exact) + error_bar

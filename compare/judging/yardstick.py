@@ -13,6 +13,7 @@ from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import Rounding, evaluate
 from compare.judging.tolerance import RUNS, TOGETHER
 from graphc.ir import Graph
+from graphc.ops.aval import Bundle
 from graphc.ops.dtypes import finfo, is_inexact
 
 
@@ -20,6 +21,8 @@ from graphc.ops.dtypes import finfo, is_inexact
 class Yardstick:
     """For each node of `graph`, run on `arrays`: `exact[id]`, and `noise[id]` (see `tolerance.judge`).
 
+    Where float64 would decide otherwise than the graph's own dtypes (a comparison, a number that is made an integer),
+    `exact` goes the way that those take; simulated runs decide for themselves.
     Empty if the graph cannot be run in float64: an op's rule contradicts its kernel.
     flushing  also simulate a backend that flushes denormal numbers to zero, always or not (see `Rounding`)
     choices   of nodes with several right results, what the one taken is to be like
@@ -33,7 +36,8 @@ class Yardstick:
         self._graph = graph
         self._wide = widen(graph)
         self._flushing = flushing
-        self._run = functools.partial(evaluate, self._wide, checked=False, choices=choices, held=held)
+        self._choices, self._held = choices, held
+        self._run = functools.partial(evaluate, self._wide, checked=False, choices=choices)
         self._arrays = [widen_array(a) for a in arrays]
         self._seed = seed
         self._acted = False
@@ -42,9 +46,20 @@ class Yardstick:
     def exact(self) -> dict[int, np.ndarray]:
         """The value of every node in float64."""
         try:
-            return self._run(self._arrays)
+            return self._run(self._arrays, held={**self._decided(), **(self._held or {})})
         except Exception:  # whatever a wrong declaration raises: the judge then has only eager's values to go by
             return {}
+
+    def _decided(self) -> dict[int, np.ndarray]:
+        """The integers and bools of a run in the graph's own dtypes."""
+        nodes = self._graph.nodes
+        whole = [n.id for n in self._graph.operations() if not (isinstance(n.aval, Bundle) or is_inexact(n.dtype))]
+        if not whole:
+            return {}
+        arrays = [a.astype(nodes[i].dtype, copy=False) for i, a in zip(self._graph.inputs, self._arrays, strict=True)]
+        held = {id: a.astype(nodes[id].dtype, copy=False) for id, a in (self._held or {}).items()}
+        values = evaluate(self._graph, arrays, checked=False, choices=self._choices, held=held)
+        return {id: values[id] for id in whole}
 
     @cached_property
     def noise(self) -> dict[int, np.ndarray]:
@@ -52,7 +67,7 @@ class Yardstick:
         exact = self.exact
         total: dict[int, np.ndarray] = {}
         for rounding in self._roundings() if exact else ():
-            found = self._run(self._arrays, rounding=rounding)
+            found = self._run(self._arrays, rounding=rounding, held=self._held)
             self._acted = self._acted or bool(rounding.acted)
             for id, value in found.items():
                 other = exact[id]

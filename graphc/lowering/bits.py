@@ -21,6 +21,8 @@ def bitcast(x: Any, dtype: np.dtype) -> Any:
     have, want = x.dtype.itemsize, part.itemsize
     if have < want:
         x = x.reshape(*x.shape[:-1], x.shape[-1] * have // want, want // have)
+    if have != want:  # XLA makes one conversion of two, of a wrong shape
+        x = lax.optimization_barrier(x)
     x = lax.bitcast_convert_type(x, part)
     if have > want:
         x = x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])

@@ -9,6 +9,7 @@ The files are as trustworthy as the directory: they hold machine code.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import pickle
@@ -19,11 +20,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from graphc.lowering.loading import jax
 
 WORTHWHILE = 0.25  # seconds of compilation, from which on a program is kept
 LARGEST = 2**30  # bytes of all programs: the ones that have not been used for longest go first
 _CHECKSUM = hashlib.sha256().digest_size
+_LIBRARY = b"_ffi"  # in the names of the functions that programs call in the libraries of JAX
 _off = 0  # contexts that are open
 
 
@@ -63,13 +67,15 @@ def load(key: str, device: Any) -> Any:
     from jax.experimental import serialize_executable
 
     try:
-        parts = pickle.loads(zlib.decompress(data[_CHECKSUM:]))
-        return serialize_executable.deserialize_and_load(*parts, execution_devices=[device])
+        kept = zlib.decompress(data[_CHECKSUM:])
+        if _LIBRARY in kept:
+            _prepare_libraries()
+        return serialize_executable.deserialize_and_load(*pickle.loads(kept), execution_devices=[device])
     except Exception:  # whatever another build of XLA says to it: the program is compiled, and kept anew
         return None
 
 
-def store(key: str, program: Any) -> None:
+def store(key: str, program: Any, device: Any) -> None:
     """Keep a program. Without a word if it cannot be: everything works, only slower the next time."""
     directory = cache_directory()
     if directory is None:
@@ -77,13 +83,22 @@ def store(key: str, program: Any) -> None:
     from jax.experimental import serialize_executable
 
     try:
-        data = zlib.compress(pickle.dumps(serialize_executable.serialize(program)), 1)
-    except Exception:  # not every backend's programs can be kept
+        kept = pickle.dumps(serialize_executable.serialize(program))
+    except Exception:  # not every backend's programs can be kept, nor those that call Python
         return
+    if _LIBRARY in kept and device.platform != "cpu":  # whose libraries we do not know how to prepare
+        return
+    data = zlib.compress(kept, 1)
     with contextlib.suppress(OSError):  # a read-only home, a full disk
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         _write(directory / key, hashlib.sha256(data).digest() + data)
         _make_room(directory)
+
+
+@functools.cache
+def _prepare_libraries() -> None:
+    """Let JAX set LAPACK up, as it does when it lowers the first operation that needs it: programs call addresses."""
+    jax.jit(jax.lax.linalg.cholesky).lower(np.eye(1, dtype=np.float32))
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -169,7 +169,7 @@ class Executable:
             else:
                 program, self.seconds = self._compilation()
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
-                    cache.store(key, program)
+                    cache.store(key, program, device)
             self._run = program
         return self.seconds
 

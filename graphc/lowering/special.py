@@ -54,11 +54,41 @@ def atanh(x: Any) -> Any:
     return (log1p(x) - log1p(-x)) / 2 if x.dtype == np.float64 else jnp.arctanh(x)
 
 
+@jax.custom_jvp
+def _unsigned(x: Any) -> Any:
+    """`x`, with 0 for -0."""
+    return jnp.where(x == 0, 0, x)
+
+
+@_unsigned.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    return _unsigned(*primals), *tangents
+
+
 def xlog1py(x: Any, y: Any) -> Any:
     if x.dtype != np.float64:
         return special.xlog1py(x, y)
     vanishing = (x == 0) & ((y <= -1) | (y == jnp.inf))
-    return x * log1p(jnp.where(vanishing, 0, y))
+    r = x * log1p(jnp.where(vanishing, 0, y))
+    return jnp.where(x == 0, _unsigned(r), r)
+
+
+def entr(x: Any) -> Any:
+    r = special.entr(x)
+    return jnp.where(x == 0, _unsigned(r), r)
+
+
+def i1(x: Any) -> Any:
+    return special.i1(_unsigned(x))
+
+
+def i1e(x: Any) -> Any:
+    return special.i1e(_unsigned(x))
+
+
+def floor_divide(x: Any, y: Any) -> Any:
+    r = jnp.floor_divide(x, y)
+    return jnp.where(r == 0, jnp.copysign(r, x / y), r) if jnp.issubdtype(r.dtype, jnp.floating) else r
 
 
 def erfcx(x: Any) -> Any:
@@ -111,6 +141,7 @@ def zeta(s: Any, q: Any) -> Any:
     direct = jnp.where((q == jnp.inf) | (q != q), jnp.nan, direct)
     result = jnp.where(left, jnp.where(s == jnp.floor(s), mirrored, jnp.nan), direct)
     result = jnp.where(pole, jnp.inf, result)
+    result = jnp.where(s == jnp.inf, jnp.where(q < 1, jnp.inf, jnp.where(q == 1, 1, jnp.nan)), result)
     return jnp.where(s < 1, jnp.nan, jnp.where(s == 1, jnp.inf, result)).astype(q.dtype)
 
 
@@ -130,12 +161,17 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     **{op.name: _on_host(op) for op in ON_HOST},
     "atanh": atanh,
     "digamma": digamma,
+    "floor_divide": floor_divide,
     "igamma": igamma,
     "igammac": igammac,
     "log1p": log1p,
     "nextafter": nextafter,
+    "special_entr": entr,
     "special_erfcx": erfcx,
+    "special_i1": i1,
+    "special_i1e": i1e,
     "special_log_ndtr": log_ndtr,
+    "special_modified_bessel_i1": i1,
     "special_xlog1py": xlog1py,
     "special_zeta": zeta,
 }

@@ -21,10 +21,9 @@ def _definition(F: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
 
 
 def _grad_definition(F: Any, g: Any, r: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
-    # r = s (x - mean(x)) and mean(r) = 0, so that mean(r x) = mean(r r) / s; where r is 0, s is 1 / sqrt(eps)
-    square, product = (F.mean(r * other, axis=axis, keepdims=True) for other in (r, x))
-    constant = square == 0
-    scale = F.where(constant, 1 / math.sqrt(eps) if eps > 0 else math.inf, square / F.where(constant, 1, product))
+    # the same expressions as in the definition of r, which graphs then compute once
+    centered = x - F.mean(x, axis=axis, keepdims=True)
+    scale = F.rsqrt(F.mean(F.square(centered), axis=axis, keepdims=True) + eps)
     along = F.mean(g * r, axis=axis, keepdims=True)
     return (g - F.mean(g, axis=axis, keepdims=True) - r * along) * scale
 
@@ -40,14 +39,19 @@ def _means(flat: np.ndarray) -> np.ndarray:
     return (flat @ np.full(n, 1 / n, flat.dtype))[:, None]  # a product with a vector takes a quarter of a sum of rows
 
 
+def _scale(centered: np.ndarray, eps: float) -> np.ndarray:
+    variance = np.vecdot(centered, centered) / centered.dtype.type(centered.shape[1])
+    with np.errstate(divide="ignore"):
+        return (1 / np.sqrt(variance + centered.dtype.type(eps)))[:, None]
+
+
 def _standardize(x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
     rows = _rows(x, axis)
     if rows is None:
         return _definition(arrays, x, axis, eps)
     flat = x.reshape(rows)
     result = flat - _means(flat)
-    variance = np.vecdot(result, result) / x.dtype.type(rows[1])
-    result *= (1 / np.sqrt(variance + x.dtype.type(eps)))[:, None]
+    result *= _scale(result, eps)
     return result.reshape(x.shape)
 
 
@@ -56,13 +60,10 @@ def _standardize_grad(g: np.ndarray, r: np.ndarray, x: np.ndarray, axis: tuple[i
     if rows is None:
         return _grad_definition(arrays, g, r, x, axis, eps)
     flat_g, flat_r, flat_x = (a.reshape(rows) for a in (g, r, x))
-    square = np.vecdot(flat_r, flat_r)
-    with np.errstate(all="ignore"):
-        scale = np.where(square == 0, 1 / np.sqrt(x.dtype.type(eps)), square / np.vecdot(flat_r, flat_x))
     along = np.vecdot(flat_g, flat_r) / x.dtype.type(rows[1])
     result = flat_g - _means(flat_g)
     result -= flat_r * along[:, None]
-    result *= scale[:, None]
+    result *= _scale(flat_x - _means(flat_x), eps)
     return result.reshape(x.shape)
 
 

@@ -381,3 +381,45 @@ def test_zeta_half_way_between_negative_integers():
 def test_logarithms_of_numbers_below_one_have_all_digits(f):
     x = torch.linspace(-0.98, 0.98, 2001, dtype=torch.float64)
     torch.testing.assert_close(graphc.compile(f)(x), f(x), rtol=4e-15, atol=1e-17)
+
+
+@pytest.mark.parametrize("axis", [(1,), (0,)])  # the last axis has a way of its own
+def test_gradients_of_standardized_rows_do_not_depend_on_their_mean(axis):
+    def gradient(dtype, shift):
+        x = (torch.linspace(-1, 1, 32, dtype=dtype).square().reshape(4, 8) + shift).requires_grad_()
+        E.standardize(x, axis=axis, eps=1e-5).backward(torch.arange(32, dtype=dtype).reshape(4, 8) % 5)
+        return x.grad
+
+    narrow, exact = gradient(torch.float32, 1000.0), gradient(torch.float64, 0.0)
+    torch.testing.assert_close(narrow.double(), exact, rtol=2e-3, atol=2e-3 * exact.abs().max().item())
+    torch.testing.assert_close(gradient(torch.float64, 1e6), exact, rtol=1e-8, atol=1e-8)
+
+
+def test_bits_of_bits():
+    def f(x):
+        return E.bitcast(E.bitcast(x, dtype=np.dtype("float64")), dtype=np.dtype("int16"))
+
+    x = torch.arange(8, dtype=torch.int32).reshape(4, 2)
+    assert torch.equal(graphc.compile(f)(x), f(x))
+
+
+def _truth_of_zero(x):
+    # lgamma of what is 1 but for rounding: 0 in one mode only
+    return torch.all(torch.lgamma(torch.cosh(x)), 1).double()
+
+
+def _order_of_a_polynomial(x):
+    n = 6 * torch.sigmoid(x * 1e9 + 24)  # 6 in float32, and less in float64
+    return torch.logit(torch.special.chebyshev_polynomial_t(torch.tensor(1.5), n.float()) * 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (_truth_of_zero, torch.tensor([[3.75e-8, 0.33], [0.33, 3.6e-8]], dtype=torch.float64)),
+        (_order_of_a_polynomial, torch.zeros(3)),
+    ],
+)
+def test_decisions_that_rounding_makes(f, x):
+    report = compare.check(f, x, modes=["eager", "graph", "compiled"])
+    assert report.ok, report

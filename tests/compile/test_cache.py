@@ -20,6 +20,9 @@ from graphc.lowering.executable import Executable
 from graphc.lowering.source import jax_kernel
 from graphc.ops import OPS, op
 from graphc.ops.rules import pointwise_float
+from tests.quick import FLAGS
+
+ROOT = Path(graphc.__file__).parents[1]
 
 PROGRAM = """
 import sys
@@ -212,6 +215,22 @@ def test_every_kernel_can_be_kept(name: str):
         assert list(keys._described(kernel))
     if (check := OPS[name].check) is not None:
         assert list(keys._described(check.ok))
+
+
+def test_every_op_in_a_new_process(tmp_path: Path):
+    environment = {**os.environ, "GRAPHC_CACHE_DIR": str(tmp_path / "cache"), "GRAPHC_CACHE": "", "XLA_FLAGS": FLAGS}
+    found: list[dict[str, np.ndarray]] = []
+    counts: list[tuple[int, ...]] = []
+    for k in range(2):
+        command = [sys.executable, "-m", "tests.lowering.every_op", str(tmp_path / f"{k}.npz")]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
+        counts.append(tuple(map(int, done.stdout.split())))
+        found.append(dict(np.load(tmp_path / f"{k}.npz")))
+    (compiled, none), (again, loaded) = counts
+    assert compiled == loaded > 5 and none == again == 0
+    assert found[0].keys() == found[1].keys()
+    for name, expected in found[0].items():
+        assert found[1][name].tobytes() == expected.tobytes(), name
 
 
 def test_uncached_programs_are_compiled(kept: Path):

@@ -1,0 +1,61 @@
+"""Runs a sample of every op in a few programs, and saves their results: what a new process makes of kept programs.
+
+    python -m tests.lowering.every_op results.npz
+
+Prints how many programs were compiled, and how many loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from graphc.ir import Builder, Graph, Ref
+from graphc.lowering import cache, lower
+from graphc.ops.aval import Aval
+from graphc.ops.bessel import ON_HOST
+from tests.ops.cases import Case, every_case
+
+TOGETHER = 32  # ops of a program
+
+
+def first_cases() -> list[Case]:
+    """One case of each op that does not call Python."""
+    found: dict[str, Case] = {}
+    for parameter in every_case():
+        case: Any = parameter.values[0]
+        if case.op not in ON_HOST:
+            found.setdefault(case.op.name, case)
+    return list(found.values())
+
+
+def graph_of(cases: list[Case], rng: np.random.Generator) -> tuple[Graph, list[np.ndarray]]:
+    builder, arrays, results = Builder(), list[np.ndarray](), []
+    for case in cases:
+        given = case.arrays(rng)
+        inputs = [builder.input(f"x{len(arrays) + k}", Aval(a.shape, a.dtype)) for k, a in enumerate(given)]
+        arrays += given
+        results.append(Ref(builder.apply(case.op, inputs, case.sample.params).id))
+    return builder.graph("f", tuple(results)).check(), arrays
+
+
+def main() -> None:
+    cache.WORTHWHILE = 0.0
+    cases, rng = first_cases(), np.random.default_rng(0)
+    results: dict[str, np.ndarray] = {}
+    how: Counter[str] = Counter()
+    for k in range(0, len(cases), TOGETHER):
+        group = cases[k : k + TOGETHER]
+        graph, arrays = graph_of(group, rng)
+        program = lower(graph)
+        results |= {case.op.name: np.asarray(a) for case, a in zip(group, program(*arrays), strict=True)}
+        how["loaded" if "load" in program.seconds else "compiled"] += 1
+    np.savez(sys.argv[1], **results)
+    print(how["compiled"], how["loaded"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Every pointwise op under XLA at zeros of both signs, infinities, nan and whole numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.ir import Builder, Ref
+from graphc.lowering import lower
+from graphc.ops import OPS, Op
+from graphc.ops.aval import Aval
+from graphc.ops.bessel import ON_HOST
+from graphc.ops.dtypes import is_floating
+
+POINTS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, np.inf, -np.inf, np.nan])
+TOGETHER = 24  # ops of a program
+POINTWISE = [op for op in OPS.values() if op.pointwise and not (op.variadic or op.params) and len(op.args) <= 2]
+GROUPS = [POINTWISE[k : k + TOGETHER] for k in range(0, len(POINTWISE), TOGETHER)]
+
+
+def graph_of(ops: list[Op], dtype: np.dtype):
+    """A program of those of `ops` that take numbers of the dtype, and give some."""
+    builder = Builder()
+    x, y = (builder.input(name, Aval((POINTS.size**2,), dtype)) for name in "xy")
+    results: dict[str, Ref] = {}
+    for op in ops:
+        try:
+            result = builder.apply(op, [x, y][: len(op.args)], {})
+        except (RuntimeError, TypeError, NotImplementedError):
+            continue
+        if is_floating(result.aval.dtype) and op not in ON_HOST:
+            results[op.name] = Ref(result.id)
+    return builder.graph("points", results)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ops", GROUPS, ids=lambda ops: f"{ops[0].name}-{ops[-1].name}")
+def test_zeros_and_infinities_are_numpys(ops: list[Op], dtype: type):
+    graph = graph_of(ops, np.dtype(dtype))
+    points = [np.ascontiguousarray(a.ravel()).astype(dtype) for a in np.meshgrid(POINTS, POINTS)]
+    found = lower(graph)(*points)
+    for name, expected in graph(*points).items():
+        got = np.asarray(found[name])
+        close = np.isclose(got, expected, rtol=1e-4, atol=1e-6, equal_nan=True)
+        zeros = (got == 0) & (expected == 0)
+        for wrong, what in ((~close, "value"), (zeros & (np.signbit(got) != np.signbit(expected)), "sign of zero")):
+            given = [tuple(float(p[k]) for p in points[: len(OPS[name].args)]) for k in np.flatnonzero(wrong)[:3]]
+            assert not given, f"{name}: {what} at {given}: {got[wrong][:3]}, expected {expected[wrong][:3]}"
