@@ -78,6 +78,17 @@ def entr(x: Any) -> Any:
     return jnp.where(x == 0, _unsigned(r), r)
 
 
+@jax.custom_jvp
+def i0(x: Any) -> Any:
+    return special.i0(x)
+
+
+@i0.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    # JAX's is exp(|x|) at 0
+    return i0(*primals), tangents[0] * i1(*primals)
+
+
 def i1(x: Any) -> Any:
     return special.i1(_unsigned(x))
 
@@ -94,16 +105,18 @@ def floor_divide(x: Any, y: Any) -> Any:
 def erfcx(x: Any) -> Any:
     # XLA flushes erfc where it is denormal, and jax.scipy.special.erfcx is 0 there (x from 9.2 to 9.6 in float32)
     far = x > (9 if x.dtype.itemsize < 8 else 26)
-    s = 0.5 / jnp.square(jnp.where(far, x, 30))
+    large = jnp.where(far, x, 30)
+    s = 0.5 / jnp.square(large)
     series = 1 - s * (1 - 3 * s * (1 - 5 * s * (1 - 7 * s * (1 - 9 * s * (1 - 11 * s * (1 - 13 * s))))))
-    return jnp.where(far, series / (x * math.sqrt(math.pi)), special.erfcx(jnp.where(far, 1, x)))  # DLMF 7.12.1
+    return jnp.where(far, series / (large * math.sqrt(math.pi)), special.erfcx(jnp.where(far, 1, x)))  # DLMF 7.12.1
 
 
 def log_ndtr(x: Any) -> Any:
     # jax.scipy.special.log_ndtr switches to a short asymptotic series
-    left = jnp.minimum(x, -1)
+    low = x < -1
+    left = jnp.where(low, x, -2)
     tail = jnp.log(erfcx(-left * math.sqrt(0.5)) / 2) - left * left / 2
-    return jnp.where(x < -1, tail, log1p(-special.erfc(jnp.maximum(x, -1) * math.sqrt(0.5)) / 2))
+    return jnp.where(low, tail, log1p(-special.erfc(jnp.where(low, 0, x) * math.sqrt(0.5)) / 2))
 
 
 def igamma(a: Any, x: Any) -> Any:
@@ -162,6 +175,7 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "atanh": atanh,
     "digamma": digamma,
     "floor_divide": floor_divide,
+    "i0": i0,
     "igamma": igamma,
     "igammac": igammac,
     "log1p": log1p,
