@@ -19,7 +19,7 @@ from eager import nn
 from eager.tensor import Tensor
 from graphc.capture.asking import Asking
 from graphc.capture.state.environment import Environment
-from graphc.capture.state.places import Attribute, Cell, Entry, Inside, Place, RequiresGrad
+from graphc.capture.state.places import Attribute, Cell, Entry, Inside, Kind, Place, RequiresGrad
 from graphc.capture.storage.sharing import Sharing
 from graphc.capture.tracer import Tracer
 from graphc.compiling.conditions import Conditions
@@ -292,8 +292,9 @@ FAULTS: tuple[Fault, ...] = (
     _fault("requires_grad of parameters is not watched", together(
         _unwatched(lambda p: isinstance(p, RequiresGrad)), wrapped(Conditions, "__init__", _without_tensors)),
         session(_parameter_frozen)),
-    _fault("captured tensors are not looked at", wrapped(Conditions, "__init__", _without_tensors),
-           session(_buffer_reshaped)),
+    _fault("captured tensors are not looked at", together(
+        _unwatched(lambda p: isinstance(p, Kind)), wrapped(Conditions, "__init__", _without_tensors)),
+        session(_buffer_reshaped)),
     _fault("captured tensors are constants", wrapped(Tracer, "_capture", _as_constants), session(_state_replaced)),
     _fault("decisions are not looked at", _undecided, session(_decision)),
     _fault("conditions on sizes are not looked at", lambda: attribute(Sizes, "broken", lambda self, sizes: None),
