@@ -12,6 +12,7 @@ from compare.fuzzing import fuzz
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
 from compare.selftest.fault import Fault
+from graphc.lowering.cache import uncached
 from graphc.lowering.timing import unannounced
 from graphc.ops import OPS
 
@@ -54,7 +55,7 @@ class Catch(NamedTuple):
 def hunt(fault: Fault, seconds: float = SECONDS) -> Catch:
     """Plant `fault`, and look for it: its own trials, then random programs for at most `seconds`."""
     start = time.perf_counter()
-    with fault.plant(), warnings.catch_warnings(), unannounced():
+    with uncached(), fault.plant(), warnings.catch_warnings(), unannounced():  # a wrong program must not be kept
         warnings.simplefilter("ignore")  # wrong kernels leave their domains
         for how, report in fault.trials():
             if report.verdict is Verdict.BUG:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import compare
 import eager as torch
+import graphc
 from compare.command_line import main
 from compare.locating.culprit import Culprit
 from compare.locating.surroundings import STALE
@@ -21,6 +23,7 @@ from compare.selftest.hunting import hunt
 from compare.selftest.planting import attribute, declared
 from compare.selftest.replay import replay
 from compare.selftest.trials import samples
+from graphc.lowering import cache
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.passes import pipeline
@@ -159,3 +162,13 @@ def test_unknown_fault():
     with pytest.raises(ValueError, match="no fault is called 'nobody'"):
         chosen(["nobody"])
     assert selftest(0, 0, ["rule add_neg"]).ok
+
+
+def test_programs_of_planted_faults_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GRAPHC_CACHE", "1")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cache, "WORTHWHILE", 0.0)
+    (fault,) = chosen(["lowering of sum: `keepdims` ignored"])
+    assert hunt(fault, 0.0).localized and not list(tmp_path.iterdir())
+    graphc.compile(torch.sin)(torch.ones(3))
+    assert list(tmp_path.iterdir())
