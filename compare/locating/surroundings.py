@@ -1,6 +1,6 @@
 """What surrounds the graph of a captured program: random draws, and the reading and writing of state.
 
-They are at fault where a mode parts from eager and no op, pass or rule does.
+They are at fault where a mode parts from eager and no op, pass or rule does, of those in the graph or behind it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from compare.checking.outcome import Outcome
 from compare.judging.tolerance import Verdict, judge
 from compare.judging.yardstick import stand_in
+from compare.locating.composites import in_composites
 from compare.locating.culprit import Culprit
 from eager.generator import Generator
 from graphc.capture import Draw
@@ -40,14 +41,14 @@ def without_chance() -> Iterator[None]:
 
 
 def in_surroundings(case: Case, mode: Mode) -> Culprit:
-    """`RANDOM`, if the mode agrees with eager where there is no chance; else `STATE`."""
+    """`RANDOM`, if the mode agrees with eager where there is no chance; an op that no graph shows; or `STATE`."""
     if case.program is None or not any(isinstance(source, Draw) for source in case.program.sources):
-        return Culprit(STATE)
+        return in_composites(case.seed) or Culprit(STATE)
     with without_chance():
         other = type(case)(case.fn, case.args, case.kwargs, case.seed)
         reference = other.observe(other.fn)
         agree = all(_agree(mode.run(other), reference) for _ in range(1 + mode.repeats))
-    return Culprit(RANDOM if agree else STATE)
+    return Culprit(RANDOM) if agree else in_composites(case.seed) or Culprit(STATE)
 
 
 def _agree(found: Outcome, expected: Outcome) -> bool:

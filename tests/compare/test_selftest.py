@@ -172,3 +172,21 @@ def test_programs_of_planted_faults_are_not_kept(tmp_path: Path, monkeypatch: py
     assert hunt(fault, 0.0).localized and not list(tmp_path.iterdir())
     graphc.compile(torch.sin)(torch.ones(3))
     assert list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gradient of standardize.input: a wrong constant",
+        "gradient of diagonal.input: elements in reverse order",
+        "kernel of dot_along: a wrong sign",
+    ],
+)
+def test_ops_that_no_graph_shows_are_named(name: str):
+    (fault,) = chosen([name])
+    assert hunt(fault, 0.0).localized
+
+
+def test_a_reference_that_knows_no_nan_does_not_side_with_a_lowering():
+    (fault,) = chosen(["lowering of minimum: nan lost"])
+    assert hunt(fault, 0.0).localized
