@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +18,16 @@ from graphc.ops import OPS, Op
 from graphc.ops.aval import aval_of
 
 
-def in_composites(seed: int) -> Culprit | None:
+def in_composites() -> Culprit | None:
     """The first such op of which eager's form, on its own samples, contradicts the definition, or somebody its rule."""
-    for op in OPS.values():
-        if op.definition is not None:
-            for culprit in _wrong(op, seed):
-                return culprit
-    return None
+    found = (_judged(op, op.kernel, *op.vjp.values()) for op in OPS.values() if op.definition is not None)
+    return next(filter(None, found), None)
+
+
+@functools.lru_cache(256)
+def _judged(op: Op, *parts: Any) -> Culprit | None:
+    """What is wrong with an op that has these parts: programs are located again and again while they are minimized."""
+    return next(_wrong(op, 0), None)
 
 
 def _wrong(op: Op, seed: int) -> Iterator[Culprit]:

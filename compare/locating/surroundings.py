@@ -43,12 +43,12 @@ def without_chance() -> Iterator[None]:
 def in_surroundings(case: Case, mode: Mode) -> Culprit:
     """`RANDOM`, if the mode agrees with eager where there is no chance; an op that no graph shows; or `STATE`."""
     if case.program is None or not any(isinstance(source, Draw) for source in case.program.sources):
-        return in_composites(case.seed) or Culprit(STATE)
+        return in_composites() or Culprit(STATE)
     with without_chance():
         other = type(case)(case.fn, case.args, case.kwargs, case.seed)
         reference = other.observe(other.fn)
         agree = all(_agree(mode.run(other), reference) for _ in range(1 + mode.repeats))
-    return Culprit(RANDOM) if agree else in_composites(case.seed) or Culprit(STATE)
+    return Culprit(RANDOM) if agree else in_composites() or Culprit(STATE)
 
 
 def _agree(found: Outcome, expected: Outcome) -> bool:
