@@ -108,9 +108,8 @@ def _write(path: Path, data: bytes) -> None:
         with os.fdopen(number, "wb") as file:
             file.write(data)
         os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def _make_room(directory: Path) -> None:

@@ -16,7 +16,7 @@ from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache
 from graphc.lowering.keys import key_of
 from graphc.lowering.source import Source
-from graphc.lowering.stages import Compilation, compile_measured, device_of, is_wide, setting
+from graphc.lowering.stages import Compilation, compile_measured, default_device, is_wide, setting
 from graphc.lowering.timing import Announced
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
@@ -161,7 +161,7 @@ class Executable:
         """
         with Announced(f"{self.graph.name} ({len(self.graph):,} nodes)"), setting(self._wide, self._device):
             start = time.perf_counter()
-            device = device_of(None) if self._device is None else self._device
+            device = self._device or default_device()
             key = self._key(device) if cache.in_use() else None
             program = None if key is None else cache.load(key, device)
             if program is not None:

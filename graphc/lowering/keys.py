@@ -63,7 +63,8 @@ def _described(value: Any) -> Iterator[str]:
         if not f"{value.__module__}.".startswith(_CODED):
             raise _Unknown(value)
         yield f"{value.__module__}.{value.__qualname__}:{value.__code__.co_firstlineno}"
-        for part in (*(value.__defaults__ or ()), *(cell.cell_contents for cell in value.__closure__ or ())):
+        bound = (value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items()
+        for part in (*bound, *(cell.cell_contents for cell in value.__closure__ or ())):
             yield from _described(part)
     elif isinstance(value, Op):
         yield value.name

@@ -31,9 +31,9 @@ def setting(wide: bool, device: Any = None) -> AbstractContextManager[Any]:
     return stack
 
 
-def device_of(kind: str | None) -> Any:
-    """The device that programs run on: the first of that kind in this process, or JAX's default."""
-    default = getattr(jax.config, "jax_default_device", None) if kind is None else kind
+def default_device() -> Any:
+    """The device that programs run on unless another is named: JAX's setting, or the first one of this process."""
+    default = getattr(jax.config, "jax_default_device", None)
     return jax.local_devices(backend=default)[0] if default is None or isinstance(default, str) else default
 
 

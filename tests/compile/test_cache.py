@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -116,8 +117,8 @@ def halved(x: torch.Tensor) -> torch.Tensor:
 X = np.array([0.25, -1.0, 3.0], np.float32)
 
 
-def lowered(fn: object = doubled, **options: object) -> Executable:
-    return graphc.lower(graphc.trace(fn, torch.zeros(3)), **options)  # type: ignore[arg-type]
+def lowered(fn: Any = doubled, **options: Any) -> Executable:
+    return graphc.lower(graphc.trace(fn, torch.zeros(3)), **options)
 
 
 def called(program: Executable) -> str:

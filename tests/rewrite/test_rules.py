@@ -198,6 +198,11 @@ def of_any_dtype(aval: Aval, rng: np.random.Generator) -> np.ndarray:
     return (real > 0 if aval.dtype == bool else real + 1j * imaginary * (aval.dtype.kind == "c")).astype(aval.dtype)
 
 
+def test_rules_are_tried_on_other_dtypes() -> None:
+    tried = {rule.name: len(list(left_sides_of_other_dtypes(rule))) for rule in ALL}
+    assert all(tried.values()) and sum(tried.values()) > 5 * len(ALL), tried
+
+
 @pytest.mark.filterwarnings("ignore")  # complex numbers are cast to real ones, divisors are 0
 def test_rule_leaves_other_dtypes_alone_or_is_sound(rule: RewriteRule) -> None:
     for left, changed in left_sides_of_other_dtypes(rule):
