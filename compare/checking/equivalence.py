@@ -11,6 +11,7 @@ import numpy as np
 from compare.checking.arguments import bind
 from compare.checking.case import Case
 from compare.checking.findings import Finding, Report
+from compare.checking.opinions import opinions_of
 from compare.checking.outcome import Outcome, largest_difference, opaque_in, same_structure
 from compare.checking.second_order import gradient_case, of_second_order
 from compare.checking.sharing import differences
@@ -29,15 +30,12 @@ from compare.judging.yardstick import stand_in
 from compare.locating.culprit import KINK, Culprit
 from compare.locating.stages import in_traceback
 from compare.locating.surroundings import in_surroundings
-from compare.modes import EAGER, JAX, Mode, modes_named
+from compare.modes import EAGER, Mode, modes_named
 from compare.modes.protocol import is_foreign
 from graphc.errors import CaptureError
 from graphc.ir import INPUT
 from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import is_inexact
-
-CHAIN_RULE = "the chain rule multiplies 0 with an infinite derivative; by JAX's rules, too"
-LOST = "JAX's own rules multiply 0 with an infinite derivative, and ours do not"
 
 SECOND = "second call: "
 UNSTABLE = (
@@ -143,7 +141,7 @@ def findings_of(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) ->
     elif outcome.silent:
         yield Finding(mode.name, "everything", Verdict.NO_OPINION, outcome.silent)
     elif mode.wide:
-        yield from _opinions(case, mode, reference, outcome)
+        yield from opinions_of(case, mode, reference, outcome)
     elif reference.error is not None or outcome.error is not None:
         yield _exceptions(case, mode, reference, outcome)
     else:
@@ -293,55 +291,6 @@ def _judged_by_value(case: Case, found: np.ndarray, expected: np.ndarray) -> Jud
             same.append(judge(a, b, np.asarray(exact.flat[at[0]]), np.asarray(noise.flat[at[0]])))
     wrong = Judgement(Verdict.BUG, "the captured program does not compute it")
     return min(same, key=lambda judgement: judgement.verdict, default=wrong)
-
-
-def _opinions(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> Iterator[Finding]:
-    if reference.error is not None:
-        yield Finding(mode.name, "gradients", Verdict.NO_OPINION, "eager raises")
-        return
-    joint, yardstick = case.wide_joint, case.wide_yardstick
-    # rules of the user's are traced in the program's precision: their numbers are rounded to it
-    noise = (yardstick if case.program is None or case.program.rules is None else case.yardstick).noise
-    for label, found in outcome.gradients.items():
-        if label not in joint.labels:
-            yield Finding(mode.name, label, Verdict.NO_OPINION, joint.lacking)
-            continue
-        id = joint.graph.outputs[joint.labels.index(label)]
-        exact = yardstick.exact.get(id)
-        if exact is None or exact.shape != found.shape:
-            yield Finding(mode.name, label, Verdict.NO_OPINION, "the graph has no float64 run")
-            continue
-        bar: Any = outcome.error_bars.get(label, 0.0)
-        judgement = judge(found, exact, exact, noise[id], slack=INDEPENDENT, error_bar=bar)
-        options = {"slack": INDEPENDENT, "error_bar": bar}
-        if judgement.verdict is Verdict.BUG and is_foreign(mode):
-            judgement = case.wide_alternatives.excuse(id, found, exact, **options) or judgement
-        odd = ~np.isfinite(exact) & np.isfinite(np.ma.getdata(found)) & ~np.ma.getmaskarray(found)
-        if judgement.verdict is Verdict.BUG and odd.any() and _unknown_to_jax(case, label, odd):
-            rest = np.ma.MaskedArray(found, np.ma.getmaskarray(found) | odd)
-            judgement = judge(rest, exact, exact, noise[id], **options)
-            if judgement.verdict is not Verdict.BUG:
-                judgement = Judgement(Verdict.CONVENTION, CHAIN_RULE)
-        lost = np.isnan(found) & ~np.isnan(exact)
-        if judgement.verdict is Verdict.BUG and mode is JAX and lost.any():
-            judgement = judge(np.ma.MaskedArray(found, lost), exact, exact, noise[id], **options)
-            if judgement.verdict is not Verdict.BUG:
-                judgement = Judgement(Verdict.CONVENTION, LOST)
-        yield _opinion(case, mode, label, outcome, judgement)
-
-
-def _unknown_to_jax(case: Case, label: str, odd: np.ndarray) -> bool:
-    """Whether JAX's rules, which are not ours, give no finite gradient either: as 0 times an infinite derivative."""
-    found = JAX.run(case).gradients.get(label)
-    return found is not None and not np.isfinite(found[odd]).any()
-
-
-def _opinion(case: Case, mode: Mode, label: str, outcome: Outcome, judgement: Judgement) -> Finding:
-    if judgement.verdict is not Verdict.BUG:
-        return Finding(mode.name, label, judgement.verdict, judgement.detail)
-    culprit = mode.locate(case, label, outcome)  # the verdict depends on it
-    verdict = Verdict.CONVENTION if culprit is not None and culprit.part == KINK else Verdict.BUG
-    return Finding(mode.name, label, verdict, judgement.detail, culprit)
 
 
 def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:

@@ -77,9 +77,9 @@ class FuzzReport:
         return json.dumps(self.as_dict(), indent=2)
 
     def __str__(self) -> str:
+        seeds = f"seeds {self.first} to {self.first + self.count - 1}" if self.count else f"from seed {self.first}"
         lines = [
-            f"{self.count} programs (seeds {self.first} to {self.first + self.count - 1}) in {self.seconds:.0f} s, "
-            f"{self.rate:,.0f} an hour",
+            f"{self.count} programs ({seeds}) in {self.seconds:.0f} s, {self.rate:,.0f} an hour",
             "  " + ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items())),
             f"  ops {self.coverage.op_share():.1%} of {len(vocabulary())}, "
             f"pairs of ops {self.coverage.pair_share():.1%}",
@@ -119,8 +119,8 @@ def fuzz(
               failed then is checked again
     progress  called with (programs done, failures) after each batch
 
-    Program number k depends on k, `size` and `without` only. Raises ValueError without a bound, for an unknown mode
-    or op, and for a campaign to resume that is not there or had other settings.
+    Program number k depends on k, `size` and `without` only. Raises ValueError without a bound, for a number that is
+    too small, for an unknown mode or op, and for a campaign to resume that is not there or had other settings.
 
     >>> import compare
     >>> compare.fuzz(2, modes=["graph"]).ok
@@ -128,9 +128,16 @@ def fuzz(
     """
     if count is None and seconds is None:
         raise ValueError("fuzz() needs count= or seconds=: it would never end")
-    for name, value in (("size", size), ("batch", batch), ("workers", workers)):
-        if value < 1:
-            raise ValueError(f"fuzz() needs {name} of at least 1, got {value}")
+    least = {
+        "size": (size, 1),
+        "batch": (batch, 1),
+        "workers": (workers, 1),
+        "count": (count, 0),
+        "seconds": (seconds, 0),
+    }
+    for name, (value, bound) in least.items():
+        if value is not None and not value >= bound:
+            raise ValueError(f"fuzz() needs {name} of at least {bound}, got {value}")
     modes = tuple(dict.fromkeys((EAGER.name, *modes)))
     modes_named(modes)
     if unknown := sorted(set(without) - OPS.keys()):

@@ -144,7 +144,7 @@ class _Rules:
     """The gradients of a one-node graph by its op's own rules."""
 
     def __init__(self, graph: Graph, arrays: list[np.ndarray], wrt: Sequence[int]):
-        self.arrays = arrays
+        self._graph, self.arrays = graph, arrays
         differentiated = gradients(graph, [f"x{k}" for k in wrt], cotangents=True)
         self._ids = dict(zip(wrt, differentiated.outputs, strict=True))
         self._yardstick = Yardstick(differentiated, arrays, 0)
@@ -155,6 +155,19 @@ class _Rules:
         if aval_of(value) != aval_of(found):
             return Judgement(Verdict.BUG, f"{aval_of(found)}, expected {aval_of(value)}")
         return judge(found, value, *self._yardstick.of(self._ids[k], value), slack=slack, error_bar=bar)
+
+    def is_declared(self, k: int, places: np.ndarray | None) -> bool:
+        """Whether the rule gives at all these places what the op declares for points where the derivative jumps."""
+        (node,) = self._graph.operations()
+        *operands, cotangent = self.arrays
+        if places is None or any(a.shape != places.shape for a in operands):
+            return False
+        declared = np.zeros(places.shape, bool)
+        for kink in node.op.kinks:
+            here = np.logical_and.reduce([a == at for a, at in zip(operands, kink.at, strict=True)])
+            expected = np.where(here, cotangent * kink.grads[k], 0)
+            declared |= here & np.isclose(self.values[self._ids[k]], expected, rtol=0, atol=0, equal_nan=True)
+        return bool(declared[places].all())
 
     def judge_wider(self, k: int, wide: _Rules) -> Judgement:
         """Whether the rule gives in the dtypes of the graph what it gives in float64."""
@@ -180,13 +193,16 @@ def _independent(problem: Differentiation, rules: _Rules, k: int, argument: str)
         bar = 10 * bar + 1e-9
         judgement = rules.judge(k, quotient, INDEPENDENT, bar)
         if judgement.verdict is Verdict.BUG:
-            yield Objection(argument, f"finite differences against the rule: {judgement.detail}")
+            evidence = f"finite differences against the rule: {judgement.detail}"
+            yield Objection(argument, evidence, rules.is_declared(k, judgement.bad))
             return
     try:
         (found,) = problem.by_jax([k])
     except Exception:  # JAX has no derivative for everything that it can lower, and then has no objection
         return
     judgement = rules.judge(k, found, INDEPENDENT)
+    if judgement.verdict is Verdict.BUG:
+        judgement = rules.judge(k, found, INDEPENDENT, problem.spread_by_jax([k])[0])
     if judgement.verdict is Verdict.BUG and judgement.bad is not None:
         places = [tuple(map(int, at)) for at in np.argwhere(judgement.bad)[:16]]
         kink = not any(problem.is_smooth(k, at) for at in places)

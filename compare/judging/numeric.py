@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from compare.judging.exactness import exact_elements
-from compare.judging.tolerance import operand_terms, operand_ulps, result_terms, result_ulps
+from compare.judging.tolerance import divides_by_rounding, operand_terms, operand_ulps, result_terms, result_ulps
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait
@@ -29,13 +29,22 @@ class Rounding:
     is 1, there are no other errors, which would turn a 0 that is divided by into something else. `acted` is not empty
     once any of this has changed a number. `together` is not 0 if all elements of an array have the same error, and its
     sign is that of the errors. Exact results, of operands without errors, have none: small integers stay what they are.
+    Quotients by what the errors have moved by half are nan, if `exact` has the values of the run without errors.
     """
 
-    def __init__(self, graph: Graph, seed: int, flushed: float = 0.0, together: float = 0.0):
+    def __init__(
+        self,
+        graph: Graph,
+        seed: int,
+        flushed: float = 0.0,
+        together: float = 0.0,
+        exact: Mapping[int, np.ndarray] | None = None,
+    ):
         self._graph = graph
         self._rng = np.random.default_rng(seed)
         self._flushed = flushed
         self._together = together
+        self._exact = exact
         self.acted: list[str] = []
         self._sound = set(graph.inputs)  # nodes without errors
         self._given_sound = False  # whether the operands of the node that is run are such
@@ -66,6 +75,9 @@ class Rounding:
         if self._given_sound and value is not before:
             exact = exact_elements(node.op.name, node.params, before, operands, dtype)
             value = before if exact.all() else laid_out_as(np.where(exact, before, value), before)
+        if self._exact is not None and size:
+            lost = divides_by_rounding(node, operands, [self._exact[i] for i in node.inputs])
+            value = value if lost is None else laid_out_as(np.where(lost, np.nan, value), value)
         value = self._flushed_result(node, self._underflow(value, dtype), operands, dtype)
         if self._given_sound and value is before:
             self._sound.add(node.id)

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.judging.numeric import Rounding, evaluate
+from compare.judging.tolerance import SAFETY
 from graphc.ir import Graph
 from graphc.lowering.reference import vjp
 from graphc.ops import Op
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import F
 
 # The widest step, relative to the number that is moved. Halved once, the two quotients are extrapolated (4th order:
@@ -22,6 +24,7 @@ ELEMENTS = 64  # larger inputs are sampled
 JUMP = 1.75  # half the step doubles the quotient over a jump
 KINK = 0.5  # share of the gap between one-sided quotients that does not shrink with the step: 0 if smooth, 1 at a kink
 RUNS = 4  # simulated roundings of the function
+SCALES = 1 + np.array([-3.0, -1.0, 1.0, 3.0]) * 2.0**-50  # alike for all numbers, so that equal ones stay equal
 
 
 @final
@@ -40,6 +43,19 @@ class Differentiation(NamedTuple):
     def by_jax(self, wrt: Sequence[int]) -> list[np.ndarray]:
         """`jax.vjp` of the lowered graph, for the inputs number `wrt`. Raises what JAX raises."""
         return vjp(self.graph, self.arrays, self.cotangents, wrt, self.recorded)[1]
+
+    def spread_by_jax(self, wrt: Sequence[int]) -> list[np.ndarray]:
+        """How far rounding may move what `by_jax` gives: JAX's way to a derivative may be more sensitive than the
+        derivative is, as that of a pseudoinverse is by singular vectors. Infinite where it may be no number.
+        """
+        found = self.by_jax(wrt)
+        total = [np.zeros(g.shape) for g in found]
+        for scale in SCALES:
+            arrays = [a * scale if is_inexact(a.dtype) else a for a in self.arrays]
+            moved = self._replace(arrays=arrays).by_jax(wrt)
+            with np.errstate(invalid="ignore"):
+                total = [np.maximum(t, np.abs(m - g)) for t, m, g in zip(total, moved, found, strict=True)]
+        return [np.where(np.isnan(t), np.inf, SAFETY * t) for t in total]
 
     def by_differences(self, position: int, seed: int = 0) -> tuple[np.ma.MaskedArray, np.ndarray]:
         """(gradient, error estimate) for input number `position`, by central differences with one extrapolation,

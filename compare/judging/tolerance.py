@@ -67,6 +67,16 @@ TERMS: Mapping[str, Callable[..., np.ndarray | float]] = {
 ROTATING = frozenset(("eig", "eigh", "matrix_exp", "pinv", "qr", "svd"))
 ELIMINATING = frozenset(("cholesky", "cofactor", "det", "inv", "lu", "solve", "solve_triangular"))
 MATRIX = 6.0
+# f(*operands, **params): what the op divides by. Where rounding moves that by `MOSTLY` of it, the quotient may be
+# anything, which a few simulated runs do not show: its distribution has no variance. So it is for the gradients of
+# eigenvectors, which are divided by the gaps between eigenvalues.
+DENOMINATORS: Mapping[str, Callable[..., np.ndarray]] = {
+    "div": lambda x, y: y,
+    "pow": lambda x, y: np.where(y < 0, x, 1.0),
+    "reciprocal": lambda x: x,
+    "rsqrt": lambda x: x,
+}
+MOSTLY = 0.5
 # add, mul, div and sqrt are bit-equal alone; contraction to fma and x/c -> x*(1/c) move them by one.
 ARITHMETIC = 1
 # Compositions and functions without a measurement of their own: the worst that was measured, erf and expm1, is 6.
@@ -134,6 +144,17 @@ def result_terms(node: Node, value: np.ndarray, operands: Sequence[np.ndarray]) 
         return 0.0
     with np.errstate(all="ignore"):
         return np.nan_to_num(found(value, *operands, **node.params), posinf=0.0)
+
+
+def divides_by_rounding(node: Node, operands: Sequence[np.ndarray], exact: Sequence[np.ndarray]) -> np.ndarray | None:
+    """Where `operands`, which are `exact` but for rounding, are divided by what is mostly rounding; None if nowhere."""
+    of = DENOMINATORS.get(node.op.name)
+    if of is None:
+        return None
+    with np.errstate(all="ignore"):
+        found, right = of(*operands, **node.params), of(*exact, **node.params)
+        lost = (found != right) & (np.abs(found - right) >= MOSTLY * np.abs(right))
+    return lost if lost.any() else None
 
 
 class Verdict(enum.IntEnum):

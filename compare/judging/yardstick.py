@@ -90,9 +90,9 @@ class Yardstick:
         for run in range(RUNS):
             # once all denormal numbers are flushed, then some
             flushed = (0.5 if run else 1.0) if self._flushing else 0.0
-            yield Rounding(self._graph, self._seed * RUNS + run, flushed)
+            yield Rounding(self._graph, self._seed * RUNS + run, flushed, exact=self.exact)
         for sign in TOGETHER:
-            yield Rounding(self._graph, self._seed, 0.5 if self._flushing else 0.0, sign)
+            yield Rounding(self._graph, self._seed, 0.5 if self._flushing else 0.0, sign, self.exact)
 
     def of(self, id: int, eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(exact, noise) of node `id`, or what stands in for them."""

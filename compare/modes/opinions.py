@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
 import numpy as np
@@ -58,9 +58,11 @@ class JaxGrad(_Opinion):
     def gradients(
         self, case: Case, problem: Differentiation
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
-        positions = [p for i in case.wrt for p in i.positions]
-        found = dict(zip(positions, problem.by_jax(positions), strict=True))
-        return {gradient_label(i): _total([found[p] for p in i.positions], i.tensor._d.shape) for i in case.wrt}, {}
+        return _by_label(case, problem.by_jax), {}
+
+    def spread(self, case: Case) -> Mapping[str, np.ndarray]:
+        """How far rounding may move its gradients, by label (see `Differentiation.spread_by_jax`)."""
+        return _by_label(case, differentiation(case).spread_by_jax)
 
 
 @final
@@ -107,6 +109,13 @@ def _other_gradients(case: Case) -> str:
             if argument not in op.vjp and any(is_inexact(nodes[i].dtype) for i in reaching):
                 return f"'{op.name}' has no gradient for '{argument}'"
     return ""
+
+
+def _by_label(case: Case, of: Callable[[Sequence[int]], list[np.ndarray]]) -> dict[str, np.ndarray]:
+    """What `of` gives for the positions of each input that requires grad, in one array each."""
+    positions = [p for i in case.wrt for p in i.positions]
+    found = dict(zip(positions, of(positions), strict=True))
+    return {gradient_label(i): _total([found[p] for p in i.positions], i.tensor._d.shape) for i in case.wrt}
 
 
 def _total(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:

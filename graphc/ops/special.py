@@ -133,7 +133,7 @@ logaddexp2 = op("logaddexp2", "input other", impl="logaddexp2", rule=pointwise_f
 
 
 def _x_times(name: str, log: str, label: str, shift: float) -> Any:
-    """x * log(y + shift), 0 where x is 0 and y no nan."""
+    """x * log(y + shift), 0 where x is 0 and y no nan; the gradients at 0 * log(0) are PyTorch's."""
     overloads = {"sf": f"{label}Backward1", "fs": f"{label}Backward2"}
 
     def vanishing(F: Any, g: Any, input: Any, other: Any) -> Any:
@@ -144,6 +144,7 @@ def _x_times(name: str, log: str, label: str, shift: float) -> Any:
         rule=pointwise_float._replace(scalars="one"), label=label, overloads=overloads,
         domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
         vjp=dict(input=vanishing, other=lambda F, g, input, other: g * (input / (other + shift))),
+        kinks=(Kink((0.0, 0.0 - shift), (0.0, math.nan)),),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import compare
 import eager as torch
 from compare.certificates.certificate import _canonical, digest, fingerprint
 from compare.command_line import main
-from compare.judging import tolerance
+from compare.judging import opinions, tolerance
 from compare.judging.tolerance import Verdict
 
 MODES = ["graph", "jax.grad"]
@@ -114,7 +114,8 @@ def test_other_inputs(certificate: Path):
 
 
 def test_another_verdict(certificate: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tolerance, "SAFETY", 0.0)  # nothing is within rounding any more
+    for module in (tolerance, opinions):
+        monkeypatch.setattr(module, "SAFETY", 0.0)  # nothing is within rounding any more
     monkeypatch.setattr(tolerance, "TWICE", 0.0)
     monkeypatch.setattr("compare.checking.equivalence.same_bits", lambda a, b: False)
     found = compare.verify(certificate, loss, *operands())

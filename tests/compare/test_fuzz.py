@@ -222,6 +222,9 @@ def test_bounds_and_wrong_options():
         fuzz()
     with pytest.raises(ValueError, match="at least 1"):
         fuzz(1, batch=0)
+    for bound in ({"count": -3}, {"seconds": -1.0}, {"seconds": float("nan")}):
+        with pytest.raises(ValueError, match="of at least 0"):
+            fuzz(**bound)
     with pytest.raises(ValueError, match="unknown mode"):
         fuzz(1, modes=["nonsense"])
     with pytest.raises(ValueError, match="no op named"):
@@ -229,6 +232,7 @@ def test_bounds_and_wrong_options():
     with pytest.raises(ValueError, match="needs corpus"):
         fuzz(1, resume=True)
     assert fuzz(seconds=0.0).count == 0
+    assert str(fuzz(count=0, seed=7)).startswith("0 programs (from seed 7)")
     seen = []
     fuzz(4, modes=["graph"], batch=2, progress=lambda done, failed: seen.append((done, failed)))
     assert seen == [(2, 0), (4, 0)]
