@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from compare.benchmarking import Timing
 from compare.benchmarking.table import seconds_text
 
-WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 108, 16, 30, 44, 34
+WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 108, 28, 30, 44, 34
 STEADY, FIRST = "#2f6f9f", "#b0561b"
 
 
