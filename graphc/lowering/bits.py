@@ -11,6 +11,11 @@ from jax import lax
 _BYTE = np.dtype(np.uint8)
 
 
+def converted(x: Any, dtype: np.dtype) -> Any:
+    """`lax.bitcast_convert_type`, apart from conversions before it: XLA makes one of two, of a wrong shape."""
+    return lax.bitcast_convert_type(x if x.dtype.itemsize == dtype.itemsize else lax.optimization_barrier(x), dtype)
+
+
 def bitcast(x: Any, dtype: np.dtype) -> Any:
     if x.dtype.kind == "c":  # as pairs
         pairs = jnp.stack([x.real, x.imag], axis=-1)
@@ -21,9 +26,7 @@ def bitcast(x: Any, dtype: np.dtype) -> Any:
     have, want = x.dtype.itemsize, part.itemsize
     if have < want:
         x = x.reshape(*x.shape[:-1], x.shape[-1] * have // want, want // have)
-    if have != want:  # XLA makes one conversion of two, of a wrong shape
-        x = lax.optimization_barrier(x)
-    x = lax.bitcast_convert_type(x, part)
+    x = converted(x, part)
     if have > want:
         x = x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
     if dtype.kind == "c":

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.scipy import special
 
+from graphc.lowering.bits import converted
 from graphc.ops.bessel import ON_HOST
 from graphc.ops.spec import Op
 from graphc.ops.special import incomplete_gamma
@@ -34,11 +34,10 @@ def _on_host(op: Op) -> Callable[..., Any]:
             whole = [np.ascontiguousarray(v).view(dtype)[..., 0] for v in values]
             return np.ascontiguousarray(np.asarray(op.kernel(*whole), dtype)[..., None]).view(np.uint32)
 
-        halves = [lax.bitcast_convert_type(a, np.uint32) for a in arrays]
-        result = jax.ShapeDtypeStruct((*shape, 2), np.dtype(np.uint32))
-        return lax.bitcast_convert_type(
-            jax.pure_callback(of_halves, result, *halves, vmap_method="broadcast_all"), dtype
-        )
+        half = np.dtype(np.uint32)
+        halves = [converted(a, half) for a in arrays]
+        result = jax.ShapeDtypeStruct((*shape, 2), half)
+        return converted(jax.pure_callback(of_halves, result, *halves, vmap_method="broadcast_all"), dtype)
 
     return kernel
 

@@ -403,6 +403,16 @@ def test_bits_of_bits():
     assert torch.equal(graphc.compile(f)(x), f(x))
 
 
+def test_bits_of_bits_for_a_function_that_runs_on_the_host():
+    def f(x):
+        y = E.special_scaled_modified_bessel_k1(E.bitcast(x, dtype=np.dtype("float64")))
+        return y, E.bitcast(y, dtype=np.dtype("float16"))
+
+    x = E.bitcast(torch.tensor([[0.5], [2.0], [3.0]], dtype=torch.float64), dtype=np.dtype("float16"))
+    for found, expected in zip(graphc.compile(f)(x), f(x), strict=True):
+        assert torch.equal(found, expected)
+
+
 def _truth_of_zero(x):
     # lgamma of what is 1 but for rounding: 0 in one mode only
     return torch.all(torch.lgamma(torch.cosh(x)), 1).double()
