@@ -98,7 +98,7 @@ Next = Callable[[int, Any, Any, Any], Any]  # (k, x, p(k), p(k-1)) -> p(k+1)
 
 
 def _polynomial(first: Callable[[Any], Any], following: Next) -> Callable[..., Any]:
-    """The polynomials that start with 1 and `first`, by their recurrence."""
+    """The polynomials that start with 1 and `first`, by their recurrence, until nothing but nan is left, as PyTorch."""
 
     def kernel(x: Any, n: Any) -> Any:
         x, n = np.broadcast_arrays(x, n)
@@ -107,7 +107,9 @@ def _polynomial(first: Callable[[Any], Any], following: Next) -> Callable[..., A
         result = np.where(degrees < 0, 0, np.where(degrees == 0, before, current))
         for k in range(1, int(degrees.max(initial=0))):
             before, current = current, following(k, x, current, before)
-            result = np.where(degrees == k + 1, current, result)
+            result = np.where(degrees > k, current, result)
+            if np.isnan(current[degrees > k]).all():
+                break
         return result.astype(x.dtype)
 
     return kernel

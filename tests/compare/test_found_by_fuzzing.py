@@ -413,6 +413,16 @@ def test_bits_of_bits_for_a_function_that_runs_on_the_host():
         assert torch.equal(found, expected)
 
 
+@pytest.mark.parametrize("name", ["hermite_polynomial_h", "hermite_polynomial_he", "legendre_polynomial_p"])
+def test_polynomials_of_a_degree_beyond_the_range_of_numbers_end(name):
+    x = torch.tensor([0.0, 1.5, -2.0, 3.0, math.inf] if "hermite" in name else [1.5, 3.0, -math.inf])
+    n = torch.tensor([3.0, 10.0] + [2.0**62] * 3)[-len(x) :]
+    found = getattr(torch.special, name)(x, n)
+    assert found.isnan().tolist() == [False, False, True, True, True][-len(x) :]
+    small = n < 100
+    assert torch.equal(found[small], getattr(torch.special, name)(x[small], n[small]))
+
+
 def _truth_of_zero(x):
     # lgamma of what is 1 but for rounding: 0 in one mode only
     return torch.all(torch.lgamma(torch.cosh(x)), 1).double()
