@@ -4,10 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_FLAGS ?= -n 2 --dist worksteal
 
-.PHONY: test lint format bench demo clean
+.PHONY: test test-deep test-elsewhere lint format bench demo clean
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -m 'not deep' $(PYTEST_FLAGS)
+
+# sweeps that are too long for every change
+test-deep: $(VENV)/.dev
+	$(BIN)/python -m pytest -m deep $(PYTEST_FLAGS)
+
+# the whole suite as other processors, thread counts, orders and seeds would run it: tests/settings.py has the table
+test-elsewhere: $(VENV)/.dev
+	$(BIN)/python -m tests.settings $(SETTINGS) -- $(PYTEST_FLAGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
     except DisagreementError as error:
         print(error, file=sys.stderr)
         return exit_code(error.report)
-    except (ValueError, ArgumentsError, MissingExtraError) as error:
+    except (ValueError, OSError, ArgumentsError, MissingExtraError) as error:
         print(f"compare: {error}", file=sys.stderr)
         return UNKNOWN
 

@@ -21,6 +21,10 @@ from eager.devices import device
 from eager.generator import Generator
 from eager.state import storage_of
 from eager.tensor import Parameter, Tensor
+from graphc.errors import FileError
+from graphc.files.contents import Refuse, check_keys
+from graphc.files.json_text import Limits
+from graphc.files.schema import EXPECTED, Anything, Flag, OneOf, Record, Row, Schema, Text, Tuple, Whole, shown
 
 CANNOT_SAVE = (
     "cannot save an object of type '{kind}' (at {place}): a file holds tensors, arrays, numbers, strings, and lists, "
@@ -28,6 +32,10 @@ CANNOT_SAVE = (
 )
 SAVE_STATE = " Remedy: save `{place}.state_dict()`, and load it into a new object with `load_state_dict`."
 DAMAGED = "the description in the file is damaged: {what}"
+METADATA = "__metadata__"  # what no tensor in a file can be named
+NOT_BOOL = "a bool that is neither 0 nor 1"  # on which NumPy's loops go astray
+LIMITS = Limits(2**26, 256, 4_000_000)  # of a description: 128 lists in each other
+DECIMAL = 13_000  # bits: larger integers are hexadecimal, which takes linear time
 DTYPES = {t.name: t for t in (*dtypes.BY_NUMPY.values(), dtypes.bfloat16)}
 REAL_OF = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}  # stored as pairs
 
@@ -36,33 +44,48 @@ Node = Any  # JSON: None, bool, int, finite float and str stand for themselves; 
 PLAIN: dict[type, Callable[[Any], Node]] = {
     complex: lambda x: {"complex": [float.hex(x.real), float.hex(x.imag)]},
     bytes: lambda x: {"bytes": base64.b64encode(x).decode()},
-    range: lambda x: {"range": [x.start, x.stop, x.step]},
     dtypes.Size: lambda x: {"size": list(x)},
     dtypes.dtype: lambda x: {"dtype": x.name},
     device: lambda x: {"device": str(x)},
 }
 READ_PLAIN: dict[str, Callable[[Any], Any]] = {
     "float": float,
-    "int": int,
+    "int": lambda text: int(text, 16 if "x" in text else 10),
     "complex": lambda parts: complex(*map(float.fromhex, parts)),
-    "bytes": base64.b64decode,
-    "range": lambda bounds: range(*bounds),
+    "bytes": lambda text: base64.b64decode(text, validate=True),
     "size": dtypes.Size,
-    "dtype": lambda name: dtypes.of_numpy(dtype_named(name)),
+    "dtype": lambda name: dtypes.of_numpy(DTYPES[name].numpy),
     "device": device,
 }
 SEQUENCES: dict[type, str] = {list: "list", set: "set"}  # those with an identity
 FROZEN: dict[type, str] = {tuple: "tuple", frozenset: "frozenset"}
 MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "ordered", Counter: "counter"}
+TENSORS = ("tensor", "parameter")  # with a second entry: whether they require grad
+_ANY, _FLAG, _EXTENTS = Anything(), Flag(), Row(Whole(0), most=64)
+_HEX = Text(r"[-+.0-9a-z]{3,40}", "the hexadecimal text of a float")
+_MEMBERS, _ITEMS = Row(_ANY, most=LIMITS.values), Row(Tuple((_ANY, _ANY)), most=LIMITS.values)
+_STORED = Record(
+    {"dtype": OneOf(tuple(DTYPES)), "in": Text(most=LIMITS.size)},
+    {"shape": _EXTENTS, "strides": _EXTENTS, "offset": Whole(0)},
+)
+# kind -> what its content may be
+KINDS: dict[str, Schema] = {
+    "float": OneOf(("inf", "-inf", "nan")),
+    "int": Text(r"-?([0-9]{1,4300}|0x[0-9a-f]+)", "the text of an integer", LIMITS.size),
+    "complex": Tuple((_HEX, _HEX)),
+    "bytes": Text(about="base64", most=LIMITS.size),
+    "size": Row(Whole()),
+    "dtype": OneOf(tuple(DTYPES)),
+    "device": Text(most=100),
+    "range": Tuple((_ANY,) * 3),
+    "slice": Tuple((_ANY,) * 3),
+    "again": Whole(0),
+    **dict.fromkeys((*SEQUENCES.values(), *FROZEN.values()), _MEMBERS),
+    **dict.fromkeys(MAPPINGS.values(), _ITEMS),
+    **dict.fromkeys(("scalar", "array", "generator", *TENSORS), _STORED),
+}
 READ_FROZEN = {kind: type_ for type_, kind in FROZEN.items()}
 READ_MAPPING = {kind: type_ for type_, kind in MAPPINGS.items()}
-
-
-def dtype_named(name: str) -> np.dtype:
-    """The NumPy dtype that a description names. RuntimeError for any other name."""
-    if name not in DTYPES:
-        raise RuntimeError(DAMAGED.format(what=f"there is no dtype '{name}'"))
-    return DTYPES[name].numpy
 
 
 @final
@@ -83,15 +106,17 @@ class Writer:
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
-            return value if abs(value) < 2**53 else {"int": str(value)}
+            if abs(value) < 2**53:
+                return value
+            return {"int": str(value) if value.bit_length() < DECIMAL else hex(value)}
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
         if kind in PLAIN:
             return PLAIN[kind](value)
         if kind in FROZEN:
             return {FROZEN[kind]: self._members(value, place, name)}
-        if kind is slice:
-            return {"slice": self._members((value.start, value.stop, value.step), place, name)}
+        if kind in (slice, range):
+            return {kind.__name__: self._members((value.start, value.stop, value.step), place, name)}
         if isinstance(value, np.generic) and value.dtype.name in DTYPES:
             return {"scalar": self._array(np.asarray(value), name)}
         if not (kind in SEQUENCES or kind in MAPPINGS or isinstance(value, (Tensor, Generator)) or kind is np.ndarray):
@@ -136,7 +161,8 @@ class Writer:
         stored: dict[str, np.ndarray] = {}
         for members in self._memory.values():
             first, _, name = members[0]
-            while name in stored:
+            name = name.encode("utf-8", "replace").decode()
+            while name in stored or name == METADATA:
                 name += "_"
             if first.flags.c_contiguous and all(_same_view(array, first) for array, _, _ in members):
                 stored[name] = _as_real(first)
@@ -188,46 +214,100 @@ def _memory_of(arrays: list[np.ndarray]) -> tuple[np.ndarray, int]:
 
 @final
 class Reader:
-    """Turns descriptions back into objects. `arrays`: what is stored, by name."""
+    """Turns descriptions back into objects.
 
-    def __init__(self, arrays: dict[str, np.ndarray]):
-        self._arrays = arrays
+    arrays  what is stored, by name
+    refuse  makes the error of (problem, place in the description)
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray], refuse: Refuse):
+        self._arrays, self._refuse = arrays, refuse
         self._objects: list[Any] = []  # those with an identity, in the order of appearance
+        self._place: list[str | int] = []  # of what is being read
 
     def value(self, node: Node) -> Any:
-        """The object that `node` describes. RuntimeError if the description is damaged."""
+        """The object that `node` describes. Raises what `refuse` makes if the description is damaged."""
+        try:
+            return self._value(node)
+        except FileError:
+            raise
+        # what the constructors raise, whose arguments have the right types
+        except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+            raise self._damaged(f"{type(error).__name__}: {error}") from error
+
+    def _damaged(self, what: str, within: str = "") -> Exception:
+        """The error about what is being read, or the part `within` it."""
+        place = "object" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self._place)
+        return self._refuse(DAMAGED.format(what=what), place + within)
+
+    def _value(self, node: Node) -> Any:
+        if isinstance(node, list) or (isinstance(node, float) and not math.isfinite(node)):
+            raise self._damaged(EXPECTED.format(found=shown(node), expected="a value or its description"))
         if not isinstance(node, dict):
             return node
-        if not node:
-            raise RuntimeError(DAMAGED.format(what="an entry is empty"))
-        kind, content = next(iter(node.items()))
+        kind = next(iter(node), "")
+        entries = {kind, "grad"} if kind in TENSORS else {kind}
+        if kind not in KINDS or node.keys() != entries:
+            raise self._damaged(f"it has an entry of unknown kind {shown(kind)}, or with unknown entries")
+        self._place.append(kind)
+        KINDS[kind].check(content := node[kind], "", self._damaged)
+        made = self._made(kind, content, node)
+        self._place.pop()
+        return made
+
+    def _made(self, kind: str, content: Any, node: Node) -> Any:
         if kind in READ_PLAIN:
             return READ_PLAIN[kind](content)
         if kind in READ_FROZEN:
-            return READ_FROZEN[kind](map(self.value, content))
-        if kind == "slice":
-            return slice(*map(self.value, content))
+            return self._distinct(READ_FROZEN[kind], self._members(content))
+        if kind in ("slice", "range"):
+            return {"slice": slice, "range": range}[kind](*self._members(content))
         if kind == "scalar":
-            return self._array(content)[()]
+            if (array := self._array(content)).ndim:
+                raise self._damaged("a scalar with dims")
+            return array[()]
         if kind == "again":
+            if content >= len(self._objects):
+                raise self._damaged(f"there is no object {content} before")
             return self._objects[content]
-        if kind in ("list", "set"):
-            return self._filled([] if kind == "list" else set(), content)
-        if kind in READ_MAPPING:
-            made: Any = READ_MAPPING[kind]()
-            self._objects.append(made)
-            for key, value in content:
-                key = self.value(key)
-                made[key] = self.value(value)
-            return made
-        return self._kept(self._leaf(kind, content, node))
-
-    def _filled(self, made: Any, content: list[Node]) -> Any:
-        self._objects.append(made)  # before its members: one of them may be the container itself
-        add = made.append if isinstance(made, list) else made.add
-        for member in content:
-            add(self.value(member))
+        if kind == "list":
+            made: Any = self._kept([])  # before its members: one of them may be the container itself
+            made += self._members(content)
+        elif kind == "set":
+            made = self._kept(set())
+            made |= self._distinct(set, self._members(content))
+        elif kind in READ_MAPPING:
+            made = self._kept(READ_MAPPING[kind]())
+            items = self._members([part for pair in content for part in pair])
+            keys = items[::2]
+            check_keys(keys, "", self._damaged)
+            for key, value in zip(keys, items[1::2], strict=True):
+                made[key] = value
+            self._check_distinct(made, keys)
+        else:
+            made = self._kept(self._leaf(kind, content, node))
         return made
+
+    def _members(self, content: list[Node]) -> list[Any]:
+        found: list[Any] = []
+        self._place.append(0)
+        for k, member in enumerate(content):
+            self._place[-1] = k
+            found.append(self._value(member))
+        self._place.pop()
+        return found
+
+    def _distinct(self, kind: type, members: list[Any]) -> Any:
+        if kind is tuple:
+            return tuple(members)
+        check_keys(members, "", self._damaged)
+        made = kind(members)
+        self._check_distinct(made, members)
+        return made
+
+    def _check_distinct(self, made: Any, keys: list[Any]) -> None:
+        if len(made) != len(keys):
+            raise self._damaged("two entries that are equal")
 
     def _kept(self, made: Any) -> Any:
         self._objects.append(made)
@@ -238,23 +318,44 @@ class Reader:
             return self._array(content)
         if kind == "generator":
             return Generator().set_state(Tensor._wrap(self._array(content)))
-        if kind not in ("tensor", "parameter"):
-            raise RuntimeError(DAMAGED.format(what=f"it has an entry of unknown kind '{kind}'"))
         tensor = Tensor._wrap(self._array(content))
+        _FLAG.check(grad := node["grad"], "", self._damaged)
         if kind == "parameter":
-            return Parameter(tensor, bool(node["grad"]))
-        return tensor.requires_grad_() if node["grad"] else tensor
+            return Parameter(tensor, grad)
+        return tensor.requires_grad_() if grad else tensor
 
     def _array(self, node: Node) -> np.ndarray:
-        dtype = dtype_named(node["dtype"])
+        dtype = DTYPES[node["dtype"]].numpy
         stored = self._arrays.get(node["in"])
         if stored is None:
-            raise RuntimeError(DAMAGED.format(what=f"the file has no tensor '{node['in']}'"))
+            raise self._damaged(f"the file has no tensor {shown(node['in'])}")
         if "strides" not in node:
-            return stored.view(dtype)[..., 0] if dtype.kind == "c" else stored
+            if "shape" in node or "offset" in node:
+                raise self._damaged("a tensor with a shape or an offset, and no strides")
+            return self._whole(stored, dtype)
+        if "shape" not in node or "offset" not in node:
+            raise self._damaged("a tensor with strides, and no shape or offset")
         memory = stored.reshape(-1).view(np.uint8)
         shape, strides, offset = tuple(node["shape"]), tuple(node["strides"]), node["offset"]
+        if len(shape) != len(strides):
+            raise self._damaged(f"a tensor with {len(shape)} dims and {len(strides)} strides")
+        if not math.prod(shape):
+            return np.ndarray(shape, dtype, memory, 0, strides)
         last = offset + sum(step * (size - 1) for size, step in zip(shape, strides, strict=True)) + dtype.itemsize
-        if math.prod(shape) and (offset < 0 or min(strides, default=0) < 0 or last > memory.size):
-            raise RuntimeError(DAMAGED.format(what=f"a tensor in '{node['in']}' reaches beyond its memory"))
-        return np.ndarray(shape, dtype, memory, offset if math.prod(shape) else 0, strides)
+        if last > memory.size:
+            raise self._damaged(f"a tensor in {shown(node['in'])} reaches beyond its memory")
+        array = np.ndarray(shape, dtype, memory, offset, strides)
+        if dtype.kind == "b":
+            seen = array.view(np.uint8) if array.size <= memory.size else memory[offset:last]
+            self._check_bools(seen)
+        return array
+
+    def _whole(self, stored: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        real = REAL_OF.get(dtype.name)
+        if stored.dtype != (real or dtype) or (real is not None and (not stored.ndim or stored.shape[-1] != 2)):
+            raise self._damaged(f"what is stored is {stored.dtype}{list(stored.shape)}, which is no {dtype}")
+        return stored.view(dtype)[..., 0] if real is not None else stored
+
+    def _check_bools(self, seen: np.ndarray) -> None:
+        if seen.max() > 1:
+            raise self._damaged(NOT_BOOL)

@@ -171,9 +171,14 @@ def _size(position: builtins.int, n: Any) -> builtins.int:
         raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(n).__name__}')") from None
 
 
+_WRITTEN_IN_C = ("Generator", "Size", "device", "dtype", "layout", "memory_format")  # by PyTorch: with a module
+
+
 def type_name(x: Any) -> str:
     """The type of `x` as Python's errors name it: with its module, if it is not written in Python."""
     kind = type(x)
+    if kind.__name__ in _WRITTEN_IN_C and kind.__module__.partition(".")[0] == "eager":
+        return f"torch.{kind.__name__}"
     plain = kind.__module__ == "builtins" or kind.__flags__ & _WRITTEN_IN_PYTHON
     return kind.__name__ if plain else f"{kind.__module__}.{kind.__name__}"
 

@@ -6,6 +6,7 @@ numbers are PyTorch's bit for bit; longer normal draws agree to the last bits of
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT8, complex_of
 
 DEFAULT_SEED = 67280421310721
 WORDS = 624  # of the state of MT19937
+WORDS_SIZE = 4 * WORDS + 4  # bytes that NumPy keeps: the words, and how many of them have been taken
 MANTISSA = {"e": 11, "E": 8, "f": 24, "d": 53}  # bits of precision, by the dtype's character
 # From here on PyTorch draws 64 bits, so that `% range` stays nearly uniform.
 WIDE_RANGE = 2**28
@@ -130,8 +132,9 @@ class Generator:
                 f"{array.size}"
             )
         state = np.frombuffer(array.tobytes(), STATE)[0]
-        position = WORDS if state["left"] == 1 else int(state["next"])
-        if not state["seeded"] or position > WORDS:
+        position = WORDS + 1 - int(state["left"])  # of the next word; 624: there is none
+        fresh = position == WORDS and state["next"] == 0
+        if not state["seeded"] or not 0 <= position <= WORDS or not (fresh or state["next"] == position):
             raise RuntimeError("Invalid mt19937 state")
         self._seed = int(state["seed"])
         words = {"key": state["words"].astype(np.uint32), "pos": position}
@@ -147,6 +150,18 @@ class Generator:
             yield
         finally:
             self._do(lambda: self._continue(kept.pop()))
+
+    def mark(self) -> tuple[Any, ...]:
+        """Where the stream is, for `rewind`: 100 times faster than `get_state`."""
+        words = self._words
+        kept = None if words is None else ctypes.string_at(words.ctypes.state_address, WORDS_SIZE)
+        return self._seed, words, kept, self._next_normal
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Go back to where `mark` was made."""
+        self._seed, self._words, kept, self._next_normal = mark
+        if kept is not None:
+            ctypes.memmove(self._words.ctypes.state_address, kept, WORDS_SIZE)
 
     def _do(self, action: Callable[[], Any]) -> None:
         """Change the state: now, or under a trace at each call of the program."""

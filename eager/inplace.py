@@ -19,6 +19,7 @@ from eager.language import E
 from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor, check_in_place
 from eager.views import NO_GRAD, check_recorded_write, geometry
+from eager.writing import write_apart
 from graphc.ops.dtypes import category, kind, of_scalar, result_type
 from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
 from graphc.ops.spec import OPS
@@ -40,8 +41,10 @@ def assign(target: Tensor, value: Tensor, name: str, where: Tensor | None = None
     RuntimeError: `target` is a leaf that requires grad, the shapes differ, or the dtype cannot be cast back.
     """
     check_in_place(target)
-    check_fits(target, value, name)
     interpreter = current_interpreter()
+    if interpreter is not None and interpreter.replace(target, value):
+        return target
+    check_fits(target, value, name)
     if interpreter is not None:
         return interpreter.assign(target, value, name, where)
     recorded = grad_enabled() and (value._n is not None or target._n is not None)
@@ -236,7 +239,9 @@ def in_place(name: str) -> Callable[..., Tensor]:
             other = _plain_operand(self, operands[0]) if operands else () if is_float(self) else None
             if other is not None:
                 array = self._writable()
-                if operands:
+                if not array.flags.carray:
+                    write_apart(ufunc, array, array, *((other,) if operands else ()))
+                elif operands:
                     ufunc(array, other, out=array)
                 else:
                     ufunc(array, out=array)

@@ -17,6 +17,7 @@ from eager.dtypes import BY_NUMPY
 from eager.functional.arguments import cast_to
 from eager.functional.data import from_numpy
 from eager.functional.linear import matmul
+from eager.state import note_write
 from eager.tensor import Tensor
 from graphc.ops.dtypes import promote_types
 
@@ -104,12 +105,32 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         axis = options.pop("axis", 0)
         function = _own(_REDUCTIONS[ufunc.__name__])
         return function(*inputs, **({} if axis is None else {"dim": axis}), **_keepdim(options))
+    call, arrays = getattr(ufunc, method), [as_array(x) for x in inputs]
     if "out" in options:
-        options["out"] = as_array(options["out"])
-    result = getattr(ufunc, method)(*map(as_array, inputs), **options)
-    if "out" in options:
-        return result
+        return _written(call, arrays, options)
+    result = call(*arrays, **options)
     return tuple(map(_as_tensor, result)) if isinstance(result, tuple) else _as_tensor(result)
+
+
+def _written(call: Function, inputs: list[Any], options: dict[str, Any]) -> Any:
+    """What `call` returns, written into the arrays and tensors of the option `out`, each through fresh memory if it has
+    gaps, or another order: see `eager.writing`.
+    """
+    outs = as_array(options.pop("out"))
+    fresh = tuple(x.copy("C") if isinstance(x, np.ndarray) and not x.flags.carray else x for x in outs)
+    result = call(*inputs, out=fresh, **options)
+    for out, made in zip(outs, fresh, strict=True):
+        if out is None:
+            continue
+        if made is not out:
+            np.copyto(out, made)
+        note_write(out)
+    found = tuple(r if out is None else out for r, out in zip(_several(result), outs, strict=True))
+    return found if isinstance(result, tuple) else found[0]
+
+
+def _several(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
 
 
 def _as_tensor(x: Any) -> Any:

@@ -188,3 +188,18 @@ def element_size(tensor: Any) -> int:
 def nbytes(tensor: Any) -> int:
     """Bytes in all elements. As `torch.Tensor.nbytes`."""
     return math.prod(tensor._d.shape) * tensor._dtype().itemsize
+
+
+def to_dense(tensor: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    """`tensor`, which is dense. As `torch.Tensor.to_dense`."""
+    return tensor if dtype is None else tensor.to(dtype)
+
+
+def dense_dim(tensor: Any) -> int:
+    """The number of dims: all are dense. As `torch.Tensor.dense_dim`."""
+    return len(tensor._d.shape)
+
+
+def sparse_dim(tensor: Any) -> int:
+    """0: no dim is sparse. As `torch.Tensor.sparse_dim`."""
+    return 0

@@ -21,6 +21,7 @@ BOTH = {
     "functional.slices": "index_select index_add index_copy index_fill repeat_interleave",
     "functional.rearranging": "hsplit vsplit dsplit fliplr flipud rot90 diagflat take argwhere kron addbmm",
     "functional.strides": "as_strided",
+    "functional.copies": "slice_inverse unsafe_chunk unsafe_split unsafe_split_with_sizes",
     "functional.linear": "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner ger=outer",
     "functional.casts": "clone detach is_floating_point is_complex numel",
     "functional.complexes": "adjoint angle conj conj_physical is_conj is_neg is_nonzero is_signed resolve_conj "
@@ -29,7 +30,7 @@ BOTH = {
     "logit mvlgamma nan_to_num rad2deg round",
     "functional.calculus": "diff",
     "functional.distances": "corrcoef cov cross dist renorm vdot",
-    "functional.regions": "as_strided_scatter diagonal_scatter narrow_copy select_scatter slice_scatter "
+    "functional.regions": "is_same_size as_strided_scatter diagonal_scatter narrow_copy select_scatter slice_scatter "
     "split_with_sizes",
     "functional.nan_reductions": "aminmax nanmean nansum",
     "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk",
@@ -63,11 +64,25 @@ FUNCTIONS = {
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
     "functional.distances": "cdist",
+    "functional.copies": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy "
+    "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy "
+    "unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy",
+    "nn.functions.operators": "adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ batch_norm "
+    "binary_cross_entropy_with_logits celu constant_pad_nd convolution cosine_embedding_loss ctc_loss dropout dropout_ "
+    "embedding embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
+    "grid_sampler grid_sampler_2d grid_sampler_3d group_norm hinge_embedding_loss instance_norm kl_div layer_norm "
+    "margin_ranking_loss max_pool1d max_pool2d max_pool3d norm_except_dim poisson_nll_loss "
+    "rms_norm rrelu selu threshold triplet_margin_loss",
+    "nn.modules.operators": "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
     "nn.functional": "adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc "
+    "max_pool1d_with_indices "
     "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink pairwise_distance pdist "
     "pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ threshold_",
     "functional.regions": "unravel_index",
-    "linalg.lowrank": "pca_lowrank svd_lowrank",
+    "functional.symbolic": "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+    "placement": "get_device",
+    "nn.module": "typename",
+    "linalg.lowrank": "lobpcg pca_lowrank svd_lowrank",
     "linalg.named": "chain_matmul frobenius_norm lu_unpack matrix_rank nuclear_norm",
     "random": "Generator bernoulli default_generator fork_rng get_rng_state initial_seed manual_seed normal poisson "
     "rand randint randn randperm seed set_rng_state",
@@ -88,11 +103,14 @@ FUNCTIONS = {
     "func.mapping": "vmap",
     "runtime": "are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode "
     "get_float32_matmul_precision get_num_interop_threads get_num_threads "
-    "is_deterministic_algorithms_warn_only_enabled set_default_device set_deterministic_debug_mode "
-    "set_float32_matmul_precision set_flush_denormal set_num_threads use_deterministic_algorithms",
+    "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device "
+    "set_deterministic_debug_mode "
+    "set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads "
+    "set_warn_always use_deterministic_algorithms",
 }
 # methods that PyTorch also has as torch.<name>(input, ...)
 IN_PLACE = frozenset(
+    "is_inference "
     "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ "
     "atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ "
     "expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ "
@@ -111,7 +129,7 @@ METHODS = {
     "ldexp_ logit_ mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_ sgn_",
     "functional.distances": "renorm_",
     "functional.rearranging": "addbmm_",
-    "functional.regions": "is_same_size sum_to_size",
+    "functional.regions": "sum_to_size",
     "reshaping": "as_strided_ resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
     "hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     "functional.shapes": "view view_as reshape_as expand expand_as size dim ndimension=dim",
@@ -127,12 +145,13 @@ METHODS = {
     "functional.scattering": "index_reduce_ put_ scatter_reduce_",
     "random": "bernoulli",
     "random_fills": "uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
-    "storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_",
-    "tensor_types": "new",
+    "storage": "dim_order untyped_storage storage data_ptr is_set_to set_ apply_ map_ map2_ const_data_ptr=data_ptr",
     "placement": "cpu cuda xpu get_device pin_memory is_pinned",
+    "layouts": "element_size dense_dim sparse_dim to_dense",
+    "nn.functions.activation": "hardshrink prelu",
+    "tensor_types": "new",
     "interop": "__array_ufunc__ __array_function__ __dlpack__ __dlpack_device__",
     "views": "_is_view=is_view",
-    "layouts": "element_size",
 }
 PROPERTIES = {
     "functional.shapes": "T=reversed_dims mT=matrix_transpose",
@@ -166,6 +185,6 @@ ALIKE = {
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    "_tensor_str accelerator autograd backends cuda fft func linalg nn optim random return_types signal "
+    "_tensor_str accelerator autograd backends cuda fft func linalg masked nn optim random return_types signal "
     "special testing utils version".split()
 )  # fmt: skip

@@ -25,6 +25,7 @@ BAD_PRECISION = (
 _threads: int | None = None
 _deterministic = 0  # a value of MODES
 _precision = "highest"
+_warns_always = False
 
 
 def _cores() -> int:
@@ -65,6 +66,27 @@ def _blas_setter() -> Any:
 def get_num_interop_threads() -> int:
     """1: operations do not run side by side."""
     return 1
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Nothing: operations do not run side by side. RuntimeError unless `num` is a positive integer."""
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+
+
+def set_warn_always(b: bool) -> None:
+    """Note whether warnings are to be given each time; Python's filters decide that. As `torch.set_warn_always`."""
+    global _warns_always
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warns_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What was set by `set_warn_always`."""
+    return _warns_always
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

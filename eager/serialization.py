@@ -7,19 +7,23 @@ A file is in the safetensors format: each tensor (or memory that several share) 
 
 from __future__ import annotations
 
-import contextlib
+import io
 import json
 import os
-import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from eager.description import DAMAGED, Reader, Writer, dtype_named
+from eager.description import DAMAGED, LIMITS, NOT_BOOL, Reader, Writer
 from eager.devices import KINDS, device
+from eager.safetensors_files import header, mapped, read
 from eager.tensor import Tensor
-from graphc.errors import require
+from graphc.errors import EmptyFileError, TensorFileError, require
+from graphc.files import json_text, writing
+from graphc.files.contents import Refuse
+from graphc.files.schema import Anything, Record, Whole
 
 KEY = "graphc"  # in the metadata
 VERSION = 1
@@ -32,16 +36,12 @@ NO_CUDA = (
     "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
     "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
 )
-NOT_OURS = "{file} cannot be loaded: {why}"
+TOO_MUCH = "cannot save an object that could not be loaded: {problem}. Remedy: keep numbers in tensors"
 PICKLE = (
     "it looks like a pickle, as PyTorch's torch.save writes them, and reading one can run code. Remedy: in PyTorch, "
     "save a dict of tensors with safetensors.torch.save_file, and load that file"
 )
-NUMPY_OF = {
-    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
-    "I16": "int16", "I8": "int8", "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool",
-    "C64": "complex64",
-}  # fmt: skip
+_DESCRIPTION = Record({"version": Whole(0), "object": Anything()})
 
 
 def _library(module: str, what: str) -> Any:
@@ -58,39 +58,38 @@ def save(
     """Write `obj` (tensors, numbers, strings, and nests of them; see `eager.description`) to a path or file object.
 
     As `torch.save`, but nothing is pickled: the two pickle arguments change nothing. TypeError naming the place of what
-    cannot be saved, before the file is touched; a file at a path is replaced when the new one is complete.
+    cannot be saved, or loaded again, before the file is touched; a file at a path is replaced when the new one is
+    complete.
     """
     library = _library("safetensors.numpy", "save")
     to_path = isinstance(f, (str, os.PathLike))
     if not to_path and not hasattr(f, "write"):
         raise AttributeError(NOT_A_FILE)
     writer = Writer()
-    root = writer.node(obj)
-    arrays = writer.arrays()
-    metadata = {KEY: json.dumps({"version": VERSION, "object": root})}
-    if to_path:
-        _replace(os.fspath(f), lambda path: library.save_file(arrays, path, metadata))
-    else:
-        f.write(library.save(arrays, metadata))
-
-
-def _replace(path: str, write: Callable[[str], None]) -> None:
-    """Let `write` make a file beside `path`, then move it there. RuntimeError if there is no such folder."""
-    folder = os.path.dirname(path) or "."
+    try:
+        root = writer.node(obj)
+        arrays = writer.arrays()
+        text = json.dumps({"version": VERSION, "object": root})
+    except RecursionError:
+        raise _too_much("lists and dicts are too deep in each other") from None
+    json_text.check(text, LIMITS, _too_much)
+    metadata = {KEY: text}
+    if not to_path:
+        data = library.save(arrays, metadata)
+        header(b"", io.BytesIO(data), _too_much)
+        f.write(data)
+        return
+    folder = os.path.dirname(os.fspath(f)) or "."
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
-    handle, temporary = tempfile.mkstemp(prefix=os.path.basename(path), suffix=".part", dir=folder)
-    os.close(handle)
-    try:
-        write(temporary)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # as any new file; a temporary one is for its owner only
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(temporary)
-        raise
+    with writing.draft(f) as name:
+        library.save_file(arrays, name, metadata)
+        with open(name, "rb") as file:
+            header(b"", file, _too_much)
+
+
+def _too_much(problem: str, place: str = "") -> TypeError:
+    return TypeError(TOO_MUCH.format(problem=problem))
 
 
 def load(
@@ -104,11 +103,11 @@ def load(
 ) -> Any:
     """Read what `save` wrote, or the tensors of any safetensors file, from a path or a file object. As `torch.load`.
 
-    No code is run, whatever `weights_only` says. map_location: "cpu" or a device, a dict, or a function of tensor and
-    "cpu" that gives a tensor or None. With `mmap`, a path's tensors are read when they are used. Raises RuntimeError
-    for damaged files, EOFError for an empty one.
+    No code is run, whatever `weights_only` says, and memory and time are in proportion to the file. map_location: "cpu"
+    or a device, a dict, or a function of tensor and "cpu" that gives a tensor or None. With `mmap`, a path's tensors
+    are read when they are used; the file must stay as it is until then. Raises TensorFileError, a RuntimeError that
+    names the file and the place in it, for damaged files; for an empty one it is an EOFError, too.
     """
-    library = _library("safetensors", "load")
     move = _mover(map_location)
     from_path = isinstance(f, (str, os.PathLike))
     if not from_path and not (hasattr(f, "seek") and hasattr(f, "read")):
@@ -116,79 +115,36 @@ def load(
     if mmap and not from_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     name = f"'{os.fspath(f)}'" if from_path else "the file"
-    if mmap:
-        arrays, metadata = _mapped(os.fspath(f), name, library)
-    else:
-        arrays, metadata = _read(f, name, library)
+    refuse = TensorFileError.of(name)
+    with open(f, "rb") if from_path else nullcontext(f) as file:
+        start = file.read(9)
+        if not start:
+            raise EmptyFileError("it is empty", file=name)
+        if start[8:] != b"{" and start.startswith((b"PK", b"\x80")):
+            raise refuse(PICKLE, "")
+        entries, metadata = header(start, file, refuse)
+        arrays = (mapped if mmap else read)(file, entries, refuse)
+    for key, array in arrays.items():
+        if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+            raise refuse(NOT_BOOL, key)
     arrays = {key: move(array) for key, array in arrays.items()}
     if KEY not in metadata:
         return {key: Tensor._wrap(array) for key, array in arrays.items()}
-    description = json.loads(metadata[KEY])
-    if description.get("version") != VERSION:
-        why = f"it was written in version {description.get('version')} of the format, and {VERSION} is known"
-        raise RuntimeError(NOT_OURS.format(file=name, why=why))
-    try:
-        return Reader(arrays).value(description["object"])
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise RuntimeError(NOT_OURS.format(file=name, why=DAMAGED.format(what=repr(error)))) from error
+    return _described(metadata[KEY], arrays, refuse)
 
 
-def _read(f: Any, name: str, library: Any) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
-            data = file.read()
-    else:
-        data = f.read()
-    _check_start(data[:9], name)
-    try:
-        entries = library.deserialize(data)
-    except library.SafetensorError as error:
-        raise RuntimeError(NOT_OURS.format(file=name, why=f"it is damaged, or no safetensors file ({error})")) from None
-    arrays = {}
-    for key, entry in entries:
-        arrays[key] = _shaped(entry["data"], entry["dtype"], entry["shape"], name)
-    return arrays, _header(data).get("__metadata__", {})
+def _described(text: str, arrays: dict[str, np.ndarray], refuse: Refuse) -> Any:
+    """The object that the description `text` makes of what is stored."""
 
+    def damaged(problem: str, place: str) -> Exception:
+        return refuse(DAMAGED.format(what=problem), place)
 
-def _mapped(path: str, name: str, library: Any) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    with open(path, "rb") as file:
-        _check_start(file.read(9), name)
-    try:
-        with library.safe_open(path, framework="np"):
-            pass  # checks that the header is sound and the file complete
-    except library.SafetensorError as error:
-        raise RuntimeError(NOT_OURS.format(file=name, why=f"it is damaged, or no safetensors file ({error})")) from None
-    memory = np.memmap(path, np.uint8, mode="c")
-    header = _header(memory)
-    metadata = header.pop("__metadata__", {})
-    data = memory[8 + _header_length(memory) :].view(np.ndarray)
-    arrays = {}
-    for key, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-        start, end = entry["data_offsets"]
-        arrays[key] = _shaped(data[start:end], entry["dtype"], entry["shape"], name)
-    return arrays, metadata
-
-
-def _shaped(memory: Any, kind: str, shape: list[int], name: str) -> np.ndarray:
-    """An array over `memory`, which may be written."""
-    if kind not in NUMPY_OF:
-        raise RuntimeError(NOT_OURS.format(file=name, why=f"it has tensors of type {kind}"))
-    return np.ndarray(shape, dtype_named(NUMPY_OF[kind]), memory)
-
-
-def _check_start(start: bytes, name: str) -> None:
-    if not start:
-        raise EOFError(NOT_OURS.format(file=name, why="it is empty"))
-    if start[8:] != b"{" and start.startswith((b"PK", b"\x80")):
-        raise RuntimeError(NOT_OURS.format(file=name, why=PICKLE))
-
-
-def _header_length(data: Any) -> int:
-    return int.from_bytes(bytes(data[:8]), "little")
-
-
-def _header(data: Any) -> dict[str, Any]:
-    return json.loads(bytes(data[8 : 8 + _header_length(data)]))
+    description = json_text.parsed(text, LIMITS, damaged)
+    version = description.get("version") if isinstance(description, dict) else None
+    if type(version) is int and version != VERSION:
+        raise refuse(f"it was written in version {version} of the format, and {VERSION} is known", "version")
+    _DESCRIPTION.check(description, "", damaged)
+    return Reader(arrays, refuse).value(description["object"])
 
 
 def _mover(where: Any) -> Callable[[np.ndarray], np.ndarray]:

@@ -18,6 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from graphc import forking
+
 GRAD_ENABLED: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 grad_enabled = GRAD_ENABLED.get
 sequence = itertools.count(1)
@@ -45,6 +47,13 @@ class Interpreter(Protocol):
 
     def copied(self, tensor: Any) -> Any:
         """`tensor` as it is now, whatever is written to it later."""
+
+    def select(self, x: Any, mask: Any, lead: int, purpose: str) -> Any:
+        """The parts of `x` where a bool tensor, over its dims from number `lead` on, is true; None: count them."""
+
+    def replace(self, target: Any, value: Any) -> bool:
+        """Give `target`, which `select` has made, a new `value` from it. False: that takes an `assign`."""
+        ...
 
     def get_grad(self, tensor: Any) -> Any:
         """`tensor.grad` at this point of the program."""
@@ -83,6 +92,9 @@ class Interpreter(Protocol):
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         """Do `action`, which changes the state of `generator`, each time the program runs, in order with the draws."""
+
+    def on_interrupt(self, undo: Callable[[], None]) -> None:
+        """Do `undo`, which may be done twice, if the call ends by an interrupt and what is traced has not been run."""
 
     def inside(self, module: Any) -> AbstractContextManager[Any]:
         """The context in which `forward` of `module` runs."""
@@ -143,7 +155,7 @@ current_interpreter = INTERPRETER.get
 TRANSFORMS: ContextVar[tuple[Any, ...]] = ContextVar("transforms", default=())
 active_transforms = TRANSFORMS.get
 
-_gate_lock = threading.Lock()
+_gate_lock = forking.renewed(threading.Lock())
 closed = 0  # how many times the fast paths are closed
 _gates: list[Callable[[bool], None]] = []
 
@@ -159,15 +171,38 @@ class interpreting:
 
     def __init__(self, interpreter: Interpreter | None):
         self.interpreter = interpreter
+        self._before = INTERPRETER.get()
+        self._closing = False
 
     def __enter__(self):
-        shift_gate(+1)
-        self.token = INTERPRETER.set(self.interpreter)
+        try:
+            self._close(True)
+            INTERPRETER.set(self.interpreter)
+        except BaseException:
+            self.leave()
+            raise
         return self.interpreter
 
     def __exit__(self, *error: object) -> None:
-        INTERPRETER.reset(self.token)
-        shift_gate(-1)
+        try:
+            self.leave()
+        except BaseException:  # an interrupt
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """The end of the context. May be called twice: an interrupt can come anywhere."""
+        INTERPRETER.set(self._before)
+        self._close(False)
+
+    def _close(self, closing: bool) -> None:
+        global closed
+        with _gate_lock:
+            if self._closing is not closing:
+                closed += 1 if closing else -1
+                self._closing = closing
+            for set_open in _gates:
+                set_open(not closed)
 
 
 def shift_gate(by: int) -> None:
@@ -264,8 +299,17 @@ class _Memory:
 
 
 def separate(array: np.ndarray) -> np.ndarray:
-    """The same memory as an array whose in-place writes are counted apart."""
-    return np.asarray(_Memory(array)).view(array.dtype)
+    """The same memory as an array whose in-place writes are counted apart.
+
+    An expanded tensor, or a part of one, is read-only, and what it shows is not: so it stays.
+    """
+    owner, shown = storage_of(array), array
+    if not array.flags.writeable and isinstance(owner, np.ndarray) and owner.flags.writeable:
+        shown = array.view()
+        shown.flags.writeable = True
+    apart = np.asarray(_Memory(shown)).view(array.dtype)
+    apart.flags.writeable = array.flags.writeable
+    return apart
 
 
 def note_write(array: np.ndarray) -> None:

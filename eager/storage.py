@@ -262,6 +262,12 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
     return _map_into(self, "map_", callable, np.broadcast_to(tensor._array(), self._d.shape))
 
 
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Replace each element by `callable(element, element of x, element of y)`; slow. As `torch.Tensor.map2_`."""
+    others = (np.broadcast_to(t._array(), self._d.shape) for t in (x, y))
+    return _map_into(self, "map2_", callable, *others)
+
+
 def _map_into(self: Tensor, name: str, function: Any, *others: np.ndarray) -> Tensor:
     if self._n is not None:
         raise RuntimeError(APPLY_OF_GRAD.format(name))

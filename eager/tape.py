@@ -30,6 +30,7 @@ import numpy as np
 from eager import state
 from eager.layouts import laid_out
 from eager.state import sequence
+from graphc import forking
 from graphc.ops.rules import torch_name
 
 SLOT, BACKWARD, SAVED, PARENTS = 1, 2, 3, 4
@@ -52,9 +53,10 @@ MODIFIED_IN_ANOMALY = (
 )
 
 Node = list
-lock = threading.RLock()
+lock = forking.renewed(threading.RLock())
 # the walks going on, one within another: the nodes one started from, or the ids of all that it will visit
 walks: list[list[Node] | set[int]] = []
+forking.in_child(lambda: None if lock._is_owned() else walks.clear())
 
 
 def new_leaf(tensor: Any) -> Node:

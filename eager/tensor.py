@@ -17,6 +17,8 @@ import numpy as np
 from eager import dtypes, state, tape
 from eager.state import current_interpreter, grad_enabled
 from eager.views import check_unrecorded_write, check_unwritten
+from eager.writing import write
+from graphc import forking
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
 
@@ -81,6 +83,8 @@ class Deferred:
 
     def force(self, tensor: Tensor) -> np.ndarray:
         # a copy: the tensor may be written, and shared with views, from now on; the backend's memory is read-only
+        if forking.process.lost and not self.array.is_ready():
+            forking.refuse("a result that was still being computed,")
         tensor._d = np.array(self.array)
         return tensor._d
 
@@ -304,7 +308,7 @@ class Tensor:
     def _add_gradient(self, g: Any) -> None:
         """Accumulate `g` into this tensor, which is some leaf's `.grad`, in place."""
         array = self._writable()
-        np.add(array, g, out=array)
+        write(np.add, array, array, g)
         state.note_write(array)
 
     def _seal(self) -> None:
@@ -329,9 +333,11 @@ class Tensor:
 
         RuntimeError if elements share a place in memory (`expand` gives such views), unless they may be `repeated`.
         """
-        array = self._array()
-        if self._d.__class__ is Sealed and state.made_in_inference() is None:
-            raise RuntimeError(SEALED_WRITE)
+        array = self._d
+        if array.__class__ is not np.ndarray:
+            array = self._array()
+            if self._d.__class__ is Sealed and state.made_in_inference() is None:
+                raise RuntimeError(SEALED_WRITE)
         if self._n is None and getattr(self, "_v", None).__class__ is tuple:
             check_unrecorded_write(self)
         if not array.flags.writeable:

@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from graphc.errors import GraphcError
+from graphc.files import writing
 from graphc.ir.graph import Graph
 
 FINE, REFUSED = 0, 1  # and 2 for wrong arguments, by argparse
@@ -75,7 +75,7 @@ def _write(made: str | bytes, output: str) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
-        Path(output).write_bytes(data)
+        writing.write(output, data)
 
 
 def _check(files: Sequence[str]) -> int:

@@ -5,8 +5,10 @@ Message texts are constants, so that tests hold them and a reader finds them in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
+from typing import Self
 
 
 class GraphcError(Exception):
@@ -15,6 +17,14 @@ class GraphcError(Exception):
 
 class CaptureError(GraphcError, RuntimeError):
     """The program cannot be captured faithfully as a graph."""
+
+
+class UnrolledError(CaptureError):
+    """A trace has unrolled more of a Python loop than a program may have: `nodes`, the operations recorded by then."""
+
+    def __init__(self, message: str, nodes: int):
+        super().__init__(message)
+        self.nodes = nodes
 
 
 class PathChanged(GraphcError):
@@ -33,8 +43,47 @@ class GraphError(GraphcError, ValueError):
     """A graph is not well formed."""
 
 
-class ParseError(GraphError):
-    """A text is not a graph."""
+class FileError(GraphcError):
+    """What comes from outside, a file or a text, is not what it should be. Each reader raises a kind of this.
+
+    problem  what is wrong
+    file     as the caller has named it; "" for a text
+    place    in the file: a line, or a path such as "verdicts[3].mode"; "" if it is all of it
+    """
+
+    wording = "{file}: {problem}"
+
+    def __init__(self, problem: str, *, file: str = "", place: str = ""):
+        said = f"{place}: {problem}" if place else problem
+        super().__init__(self.wording.format(file=file, problem=said) if file else said)
+        self.problem, self.file, self.place = problem, file, place
+
+    @classmethod
+    def of(cls, file: str) -> Callable[[str, str], Self]:
+        """What makes these errors about `file` of (problem, place)."""
+        return lambda problem, place: cls(problem, file=file, place=place)
+
+
+class ParseError(FileError, GraphError):
+    """A text, or a file, is not a graph."""
+
+
+class TensorFileError(FileError, RuntimeError):
+    """A file is none that `torch.load` of eager can read."""
+
+    wording = "{file} cannot be loaded: {problem}"
+
+
+class EmptyFileError(TensorFileError, EOFError):
+    """There is nothing in a file of tensors."""
+
+
+class ReportFileError(FileError, ValueError):
+    """A file, or a text, is no report, certificate or campaign of `compare`."""
+
+
+class ProgramFileError(FileError):
+    """A file in the cache of compiled programs is not the program that was asked for. Never reaches the user."""
 
 
 class RegistryError(GraphcError, ValueError):
@@ -47,6 +96,10 @@ class RuleError(GraphcError, ValueError):
 
 class MissingExtraError(GraphcError, ImportError):
     """An optional dependency is not installed."""
+
+
+class ForkedError(GraphcError, RuntimeError):
+    """This process was forked from one that had started XLA, and something needs XLA."""
 
 
 class LinAlgError(RuntimeError):
@@ -74,6 +127,13 @@ TRACED_TO_NUMPY = (
     "Remedy: keep the computation in tensor operations, or move it outside the compiled function."
 )
 
+SHAPE_OF_VALUES = (
+    "{what}: the values decide on the shape of the result, and here a graph has none: it is traced for any, or as the "
+    "body of a loop or a branch.\n"
+    "  used at {used}{line}\n"
+    "Remedy: use {form}; or call it in a function that graphc.compile runs, outside of scan, while_loop and cond."
+)
+
 UNKNOWN_MEMORY = (
     "{what} needs more of the memory of a traced tensor than a graph knows. The tensor must show all elements that are "
     "wanted, and be one that fills its memory in row-major order, or a view of one.\n"
@@ -86,6 +146,30 @@ TOO_MANY_PATHS = (
     "{name} takes more than {most} paths that depend on the values of tensors; they part at {where}.\n"
     "Remedy: keep the choice in the graph with torch.where, graphc.cond or graphc.while_loop, or return the tensor "
     "and read its value outside."
+)
+
+_LOOPS = (
+    "Remedy: a loop in the graph: graphc.while_loop(condition, body, carry), graphc.fori_loop(first, end, body, carry) "
+    "or graphc.scan; or run the loop outside the compiled function."
+)
+
+UNROLLED = (
+    "a Python loop asks the values of tensors whether to go on (at {where}), and is unrolled while it is traced: it "
+    "has not ended after {rounds:,} rounds of {nodes:,} operations.\n" + _LOOPS
+)
+
+UNROLLED_BY_NUMBER = (
+    "Python reads the number {value:,} from a tensor (at {where}), and {nodes:,} operations have been traced since "
+    "then: a loop over such a number is unrolled.\n" + _LOOPS
+)
+
+ENDLESS = (
+    "{nodes:,} operations have been traced, and no end (the latest at {where}): Python's loops are unrolled.\n" + _LOOPS
+)
+
+TOO_MUCH_UNROLLED = (
+    "{name} is unrolled anew for each number of rounds of a loop that depends on the values of tensors: {paths:,} "
+    "programs, and {work:,} operations more than the shortest of them has. They part at {where}.\n" + _LOOPS
 )
 
 TOO_MANY_RETRACES = (
@@ -141,6 +225,11 @@ BYTES_ARE_NOT_CAPTURED = (
 SHARED_MEMORY = (
     "tensors that share memory in a way that a graph cannot express are written in place (at {used}): they differ in "
     "dtype, or their memory is not one array.\nRemedy: give the compiled function copies (clone)."
+)
+
+SHARED_GRAD = (
+    "a .grad that shares memory with another tensor of the call is read, and one of them is written in place (at "
+    "{used}), which a graph does not show.\nRemedy: give the .grad memory of its own (w.grad = w.grad.clone())."
 )
 
 NDARRAY_MEMORY = (
@@ -255,6 +344,18 @@ DRAW_IN_RULE = (
     "the gradient rule of an autograd.Function, or a hook, draws random numbers or reads what moves from call to "
     "call.\n"
     "Remedy: do so in forward, and save it for backward."
+)
+
+FORKED = (
+    "{what} needs XLA, and this process was forked from one that had started it: XLA's threads are not in the copy, "
+    "and it would wait for them for ever.\n"
+    "Remedy: start such processes by multiprocessing.set_start_method('spawn') or 'forkserver' (for a DataLoader, "
+    "multiprocessing_context='spawn'), or fork before anything is compiled."
+)
+
+FORKED_EAGER = (
+    "compiled functions run eagerly in this process, which was forked from one that had started XLA. To have them "
+    "compiled, start it by multiprocessing.set_start_method('spawn') or 'forkserver'."
 )
 
 MISSING_EXTRA = "{feature} needs {package}, which is not installed. Remedy: pip install 'graphc[{extra}]'"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
+from graphc import forking
+
 
 def lazy(
     package: str, where: Mapping[str, str], modules: Collection[str] = ()
@@ -23,6 +25,7 @@ def lazy(
             return import_module(f"{package}.{name}")
         if name not in where:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        forking.refuse_import(where[name])
         module = import_module(where[name])
         # all that come from it: one may have the name of the module, which the import has just made an attribute
         names.update({known: getattr(module, known) for known, place in where.items() if place == where[name]})

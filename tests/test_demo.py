@@ -53,7 +53,7 @@ def test_quick_demo_writes_a_report_with_the_printed_figures(tmp_path: Path):
     out = tmp_path / "new" / "index.html"
     command = [sys.executable, str(ROOT / "examples" / "digits.py"), "--quick", "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     document = out.read_text(encoding="utf-8")
     outline = Outline()

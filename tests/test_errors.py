@@ -22,7 +22,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch):
 def test_the_demo_names_its_extra_before_anything_fails_for_the_want_of_it():
     hide = "import sys; sys.modules['rich'] = None; sys.path[:0] = ['.', 'examples']"
     code = f"{hide}; import runpy; runpy.run_path('examples/digits.py')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "the digits demo needs rich, which is not installed. Remedy: pip install 'graphc[demo]'" in done.stderr
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compare.benchmarking.statistics import CONFIDENCE
 from graphc.errors import require
+from graphc.files import writing
 
 if TYPE_CHECKING:
     from compare.benchmarking.result import BenchReport
@@ -65,5 +67,7 @@ def _axes(count: int) -> tuple[Any, Any]:
 
 def _written(figure: Any, path: str | None) -> Any:
     if path is not None:
-        figure.savefig(path)
+        target = Path(path if Path(path).suffix else f"{path}.png")
+        with writing.draft(target) as name:
+            figure.savefig(name, format=target.suffix[1:])
     return figure

@@ -11,6 +11,9 @@ from typing import Any, final
 from compare.benchmarking.roofline import Roofline
 from compare.benchmarking.statistics import CONFIDENCE, Interval
 from compare.benchmarking.table import Cells, bytes_text, calls_text, plain, seconds_text
+from graphc.errors import ReportFileError
+from graphc.files.json_text import Limits, parsed
+from graphc.files.schema import Either, Flag, Maybe, Number, OneOf, Record, Row, Table, Text, Whole
 
 FORWARD, BOTH = "forward", "forward+backward"
 UNITS = {
@@ -25,6 +28,29 @@ UNITS = {
     "operations_per_second": "1/s",
     "bytes_per_second": "bytes/s",
 }
+LIMITS = Limits(2**24)
+_NAME, _FIGURE = Text(most=1000), Number()
+_INTERVAL = Record(dict.fromkeys(("median", "low", "high"), _FIGURE))
+_CALLS = Record(dict.fromkeys(("median", "low", "high"), Either(OneOf(("never",)), _FIGURE)))
+_TIMING = Record(
+    {
+        "mode": _NAME, "what": OneOf((FORWARD, BOTH)), "first_call": _FIGURE, "parts": Table(_NAME, _FIGURE),
+        "steady": _INTERVAL, "calls": Whole(0), "ratio": Maybe(_INTERVAL), "break_even": Maybe(_CALLS),
+        "memory": Maybe(Whole(0)), "share_of_peak": Maybe(_FIGURE),
+    }
+)  # fmt: skip
+_POSITIVE = Number(1e-300)
+_ROOFLINE = Record(
+    {"operations": Number(0), "bytes": Whole(0), "operations_per_second": _POSITIVE, "bytes_per_second": _POSITIVE}
+)
+# of the values of a report
+SCHEMA = Record(
+    {
+        "name": Text(), "agree": Flag(), "seed": Whole(0, 2**128 - 1), "confidence": OneOf((CONFIDENCE,)),
+        "units": Table(_NAME, _NAME), "timings": Row(_TIMING, least=1), "rooflines": Table(_NAME, _ROOFLINE),
+        "environment": Table(_NAME, Text()),
+    }
+)  # fmt: skip
 
 
 @final
@@ -104,7 +130,8 @@ class BenchReport:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BenchReport:
-        """The report that `as_dict` has made these values of."""
+        """The report that `as_dict` has made these values of. Raises ReportFileError, naming the place, for others."""
+        SCHEMA.check(values, "", ReportFileError.of(""))
         return cls(
             values["name"],
             values["agree"],
@@ -116,8 +143,8 @@ class BenchReport:
 
     @classmethod
     def from_json(cls, text: str) -> BenchReport:
-        """The report that `to_json` has written."""
-        return cls.from_dict(json.loads(text))
+        """The report that `to_json` has written. Raises ReportFileError, naming the place, for any other text."""
+        return cls.from_dict(parsed(text, LIMITS, ReportFileError.of("")))
 
     @property
     def title(self) -> str:

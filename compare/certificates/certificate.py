@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +18,53 @@ from compare.checking.equivalence import check
 from compare.checking.findings import DisagreementError, Report
 from compare.environment import environment
 from compare.judging import tolerance
+from compare.judging.tolerance import Verdict
 from compare.modes import Mode
+from graphc.errors import ReportFileError
+from graphc.files import writing
+from graphc.files.contents import contents
+from graphc.files.json_text import Limits, parsed
+from graphc.files.schema import HEX_DIGEST, Flag, Maybe, Number, OneOf, Record, Row, Schema, Table, Text, Whole, shown
 from graphc.ir import Graph, Node
 from graphc.ir.structure import with_bodies
 from graphc.ir.text import show
 from graphc.ops.aval import aval_of
+from graphc.ops.dtypes import SHORT_NAMES
 
 FORMAT = "compare certificate 1"
+AVAL = rf"({'|'.join(SHORT_NAMES.values())})(\[(0|[1-9][0-9]{{0,18}})(,(0|[1-9][0-9]{{0,18}})){{0,63}}\])?"
+
+
+AGREEING = {str(verdict): verdict for verdict in Verdict if verdict < Verdict.UNSUPPORTED}
+LIMITS = Limits(2**24)
+_HASH = Text(HEX_DIGEST, "a SHA-256 hash in hexadecimal")
+_NAME = Text(most=1000)
+_INPUT = Record({"aval": Text(AVAL, "a type such as f32[2,3]"), "requires_grad": Flag(), "values": _HASH})
+_VERDICT = Record(
+    {"mode": _NAME, "what": _NAME, "verdict": OneOf(tuple(AGREEING)), "difference": Maybe(Number(0))}
+)  # fmt: skip
+_FIELDS: dict[str, Schema] = {
+    "name": Text(r"(?s).+", "a name"),
+    "graph": _HASH,
+    "inputs": Table(_NAME, _INPUT),
+    "seed": Whole(0, 2**128 - 1),
+    "modes": Maybe(Row(_NAME, least=1, most=1000)),
+    "tolerances": _HASH,
+    "environment": Table(_NAME, Text()),
+    "verdicts": Row(_VERDICT, least=1),
+}
+SCHEMA = Record({"format": OneOf((FORMAT,)), **_FIELDS})
 
 
 class CertificateError(ValueError):
     """There is nothing to certify, or a file is no certificate."""
 
 
-class TamperedError(CertificateError):
+class CertificateFileError(ReportFileError, CertificateError):
+    """A file is no certificate: says what is wrong, and in which place."""
+
+
+class TamperedError(CertificateFileError):
     """The content of a certificate does not have the digest that it states."""
 
 
@@ -65,25 +99,46 @@ class Certificate:
         return json.dumps({**content, "digest": digest(content)}, indent=2, allow_nan=False) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Write the file."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        """Write the file, in one step. Raises CertificateError if it could not be read again; OSError."""
+        text = self.to_json()
+        self.parse(text.encode())
+        writing.write(path, text)
 
     @classmethod
     def read(cls, path: str | Path) -> Certificate:
         """The certificate in a file. Raises CertificateError, of which TamperedError is one."""
+        refuse = CertificateFileError.of(str(path))
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CertificateError(f"{path}: {error}") from error
+            text = contents(path, LIMITS.size, refuse)
+        except (OSError, ValueError) as error:  # also a path that cannot be one
+            if isinstance(error, CertificateFileError):
+                raise
+            raise refuse(str(error), "") from error
+        return cls.parse(text, str(path))
+
+    @classmethod
+    def parse(cls, text: bytes, file: str = "") -> Certificate:
+        """The certificate that a file's text is. Raises CertificateFileError naming `file`, and the place in it.
+
+        The digest is no proof: every field must have its type, and the verdicts must be such as a certificate has.
+        """
+        refuse = CertificateFileError.of(file)
+        content = parsed(text, LIMITS, refuse)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise CertificateError(f"{path} is no file of the format '{FORMAT}'")
+            raise refuse(f"no file of the format '{FORMAT}'", "format")
         stated = content.pop("digest", "none")
-        if stated != (found := digest(content)):
-            raise TamperedError(f"{path} has been changed: its digest is {found}, and it states {stated}")
         try:
-            return cls(**{name: value for name, value in content.items() if name != "format"})
-        except TypeError as error:
-            raise CertificateError(f"{path}: {error}") from error
+            found = digest(content)
+        except ValueError as error:  # a number that is too large for a float
+            raise refuse(str(error), "") from None
+        if stated != found:
+            told = stated if isinstance(stated, str) and len(stated) <= len(found) else shown(stated)
+            raise TamperedError(f"it has been changed: its digest is {found}, and it states {told}", file=file)
+        SCHEMA.check(content, "", refuse)
+        for k, entry in enumerate(content["verdicts"]):
+            if entry["verdict"] == str(Verdict.IDENTICAL) and entry["difference"]:
+                raise refuse(f"identical, with a difference of {entry['difference']}", f"verdicts[{k}]")
+        return cls(**{name: value for name, value in content.items() if name != "format"})
 
 
 def certify(
@@ -99,7 +154,7 @@ def certify(
     modes, seed  as for `check`
 
     Raises DisagreementError if the modes do not agree: a certificate says that they do. CertificateError if the
-    function raises in every mode.
+    function raises in every mode, or nothing was compared.
 
     >>> import eager as torch, compare
     >>> compare.certify(torch.sin, torch.ones(3), modes=["graph"]).verdicts
@@ -109,6 +164,8 @@ def certify(
     if not report.ok:
         raise DisagreementError(report, "there is nothing to certify")
     certificate = record(report, Case(fn, args, kwargs, seed), modes)
+    if not certificate.verdicts:
+        raise CertificateError(f"nothing was compared of {certificate.name}, so there is nothing to certify")
     if path is not None:
         certificate.write(path)
     return certificate
@@ -119,7 +176,7 @@ def record(report: Report, case: Case, modes: Sequence[str | Mode] | None) -> Ce
     if case.program is None:
         raise CertificateError(f"{case.name} raises in every mode, so there is no result to certify") from case.failure
     verdicts = [
-        {"mode": f.mode, "what": f.what, "verdict": str(f.verdict), "difference": f.difference}
+        {"mode": f.mode, "what": f.what, "verdict": str(f.verdict), "difference": _finite(f.difference)}
         for f in report.findings
     ]  # fmt: skip
     return Certificate(
@@ -127,6 +184,10 @@ def record(report: Report, case: Case, modes: Sequence[str | Mode] | None) -> Ce
         None if modes is None else tuple(mode if isinstance(mode, str) else mode.name for mode in modes),
         _hash(_canonical(_tolerances())), environment(), tuple(verdicts),
     )  # fmt: skip
+
+
+def _finite(difference: float | None) -> float | None:
+    return None if difference is None or not math.isfinite(difference) else float(difference)
 
 
 def digest(content: Mapping[str, Any]) -> str:

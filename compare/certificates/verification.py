@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
-from compare.certificates.certificate import Certificate, TamperedError, record
+from compare.certificates.certificate import AGREEING, Certificate, CertificateFileError, TamperedError, record
 from compare.checking.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Report
 from compare.judging.tolerance import Verdict
+from compare.modes import modes_named
 
 CHANGING = ("time",)  # in an environment, what no result depends on
 
@@ -56,12 +57,16 @@ def verify(path: str | Path, fn: Callable[..., Any], *args: Any, **kwargs: Any) 
 
     The digest shows damage and careless editing. It is no signature: it does not say who has written the file.
 
-    Raises CertificateError for a file that is no certificate.
+    Raises CertificateError for a file that is no certificate, or that names a mode which is not known here.
     """
     try:
         certified = Certificate.read(path)
     except TamperedError as error:
         return Verification(Path(path).name, (str(error),))
+    try:
+        modes_named(certified.modes)
+    except ValueError as error:
+        raise CertificateFileError(str(error), file=str(path), place="modes") from None
     case = Case(fn, args, kwargs, certified.seed)
     if case.program is None:
         return Verification(certified.name, (f"the function can no longer be captured: {case.failure}",))
@@ -89,13 +94,12 @@ def _other_program(certified: Certificate, now: Certificate) -> Iterator[str]:
 
 def _other_verdicts(certified: Certificate, report: Report, exactly: bool) -> Iterator[str]:
     found = {(f.mode, f.what): f.verdict for f in report.findings}
-    known = {str(verdict): verdict for verdict in Verdict}
     for entry in certified.verdicts:
         place = f"{entry['mode']}: {entry['what']}"
-        verdict, before = found.get((entry["mode"], entry["what"])), known.get(entry["verdict"])
+        verdict, before = found.get((entry["mode"], entry["what"])), AGREEING[entry["verdict"]]
         if verdict is None:
             yield f"{place} was not compared"
-        elif verdict is not before and (exactly or before is None or not _agrees(verdict)):
+        elif verdict is not before and (exactly or not _agrees(verdict)):
             yield f"{place} is {verdict}, certified is {entry['verdict']}"
     named = {(entry["mode"], entry["what"]) for entry in certified.verdicts}
     for (mode, what), verdict in found.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,20 +14,26 @@ from compare.checking.joint import gradient_label
 from compare.checking.outcome import Outcome, flatten, is_array, is_number
 from compare.checking.sharing import Sharing, sharing_of
 from compare.checking.state import Held, State, array_of, arrays_in, structures_in
+from compare.judging.work import LIMIT
 from eager import autograd
 from eager.random import default_generator
 from eager.tensor import Tensor
+from graphc import forking
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
 from graphc.capture.records import opener
+from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.places import Place
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.storage.sharing import owner_of
 from graphc.capture.trace import forget
+from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, map_leaves, map_tensors, tensors_of
+from graphc.ir import Node
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
 
+SINGLY = 4  # results of a call that are differentiated by themselves, at most
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -39,6 +45,14 @@ class Input(NamedTuple):
     positions: tuple[int, ...]
 
 
+class Unfinished(NamedTuple):
+    """A graph that was not finished: its nodes and inputs, and where these come from."""
+
+    nodes: Mapping[int, Node]
+    inputs: tuple[int, ...]
+    sources: tuple[Source, ...]
+
+
 class Call:
     """`fn(*args, **kwargs)`, its captured program, and the cotangents to differentiate it with.
 
@@ -46,6 +60,7 @@ class Call:
     wrap     makes what is called from `fn`, or from what a mode has in its place
     locates  whether it is asked where modes part
     constant whether results without history are taken for constants, and asked whether they are, as gradients are
+    limit    work that a mode may take, or judging it (see compare.judging.work)
     """
 
     def __init__(
@@ -57,10 +72,13 @@ class Call:
         wrap: Wrap = lambda call: call,
         locates: bool = True,
         constant: bool = False,
+        limit: float = LIMIT,
     ):
+        forking.refuse("a comparison")  # compiled functions would run eagerly, and agree
         self.fn = fn
         self.locates = locates
         self._constant = constant
+        self.limit = limit
         self._wrap = wrap
         self.name = getattr(fn, "__name__", type(fn).__name__)
         self.seed = seed
@@ -72,11 +90,13 @@ class Call:
         self.args = tuple(map_tensors(a, leaf) for a in args)
         self.kwargs = {name: map_tensors(value, leaf) for name, value in kwargs.items()}
         self.tensors = [*tensors_of(self.args), *tensors_of(self.kwargs)]
+        self.batched: set[str] = set()  # see `compare.locating.batching.watched`
         self._random = default_generator.get_state()
         self.state = State(fn, self.args, self.kwargs)
         self._traced: list[tuple[Place, Any]] = []
         self.program: Program | None = None
         self.failure: Exception | None = None
+        self.unfinished: Unfinished | None = None  # what was captured until the function raised
         with self._restored(self.tensors):
             try:
                 self.program = self.captured()
@@ -89,7 +109,12 @@ class Call:
     def captured(self) -> Program:
         """The program of the call, as `graphc.compile` captures it: right on the path that Python takes."""
         environment = Environment(self.fn, self.args, self.kwargs)
-        failed = functools.partial(forget, environment)
+
+        def failed(tracer: Tracer, containers: Containers) -> None:
+            builder = tracer.builder
+            self.unfinished = Unfinished(dict(builder.nodes), tuple(builder.inputs), tuple(tracer.sources))
+            forget(environment, tracer, containers)
+
         return capture(self._wrap(self.fn), self.args, self.kwargs, environment=environment, failed=failed)
 
     # --- the tensors of the call
@@ -135,10 +160,22 @@ class Call:
                 return Tensor._wrap(np.asarray(draw()))
         raise AssertionError(source)
 
-    def arrays(self) -> list[np.ndarray]:
-        """A copy of each input of the captured graph, random ones drawn anew. Needs `program`."""
+    def array(self, source: Source) -> np.ndarray:
+        """A copy of what a source has now."""
+        return np.array(self._tensor(source)._array())
+
+    def memory(self, source: MemoryOf) -> Tensor:
+        """All of the memory that a source is, as a vector that shares it."""
+        return self._tensor(source)
+
+    def arrays(self, laid: bool = False) -> list[np.ndarray]:
+        """A copy of each input of the captured graph, random ones drawn anew. Needs `program`.
+
+        laid  the arrays themselves, in the layouts that they have
+        """
         assert self.program is not None
-        return [np.array(self._tensor(source)._array()) for source in self.program.sources]
+        found = [self._tensor(source)._array() for source in self.program.sources]
+        return found if laid else [np.array(array) for array in found]
 
     def preserved(self) -> contextlib.AbstractContextManager[None]:
         """Context: the state from which every run starts; at its end tensors, the generator and Python's state are
@@ -179,17 +216,36 @@ class Call:
             except Exception as error:
                 return Outcome(error=error)
             held = self._held()
-            return Outcome(
+            found = Outcome(
                 structure,
                 values,
                 {label: Aval(tuple(t.shape), t.dtype.numpy) for label, t in tensors.items()},  # numbers declare nothing
                 {label: t.requires_grad for label, t in tensors.items()},
                 gradients,
-                self._changes(before) | arrays_in(held),
-                structures_in(held),
-                self._sharing(tensors, held, memories),
-                default_generator.bits(2).tobytes(),
+                changes=self._changes(before) | arrays_in(held),
+                state=structures_in(held),
+                sharing=self._sharing(tensors, held, memories),
+                drawn=default_generator.bits(2).tobytes(),
             )
+            # last, for it calls the user's hooks again
+            return dataclasses.replace(found, reached=self._reached(tensors))
+
+    def _reached(self, tensors: Mapping[str, Tensor]) -> dict[str, frozenset[str] | str]:
+        """The inputs that gradients arrive at, of all results together and of each alone."""
+        slots = self._slots_of(list(tensors.values()))
+        live = {label: t for k, (label, t) in zip(slots, tensors.items(), strict=True) if self._live(k, t)}
+        asked = {"all": list(live.values()), **{label: [t] for label, t in [*live.items()][:SINGLY] if len(live) > 1}}
+        found: dict[str, frozenset[str] | str] = {}
+        for label, results in asked.items() if live and self.wrt else ():
+            seeds = [Tensor._wrap(np.ones(t._d.shape, t._dtype())) for t in results]
+            wrt = [i.tensor for i in self.wrt]
+            try:
+                grads = autograd.grad(results, wrt, seeds, retain_graph=True, allow_unused=True)
+            except Exception as error:
+                found[label] = type(error).__name__
+                continue
+            found[label] = frozenset(i.name for i, g in zip(self.wrt, grads, strict=True) if g is not None)
+        return found
 
     def _sharing(
         self, results: Mapping[str, Tensor], held: Mapping[str, Held], before: Mapping[str, Tensor]
@@ -252,7 +308,9 @@ class Call:
         cotangents = [Tensor._wrap(self.cotangent(k, aval_of(t._array()))) for k, t in live]
         wrt = [i.tensor for i in self.wrt]
         results = [t for _, t in live]
-        found = autograd.grad(results, wrt, cotangents, allow_unused=True) if live else [None] * len(wrt)
+        found: Any = [None] * len(wrt)
+        if live:  # the graph is kept for `_reached`
+            found = autograd.grad(results, wrt, cotangents, retain_graph=True, allow_unused=True)
         return {
             gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
             for i, g in zip(self.wrt, found, strict=True)

@@ -13,6 +13,7 @@ from compare.checking.joint import Joint, joint_of
 from compare.judging.alternatives import Alternatives
 from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import evaluate
+from compare.judging.work import work_of
 from compare.judging.yardstick import Yardstick
 from compare.locating.user_functions import Forward, functions_of
 from eager.tensor import Tensor
@@ -122,6 +123,22 @@ class Case(Call):
         return evaluate(self.joint.graph, self.operands, checked=False)
 
     @cached_property
+    def work(self) -> float:
+        """That of one run of `joint.graph` on NumPy; infinite if it is more than the limit, 0 if there is none."""
+        try:
+            graph, operands = self.joint.graph, self.operands
+        except Exception:  # what differentiating raises is a finding of the graph's mode
+            return 0.0
+        return work_of(graph, operands, self.limit)
+
+    def too_large(self, work: float) -> str:
+        """Why so much work is not done; "" if it is."""
+        if work <= self.limit:
+            return ""
+        much = "more than that" if work == float("inf") else f"{work:.1g}"
+        return f"too large: the limit is {self.limit:.1g} numbers, this takes {much}; pass limit= to go further"
+
+    @cached_property
     def passes(self) -> tuple[tuple[str, Pass], ...]:
         """The pipeline: (name, pass)."""
         return default_passes()
@@ -165,6 +182,13 @@ class Case(Call):
         found = evaluate(joint.graph, arrays, checked=False, choices={id: chosen[id] for id in free})
         outputs = zip(joint.labels, joint.graph.outputs, strict=True)
         return {label: found[id] for label, id in outputs if label.startswith("gradient of ")}
+
+    @cached_property
+    def stable_values(self) -> list[np.ndarray]:
+        """The outputs of the joint graph in float64, by the forms that passes give it: these overflow later."""
+        graph = optimize(widen(self.joint.graph))
+        values = evaluate(graph, [widen_array(a) for a in self.operands], checked=False)
+        return [np.asarray(values[id]) for id in graph.outputs]
 
     @cached_property
     def alternatives(self) -> Alternatives:

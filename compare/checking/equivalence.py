@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,9 @@ from compare.judging.tolerance import (
     judge_in_float64,
     same_bits,
 )
+from compare.judging.work import JUDGED, LIMIT, LOCATED
 from compare.judging.yardstick import stand_in
+from compare.locating.batching import in_batching, independent_of_batching
 from compare.locating.culprit import KINK, Culprit
 from compare.locating.stages import in_traceback
 from compare.locating.surroundings import in_surroundings
@@ -52,6 +55,7 @@ def check(
     order: int = 1,
     audit: bool = False,
     locate: bool = True,
+    limit: float = LIMIT,
     **kwargs: Any,
 ) -> Report:
     """Whether `fn(*args, **kwargs)` means the same in every mode.
@@ -67,6 +71,8 @@ def check(
     order   2: the gradients' own gradients are compared as well, under a second set of random cotangents
     audit   whether the calls of `compare.audit` are compared as well
     locate  whether it is found out where modes part: for large programs that takes longer than all else
+    limit   how much work a mode may take, or judging it, in numbers that are computed: about a nanosecond each. Beyond
+            that the verdict is "no opinion", with this reason; finite differences sample fewer elements
 
     Raises ValueError for an unknown mode, or another order than 1 and 2, and ArgumentsError, a TypeError, if `fn` does
     not take these arguments. What `fn` itself raises is compared, and named by `report.raised`.
@@ -81,7 +87,7 @@ def check(
         raise ValueError(f"order must be 1 or 2, got {order}")
     chosen = modes_named(modes)
     bind(fn, args, kwargs)
-    case = Case(fn, args, kwargs, seed, locates=locate)
+    case = Case(fn, args, kwargs, seed, locates=locate, limit=limit)
     reference = EAGER.run(case)
     findings = _without_unstable(list(compared(case, chosen, reference)))
     if order == 2:
@@ -138,8 +144,11 @@ def findings_of(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) ->
     """What `outcome`, of `mode`, is worth beside eager's."""
     if mode is EAGER:
         yield from _own_gradients(case, reference)
+        yield from _own_batching(case, reference)
     elif outcome.silent:
         yield Finding(mode.name, "everything", Verdict.NO_OPINION, outcome.silent)
+    elif outcome.objections is not None:
+        yield from _objections(mode, outcome, reference)
     elif mode.wide:
         yield from opinions_of(case, mode, reference, outcome)
     elif reference.error is not None or outcome.error is not None:
@@ -148,6 +157,15 @@ def findings_of(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) ->
         found = list(_differences(case, mode, reference, outcome))
         where = _narrow_decision(case) if any(f.verdict is Verdict.BUG for f in found) else ""
         yield from (_on_another_path(f, where) for f in found) if where else found
+
+
+def _objections(mode: Mode, outcome: Outcome, reference: Outcome) -> Iterator[Finding]:
+    if reference.error is not None and not outcome.objections:
+        yield Finding(mode.name, "everything", Verdict.NO_OPINION, "eager raises")
+    elif not outcome.objections:
+        yield Finding(mode.name, "everything", Verdict.WITHIN_ROUNDING, "no reference objects")
+    for what, verdict, detail, culprit in outcome.objections or ():
+        yield Finding(mode.name, what, verdict, detail, culprit)
 
 
 def _exceptions(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> Finding:
@@ -161,7 +179,8 @@ def _exceptions(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) ->
 
 
 def _located(case: Case, mode: Mode, label: str, outcome: Outcome) -> Culprit | None:
-    return mode.locate(case, label, outcome) if case.locates else None
+    affordable = case.program is None or not case.too_large(LOCATED * case.work)
+    return mode.locate(case, label, outcome) if case.locates and affordable else None
 
 
 def _described(error: Exception | None) -> str:
@@ -196,6 +215,12 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
             yield Finding(mode.name, f"requires_grad of {label}", Verdict.BUG, detail)
+    if reference.reached is not None and outcome.reached is not None:
+        for label, inputs in reference.reached.items():
+            if (others := outcome.reached.get(label)) != inputs:
+                detail = f"{_named(others)}, eager has {_named(inputs)}"
+                what = f"inputs with a gradient of {label}"
+                yield Finding(mode.name, what, Verdict.BUG, detail, _located(case, mode, "", outcome))
     odd = tuple(_odd_state(reference.state, outcome.state))
     for label in odd:
         detail = f"{_shown(outcome.state, label)}, eager has {_shown(reference.state, label)}"
@@ -210,6 +235,10 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
     for label in (label for label in expected if label in found):
         yield _array(case, mode, label, expected[label], outcome)
     yield from _for_later(case, mode, reference, outcome)
+
+
+def _named(inputs: frozenset[str] | str | None) -> str:
+    return ", ".join(sorted(inputs)) or "none" if isinstance(inputs, frozenset) else str(inputs)
 
 
 def _lacking(case: Case) -> str:
@@ -261,6 +290,8 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
     if case.program is None or case.keeps_containers:  # one graph does not show what it has computed
         return judge(found, expected, *stand_in(expected))
     joint = case.joint
+    if why := case.too_large(JUDGED * case.work):
+        return Judgement(Verdict.NO_OPINION, f"other bits than eager's; whether rounding explains them: {why}")
     if label.startswith("gradient of ") and joint.lacking:  # no graph says what rounding can do
         return judge(found, expected, *stand_in(expected), slack=INDEPENDENT)
     if label not in joint.labels:
@@ -271,6 +302,11 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
     if judgement.verdict is Verdict.BUG:
         if judge(found, in_range(expected, exact), exact, noise).verdict is not Verdict.BUG:
             return Judgement(Verdict.WITHIN_ROUNDING, IN_RANGE)
+        overflown = np.isinf(exact) & np.isfinite(found)
+        if overflown.any():  # what leaves the range of float64, too: by the forms that do not
+            closer = np.where(overflown, case.stable_values[joint.labels.index(label)], exact)
+            if judge(found, in_range(expected, closer), closer, noise).verdict is not Verdict.BUG:
+                return Judgement(Verdict.WITHIN_ROUNDING, IN_RANGE)
         if is_foreign(mode):
             return case.alternatives.excuse(id, found, expected) or judgement
     return judgement
@@ -302,7 +338,7 @@ def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:
     if case.program is None or reference.error is not None or not reference.gradients:
         return
     try:
-        exact = case.exact_gradients
+        exact = {} if case.too_large(JUDGED * case.work) else case.exact_gradients
     except Exception:  # what differentiating raises is a finding of the graph's mode
         return
     for label, found in reference.gradients.items():
@@ -314,6 +350,31 @@ def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:
             detail = f"against the same rules in float64: {judgement.detail}"
             verdict = Verdict.CONVENTION if culprit.part == KINK else Verdict.BUG
             yield Finding(EAGER.name, label, verdict, detail, culprit)
+
+
+def _own_batching(case: Case, reference: Outcome) -> Iterator[Finding]:
+    """Where `vmap` is not what the function makes of each slice: every mode is captured through its rules."""
+    expected = independent_of_batching(case) if case.batched and reference.error is None else None
+    if expected is None or expected.arrays().keys() != reference.arrays().keys():
+        return
+
+    def wrong(label: str, found: Outcome) -> str:
+        """How an outcome differs from that without batching rules; "" if it does not."""
+        a, b = found.arrays()[label], expected.arrays()[label]
+        if aval_of(a) != aval_of(b):
+            return f"{aval_of(a)}, expected {aval_of(b)}"
+        judgement = _judged(case, EAGER, label, a, b)
+        return judgement.detail if judgement.verdict is Verdict.BUG else ""
+
+    for label in reference.arrays():
+        if detail := wrong(label, reference):
+            right = functools.partial(_has_and_is_not, label, wrong)
+            culprit = in_batching(case, right) if case.locates else None
+            yield Finding(EAGER.name, label, Verdict.BUG, f"against the ops on each slice: {detail}", culprit)
+
+
+def _has_and_is_not(label: str, wrong: Callable[[str, Outcome], str], outcome: Outcome) -> bool:
+    return label in outcome.arrays() and not wrong(label, outcome)
 
 
 def _repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterator[Finding]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compare.checking.outcome import flatten, is_array, is_number
 from compare.judging.float64 import wide_dtype
+from eager.state import storage_of
+from eager.views import geometry
 from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, GradOf, MemoryOf
 from graphc.capture.tree import Slot
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from compare.checking.case import Case
     from eager.tensor import Tensor
 
-_WRITTEN = (Argument, Captured, GradOf, MemoryOf)  # effects whose values are those of a tensor after the call
+_WRITTEN = (Argument, Captured, GradOf)  # effects whose values are those of a tensor after the call
 
 
 class Joint(NamedTuple):
@@ -42,6 +44,11 @@ class Joint(NamedTuple):
 def gradient_label(i: Input) -> str:
     """How findings call the gradient of an input."""
     return f"gradient of {i.name}"
+
+
+def written_label(i: Input) -> str:
+    """How findings call what an input holds at the end."""
+    return f"{i.name} after the call"
 
 
 def joint_of(case: Case, graph: Graph) -> Joint:
@@ -75,6 +82,11 @@ def joint_of(case: Case, graph: Graph) -> Joint:
         labels.append(f"unread {id}")
         result.append(id)
     builder, found, late, lacking = _pulled(case, graph, seeds) if live else (_copy(graph), {}, [], "")
+    for effect in program.effects:
+        if effect.id is not None and isinstance(effect.target, MemoryOf):
+            for label, shown in _shown(case, effect.target, builder.symbol(effect.id)):
+                labels.append(label)
+                result.append(shown.id)
     if live and not lacking:
         for i in case.wrt:
             parts = [builder.symbol(found[id]) for id in case.gradient_ids(i) if id in found]
@@ -85,6 +97,15 @@ def joint_of(case: Case, graph: Graph) -> Joint:
             result.append(total.id)
     joint = builder.graph(graph.name, tuple(Ref(id) for id in result))
     return Joint(joint, tuple(live), tuple(labels), structure, tuple(late), lacking)
+
+
+def _shown(case: Case, memory: MemoryOf, whole: Symbol) -> Iterator[tuple[str, Symbol]]:
+    """What the tensors that lie in `memory` show after the call: (label, value) of each; `whole` is all of it."""
+    flat, language = case.memory(memory)._array(), whole.builder.language
+    for i in case.inputs:
+        array = i.tensor._array()
+        if storage_of(array) is storage_of(flat):
+            yield written_label(i), language.as_strided(whole, **geometry(flat, array))
 
 
 def _pulled(

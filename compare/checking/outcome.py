@@ -6,12 +6,21 @@ import copy
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from compare.checking.sharing import Sharing
 from graphc.ops.aval import Aval
+
+
+class Objected(NamedTuple):
+    """What a mode objects to: `what`, the verdict on it, why, and who is to blame (a `Culprit`)."""
+
+    what: str
+    verdict: Any
+    detail: str
+    culprit: Any
 
 
 @final
@@ -32,6 +41,9 @@ class Outcome:
     error          the exception that the mode raised, with nothing else filled in
     error_bars     for some labels, the mode's own estimate of its error
     silent         why the mode has no opinion
+    objections     of a mode that has no result of its own but judges what the program runs; None for any other
+    reached        "result.0": the inputs that a gradient arrives at, if it alone is differentiated; also for "all" of
+                   them. None for modes without a tape, whose gradients are zeros there
     """
 
     structure: Any = None
@@ -46,6 +58,8 @@ class Outcome:
     error: Exception | None = None
     error_bars: Mapping[str, np.ndarray] = field(default_factory=dict)
     silent: str = ""
+    objections: tuple[Objected, ...] | None = None
+    reached: Mapping[str, frozenset[str] | str] | None = None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that has a label."""

@@ -29,7 +29,7 @@ def gradient_case(case: Case, reference: Outcome) -> Case | None:
         if label in live
     }
     wrap = functools.partial(_differentiated, case, cotangents)
-    return Case(case.fn, case.args, case.kwargs, case.seed, wrap, case.locates, constant=True)
+    return Case(case.fn, case.args, case.kwargs, case.seed, wrap, case.locates, constant=True, limit=case.limit)
 
 
 def _differentiated(case: Case, cotangents: Mapping[str, Tensor], call: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from compare.commands.target import add_common, modes_of
 from compare.fuzzing.campaign import BATCH, fuzz
 from compare.fuzzing.campaign import MODES as FUZZED
 from compare.fuzzing.generator import SIZE
+from compare.fuzzing.workers import MIB, Limits
 from graphc.errors import require
 
 HELP = "judge random programs over all ops"
@@ -23,11 +24,27 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--size", type=int, default=SIZE, help="ops of a program")
     command.add_argument("--batch", type=int, default=BATCH, help="programs that share a compilation")
     command.add_argument("--without", help="ops to leave out, separated by commas")
-    command.add_argument("--workers", type=int, default=1, help="processes")
+    command.add_argument(
+        "--workers", type=int, default=1, help="processes; 0: none but the command's own, without limits"
+    )
+    command.add_argument(
+        "--time-limit",
+        type=float,
+        default=Limits().seconds,
+        metavar="SECONDS",
+        help="of processor time for a batch; what takes longer hangs: a failure",
+    )
+    command.add_argument(
+        "--memory-limit",
+        type=float,
+        default=Limits().memory / MIB,
+        metavar="MIB",
+        help="that the process of a batch may have resident; a program that takes more is a failure",
+    )
     command.add_argument("--corpus", help="a folder for the programs that fail, as scripts, and how far it has come")
     command.add_argument("--resume", action="store_true", help="go on where the campaign in --corpus has stopped")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
-    add_common(command, ", ".join(FUZZED))
+    add_common(command, ", ".join(FUZZED), seed=None)
 
 
 def run(arguments: Namespace) -> int:
@@ -39,7 +56,8 @@ def run(arguments: Namespace) -> int:
         report = fuzz(
             count, seconds=arguments.seconds, seed=arguments.seed, modes=modes_of(arguments) or FUZZED,
             size=arguments.size, batch=arguments.batch, corpus=arguments.corpus,
-            workers=arguments.workers, resume=arguments.resume,
+            workers=arguments.workers, resume=arguments.resume, time_limit=arguments.time_limit,
+            memory_limit=arguments.memory_limit,
             without=arguments.without.split(",") if arguments.without else (),
             progress=stack.enter_context(_progress(count)) if shown else None,
         )  # fmt: skip

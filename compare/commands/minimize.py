@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from compare.commands.exit_codes import DISAGREE
 from compare.commands.target import add_common, add_target, check_writable, modes_of, target_of
-from compare.minimizing import SECONDS, minimize
+from compare.minimizing import CHECKS, minimize
+from graphc.files import writing
 
 HELP = "find the smallest program that shows the bug which check finds"
 
@@ -16,16 +16,19 @@ HELP = "find the smallest program that shows the bug which check finds"
 def add_arguments(command: ArgumentParser) -> None:
     add_target(command)
     add_common(command)
-    command.add_argument("--seconds", type=float, default=SECONDS, help="how long the search may take")
+    command.add_argument("--checks", type=int, default=CHECKS, help="how many smaller programs are checked")
+    command.add_argument("--seconds", type=float, help="how long the search may take, if that is to be bounded, too")
     command.add_argument("--out", help="a file for the script; else it is printed")
 
 
 def run(arguments: Namespace) -> int:
     check_writable(arguments.out)
     fn, args = target_of(arguments)
-    found = minimize(fn, *args, modes=modes_of(arguments), seed=arguments.seed, seconds=arguments.seconds)
+    found = minimize(
+        fn, *args, modes=modes_of(arguments), seed=arguments.seed, checks=arguments.checks, seconds=arguments.seconds
+    )
     if arguments.out is not None:
-        Path(arguments.out).write_text(found.script)
+        writing.write(arguments.out, found.script)
     if arguments.json:
         print(json.dumps({"source": found.program.source, "script": found.script, "report": found.report.as_dict()}))
     else:

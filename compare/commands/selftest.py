@@ -7,16 +7,20 @@ from argparse import ArgumentParser, Namespace
 
 from compare.commands.exit_codes import AGREE, DISAGREE
 from compare.selftest.campaign import PROGRAMS, selftest
-from compare.selftest.hunting import SECONDS, Catch
+from compare.selftest.hunting import TRIES, Catch
 
 HELP = "plant faults and hunt them; check clean random programs"
 
 
 def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--programs", type=int, default=PROGRAMS, help="clean random programs")
-    command.add_argument("--seconds", type=float, default=SECONDS, help="of random programs for one fault")
+    command.add_argument(
+        "--tries", type=int, default=TRIES, help="random programs for one fault that is not found else"
+    )
+    command.add_argument("--seconds", type=float, help="begin no more of those after that time")
     command.add_argument("--faults", help="parts of names or layers, separated by commas; all if left out")
-    command.add_argument("--workers", type=int, default=1, help="processes for the clean programs")
+    command.add_argument("--seed", type=int, help="of the clean programs; else it follows from the packages' code")
+    command.add_argument("--workers", type=int, default=1, help="processes for the clean programs; 0: only this one")
     command.add_argument("--quiet", action="store_true", help="no line for each fault")
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -24,7 +28,7 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     report = selftest(
         arguments.programs, arguments.seconds, arguments.faults.split(",") if arguments.faults else (),
-        arguments.workers, None if arguments.quiet else _tell,
+        arguments.workers, None if arguments.quiet else _tell, tries=arguments.tries, seed=arguments.seed,
     )  # fmt: skip
     print(report.to_json() if arguments.json else report)
     return AGREE if report.ok else DISAGREE

@@ -35,10 +35,11 @@ def callable_named(target: str) -> Callable[..., Any]:
     return _load(target)[1]
 
 
-def add_common(command: ArgumentParser, modes: str = "all") -> None:
-    """The options that all commands have."""
+def add_common(command: ArgumentParser, modes: str = "all", seed: int | None = 0) -> None:
+    """The options that all commands have. seed: the default; None: a number that follows from the packages' code."""
     command.add_argument("--modes", help=f"names separated by commas; {modes} if left out")
-    command.add_argument("--seed", type=int, default=0)
+    of_code = "a number that follows from the packages' code" if seed is None else seed
+    command.add_argument("--seed", type=int, default=seed, help=f"{of_code} if left out")
     command.add_argument("--json", action="store_true", help="print JSON")
 
 

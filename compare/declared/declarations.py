@@ -9,9 +9,11 @@ import numpy as np
 
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
-from compare.declared.operations import OpsReport, check_sample, samples_of
+from compare.declared.operations import IN_EVERY_MODE, OpsReport, check_sample, extremes_of, samples_of
 from compare.declared.specimens import specimens
 from compare.judging.tolerance import Verdict, same_bits
+from compare.layouts.sweep import Sweep, trials_of
+from compare.layouts.ways import ways_of
 from compare.modes import Mode
 from graphc.ops import OPS, Op, aval_of
 from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8
@@ -32,10 +34,12 @@ def check_op(
     """Whether an op means the same in every mode, on everything that its declaration admits.
 
     The op is run on its samples, or, if it declares none, on equal shapes, shapes that broadcast, scalars and an empty
-    array; on operands with gaps in memory; with each of `dtypes` in place of its samples' floats, where a refusal has
-    to be the same in every mode; and its gradients are differentiated once more. The rows "declaration" say whether the
-    kernel gives the shape and dtype that the rule declares, leaves its operands alone, and returns memory of its own
-    (unless the op is a view).
+    array; at special places (ties, large numbers, zeros of both signs, infinities, nan, repeated indices); on operands
+    in memory with gaps, in another order and out of alignment; with each of `dtypes` in place of its samples' floats,
+    where a refusal has to be the same in every mode; and its gradients are differentiated once more. The rows
+    "declaration" say whether the kernel gives the shape and dtype that the rule declares, leaves its operands alone,
+    and returns memory of its own (unless the op is a view); and whether it, eager's code, the in-place form and `out=`
+    give the same wherever operands and results lie.
 
     op     declared with `graphc.ops.op`, or its name
     modes  see `check`
@@ -66,8 +70,11 @@ def _op_reports(op: Op, dtypes: Sequence[np.dtype], modes: Sequence[str | Mode] 
     for sample in samples:
         yield Report(f"{op.name}[{sample!r}]", (DECLARATION,), tuple(_declared(op, sample, seed)), seed)
         yield check_sample(op, sample, modes=modes, seed=seed, order=order if sample is first else 1)
+    for sample in extremes_of(op):
+        yield check_sample(op, sample, modes=modes, seed=seed)
     if any(s.shape for s in first.inputs):
-        yield check_sample(op, first, modes=modes, seed=seed, strided=True)
+        for layout in IN_EVERY_MODE:
+            yield check_sample(op, first, modes=modes, seed=seed, layout=layout)
     if any(isinstance(s, Floats) for s in first.inputs):
         for dtype in dtypes:
             if dtype != FLOAT32:
@@ -94,6 +101,9 @@ def _declared(op: Op, sample: Sample, seed: int) -> Iterator[Finding]:
     yield _declaration("operands", not written, f"the kernel writes to {', '.join(written)}")
     shared = [op.arg_of(k) for k, a in enumerate(arrays) if np.shares_memory(result, a)]
     yield _declaration("memory of the result", op.view or not shared, f"it is that of {', '.join(shared)}")
+    ways = {} if op.structured else ways_of(op)
+    deviations = list(Sweep(op, sample.params, ways).run(trials_of(kept)))
+    yield _declaration("layouts", not deviations, "; ".join(map(str, deviations[:3])))
 
 
 def _declaration(what: str, holds: bool, otherwise: str) -> Finding:

@@ -13,16 +13,18 @@ import numpy as np
 from compare.checking.equivalence import check
 from compare.checking.findings import Report
 from compare.judging.tolerance import Verdict
+from compare.layouts.layout import laid_out
 from compare.modes import Mode
 from eager.language import E
 from eager.tensor import Tensor
-from graphc.ops import OPS, Op
+from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, is_inexact
 from graphc.ops.rules import integral
-from graphc.ops.samples import Bools, Floats, Ints, Sample
+from graphc.ops.samples import Bools, Floats, Ints, Odd, Sample
 
 _SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((3, 4), (3, 4), (3, 4)), ((2, 1, 3), (4, 1), (3,)), ((), (2,), ()))
 _INTEGERS = (-8, 8)
+IN_EVERY_MODE = ("step 2", "column by column, step 4", "step 3, one byte off")  # layouts that samples are checked in
 
 
 @final
@@ -86,11 +88,11 @@ def check_sample(
     seed: int = 0,
     dtype: np.dtype = FLOAT32,
     order: int = 1,
-    strided: bool = False,
+    layout: str = "",
 ) -> Report:
-    """`check` one op on one of its samples, with floats of `dtype`; `strided`: the operands have gaps in memory."""
+    """`check` one op on one of its samples, with floats of `dtype`, whose operands have a `layout` of `layouts_of`."""
     rng = np.random.default_rng((seed, zlib.crc32(f"{op.name}{sample!r}".encode())))
-    call = call_of(op, sample, rng, dtype, strided)
+    call = call_of(op, sample, rng, dtype, layout)
     return check(call.function, *call.operands, modes=modes, seed=seed, order=order)
 
 
@@ -102,10 +104,10 @@ class OpCall(NamedTuple):
     operands: tuple[Tensor, ...]
 
 
-def call_of(op: Op, sample: Sample, rng: np.random.Generator, dtype: np.dtype, strided: bool = False) -> OpCall:
+def call_of(op: Op, sample: Sample, rng: np.random.Generator, dtype: np.dtype, layout: str = "") -> OpCall:
     """A sample with operands drawn from `rng`, floats of `dtype`; those that have a gradient rule require grad."""
     arrays = [np.asarray(a) for a in sample.arrays(rng, op.domain, dtype)]
-    tensors = [Tensor._wrap(_with_gaps(a) if strided else a) for a in arrays]
+    tensors = [Tensor._wrap(laid_out(a, layout)) for a in arrays]
     for k, tensor in enumerate(tensors):
         if op.arg_of(k) in op.vjp and is_inexact(tensor._dtype()):
             tensor.requires_grad_()
@@ -113,13 +115,10 @@ def call_of(op: Op, sample: Sample, rng: np.random.Generator, dtype: np.dtype, s
     def call(*operands: Tensor) -> Any:
         return getattr(E, op.name)(*operands, **sample.params)
 
-    call.__name__ = f"{op.name}[{sample!r}]" + (f" in {dtype}" if dtype != FLOAT32 else "") + " strided" * strided
+    call.__name__ = (
+        f"{op.name}[{sample!r}]" + (f" in {dtype}" if dtype != FLOAT32 else "") + (f", {layout}" if layout else "")
+    )
     return OpCall(op, call, tuple(tensors))
-
-
-def _with_gaps(array: np.ndarray) -> np.ndarray:
-    """The same values, in every second element of a larger array."""
-    return np.repeat(array, 2, -1)[..., ::2] if array.ndim else array
 
 
 def samples_of(op: Op) -> Iterator[Sample]:
@@ -130,6 +129,20 @@ def samples_of(op: Op) -> Iterator[Sample]:
     params = {name: np.dtype(np.float64) for name in op.params if name == "dtype"}
     for shapes in _SHAPES:
         yield Sample(*(_operand(op, k, shape) for k, shape in enumerate(shapes[: len(op.args)])), **params)
+
+
+def extremes_of(op: Op) -> Iterator[Sample]:
+    """The op's samples at special places (see `Sample.extremes`): the first of each rank of operands, and of each set
+    of operands."""
+    seen: set[object] = set()
+    for sample in samples_of(op):
+        ranks = tuple((type(s), len(s.shape)) for s in sample.inputs)
+        if ranks not in seen:
+            seen.add(ranks)
+            for extreme in sample.extremes():
+                odd = any(isinstance(s, Odd) for s in extreme.inputs)
+                if not (odd and op.traits & Trait.PADS):  # 0 * inf may be among its products, or not
+                    yield extreme
 
 
 def _operand(op: Op, k: int, shape: tuple[int, ...]) -> Any:

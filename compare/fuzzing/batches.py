@@ -1,32 +1,29 @@
-"""Checking a batch of random programs: in this process, or in several."""
+"""Checking a batch of random programs: in this process, or in others, which may hang, crash or take all memory."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import multiprocessing
 import operator
 import traceback
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
 from compare.fuzzing.generator import generate
 from compare.fuzzing.program import Program
+from compare.fuzzing.workers import HANG, MEMORY, POLL, PROCESS, Ended, Limits, Worker
 from compare.judging.tolerance import Verdict
 from eager.tensor import Tensor
 from graphc.lowering.stages import forget_programs
 from graphc.lowering.timing import unannounced
 
 HARNESS = "the harness itself"  # what findings call it where `check` raises
-PROCESS = "process"  # what findings are about where a program has ended its process
 FORGET = 64  # programs, after which what JAX keeps of them is dropped
-AHEAD = 2  # batches for each process that wait for it
 
 
 class Settings(NamedTuple):
@@ -105,53 +102,59 @@ def together(programs: Sequence[Program]) -> Callable[..., Any]:
     return batch
 
 
-def in_processes(workers: int, settings: Settings, batches: Iterable[Sequence[int]]) -> Iterator[Result]:
+def in_processes(
+    workers: int, settings: Settings, batches: Iterable[Sequence[int]], limits: Limits
+) -> Iterator[Result]:
     """`checked` for each of `batches`, in order, in so many processes. A batch is taken when a process is free for it.
 
-    If a process dies (compilers crash), each batch that was under way is checked again in a process of its own.
+    Where a process dies (compilers crash), hangs or takes too much memory, each program of its batch is checked again
+    in a process of its own.
     """
-    running: deque[tuple[Sequence[int], Future[Result]]] = deque()
-
-    def oldest() -> Result:
-        numbers, future = running.popleft()
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            return _alone(settings, numbers)
-
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(_processes(workers))
-        for numbers in batches:
-            try:
-                future = pool.submit(checked, settings, numbers)
-            except BrokenProcessPool:
-                pool = stack.enter_context(_processes(workers))
-                future = pool.submit(checked, settings, numbers)
-            running.append((numbers, future))
-            if len(running) > AHEAD * workers:
-                yield oldest()
-        while running:
-            yield oldest()
+        idle = [Worker(limits) for _ in range(workers)]
+        for worker in idle:
+            stack.callback(worker.end)
+        waiting, begun = iter(batches), list[Sequence[int]]()
+        running: dict[Worker, int] = {}  # and the number of the batch that it has
+        done: dict[int, Result] = {}
+        after = 0  # the number of the next result to be yielded
+        while True:
+            while idle and (numbers := next(waiting, None)) is not None:
+                worker = idle.pop()
+                worker.begin(checked, settings, numbers)
+                running[worker] = len(begun)
+                begun.append(numbers)
+            if not running:
+                return
+            wait([worker.connection for worker in running], POLL)
+            for worker, k in [pair for pair in running.items() if pair[0].done()]:
+                del running[worker]
+                idle.append(worker)
+                try:
+                    done[k] = worker.result()
+                except Ended:
+                    done[k] = _alone(worker, settings, begun[k])
+            while after in done:
+                yield done.pop(after)
+                after += 1
 
 
-def _processes(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+def _alone(worker: Worker, settings: Settings, numbers: Sequence[int]) -> Result:
+    """`checked` of each program by itself. One that hangs, or ends its process, is a failure."""
+    found = [_one(worker, settings, number) for number in numbers]
+    whole = Result(*(functools.reduce(operator.add, column) for column in zip(*found, strict=True)))
+    ended = any(f.what in (HANG, MEMORY, PROCESS) for failure in whole.failures for f in failure.report.findings)
+    return whole if ended or len(numbers) == 1 else whole._replace(crashes=[tuple(numbers)])
 
 
-def _alone(settings: Settings, numbers: Sequence[int]) -> Result:
-    """`checked` in a process of its own; if that dies, each program in one. A program that ends its process fails."""
-    with _processes(1) as pool:
-        try:
-            return pool.submit(checked, settings, numbers).result()
-        except BrokenProcessPool:
-            pass
-    if len(numbers) > 1:
-        columns = zip(*(_alone(settings, [number]) for number in numbers), strict=True)
-        found = Result(*(functools.reduce(operator.add, column) for column in columns))
-        one_did = any(finding.what == PROCESS for f in found.failures for finding in f.report.findings)
-        return found if one_did else found._replace(crashes=[tuple(numbers)])
-    program = generate(numbers[0], settings.size, settings.without)
-    finding = Finding(HARNESS, PROCESS, Verdict.BUG, "the process ended: the compiler crashed, or memory ran out")
-    report = Report(program.name, settings.modes, (finding,), 0)
-    failure = Failure(numbers[0], program, report)
+def _one(worker: Worker, settings: Settings, number: int) -> Result:
+    name = f"program{number}"
+    program = Program(name, [], [], [])  # unless there is one: making a program runs it
+    try:
+        program = worker.call(generate, number, settings.size, settings.without)
+        return worker.call(checked, settings, [number])
+    except Ended as end:
+        finding = Finding(HARNESS, end.kind, Verdict.BUG, str(end))
+    report = Report(name, settings.modes, (finding,), 0)
+    failure = Failure(number, program, report)
     return Result(Counter([Verdict.BUG]), list(program.ops), list(program.pairs), [failure], [])

@@ -16,6 +16,8 @@ from compare.fuzzing.corpus import Corpus
 from compare.fuzzing.coverage import Coverage
 from compare.fuzzing.design import vocabulary
 from compare.fuzzing.generator import SIZE
+from compare.fuzzing.seeds import seed_of_code
+from compare.fuzzing.workers import MIB, Limits, checked_limits
 from compare.judging.tolerance import Verdict
 from compare.modes import EAGER, modes_named
 from graphc.ops import OPS
@@ -94,12 +96,14 @@ def fuzz(
     count: int | None = None,
     *,
     seconds: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     modes: Sequence[str] = MODES,
     size: int = SIZE,
     batch: int = BATCH,
     without: Collection[str] = (),
-    workers: int = 1,
+    workers: int = 0,
+    time_limit: float = Limits().seconds,
+    memory_limit: float = Limits().memory / MIB,
     corpus: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
@@ -108,11 +112,17 @@ def fuzz(
 
     count     how many; None: as many as there is time for
     seconds   no further batch is begun after that time
+    seed      None: a number that follows from the code of the packages, so that each state of the code is tried on
+              programs of its own; `.first` of the report is what it was
     modes     names of registered modes, compared with eager
     size      ops of a program
     batch     programs that are checked as one, for one compilation; where those part, each is checked alone
     without   names of ops to leave out
-    workers   processes. With several, `fuzz` is called below `if __name__ == "__main__":`, as in any such program
+    workers   processes; 0: none but this one, which a program that hangs or crashes takes with it. With others, `fuzz`
+              is called below `if __name__ == "__main__":`, as in any such program
+    time_limit, memory_limit
+              of a batch in a process: seconds of processor time, and MiB that are resident. A program that passes
+              them, or ends its process, is a failure ("hang", "memory", "process"), and the campaign goes on
     corpus    a folder: for each failure the program as a script, `<seed>.py`, which fails in a fresh process; and
               how far this campaign has come
     resume    go on where the campaign in `corpus` has stopped (`count` and `seconds` are those of this call); what
@@ -123,7 +133,7 @@ def fuzz(
     too small, for an unknown mode or op, and for a campaign to resume that is not there or had other settings.
 
     >>> import compare
-    >>> compare.fuzz(2, modes=["graph"]).ok
+    >>> compare.fuzz(2, seed=0, modes=["graph"]).ok
     True
     """
     if count is None and seconds is None:
@@ -131,7 +141,7 @@ def fuzz(
     least = {
         "size": (size, 1),
         "batch": (batch, 1),
-        "workers": (workers, 1),
+        "workers": (workers, 0),
         "count": (count, 0),
         "seconds": (seconds, 0),
     }
@@ -144,6 +154,8 @@ def fuzz(
         raise ValueError(f"no op named '{unknown[0]}'")
     if resume and corpus is None:
         raise ValueError("fuzz(resume=True) needs corpus=: the folder of the campaign")
+    limits = checked_limits(time_limit, memory_limit)
+    seed = seed_of_code() if seed is None else seed
     settings = Settings(modes, size, tuple(sorted(without)))
     start = time.perf_counter()
     folder = None if corpus is None else Corpus(Path(corpus), settings, seed, resume)
@@ -153,7 +165,9 @@ def fuzz(
     begun, done = first + before, 0
 
     def results(groups: Iterable[Sequence[int]]) -> Iterator[Result]:
-        return (checked(settings, g) for g in groups) if workers == 1 else in_processes(workers, settings, groups)
+        if not workers:
+            return (checked(settings, g) for g in groups)
+        return in_processes(workers, settings, groups, limits)
 
     failures = list[Failure]()
     again = {} if folder is None else folder.failed

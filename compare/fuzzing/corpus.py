@@ -11,8 +11,32 @@ from typing import Any, final
 from compare.fuzzing.batches import Failure, Settings
 from compare.fuzzing.coverage import Coverage
 from compare.judging.tolerance import Verdict
+from graphc.errors import ReportFileError
+from graphc.files import writing
+from graphc.files.contents import contents
+from graphc.files.json_text import Limits, parsed
+from graphc.files.schema import Number, OneOf, Record, Row, Table, Text, Tuple, Whole
 
 STATE = "campaign.json"
+LIMITS = Limits(2**26, 8, 4_000_000)
+_NAME, _COUNT, _VERDICT = Text(most=1000), Whole(0), OneOf(tuple(v.name for v in Verdict))
+SCHEMA = Record(
+    {
+        "settings": Record({"modes": Row(_NAME), "size": Whole(1), "without": Row(_NAME)}),
+        "first": Whole(),
+        "done": _COUNT,
+        "seconds": Number(0),
+        "failed": Table(Text(r"-?[0-9]{1,19}", "the number of a program"), _VERDICT),
+        "crashes": Row(Row(Whole())),
+        "verdicts": Table(_VERDICT, _COUNT),
+        "ops": Table(_NAME, _COUNT),
+        "pairs": Row(Tuple((_NAME, _NAME, _COUNT))),
+    }
+)
+
+
+class CampaignFileError(ReportFileError):
+    """The file of a campaign says something that no campaign has written: names the file and the place in it."""
 
 
 @final
@@ -35,10 +59,13 @@ class Corpus:
             self._read()
 
     def _read(self) -> None:
+        file = self._folder / STATE
+        refuse = CampaignFileError.of(str(file))
         try:
-            state = json.loads((self._folder / STATE).read_text())
+            state = parsed(contents(file, LIMITS.size, refuse), LIMITS, refuse)
         except FileNotFoundError:
             raise ValueError(f"no campaign to resume in '{self._folder}'") from None
+        SCHEMA.check(state, "", refuse)
         if state["settings"] != _plain(self._settings):
             raise ValueError(f"the campaign in '{self._folder}' had other settings: {state['settings']}")
         self.first, self.done, self.seconds = state["first"], state["done"], state["seconds"]
@@ -47,6 +74,12 @@ class Corpus:
         self.verdicts.update({Verdict[name]: n for name, n in state["verdicts"].items()})
         self.coverage.ops.update(state["ops"])
         self.coverage.pairs.update({(a, b): n for a, b, n in state["pairs"]})
+        if any(not self.first <= number < self.first + self.done for number in self.failed):
+            raise refuse("the number of a program that this campaign has not had", "failed")
+        if self.verdicts.total() != self.done:
+            raise refuse(f"{self.verdicts.total()} verdicts on {self.done} programs", "verdicts")
+        if Counter(self.failed.values()) - self.verdicts:
+            raise refuse("more failures than verdicts", "failed")
 
     def note(self, done: int, seconds: float, failures: Iterable[Failure]) -> None:
         """Write down how far the campaign is, with `failures` so far. What is there is replaced as a whole."""
@@ -54,7 +87,7 @@ class Corpus:
         for failure in failures:
             script = self._folder / f"{failure.seed}.py"
             if not script.exists():
-                script.write_text(failure.program.script(self._settings.modes))
+                writing.write(script, failure.program.script(self._settings.modes), durable=False)
         state = {
             "settings": _plain(self._settings),
             "first": self.first,
@@ -66,9 +99,7 @@ class Corpus:
             "ops": self.coverage.ops,
             "pairs": [[a, b, n] for (a, b), n in self.coverage.pairs.items()],
         }
-        new = self._folder / f"{STATE}.new"
-        new.write_text(json.dumps(state))
-        new.replace(self._folder / STATE)
+        writing.write(self._folder / STATE, json.dumps(state), durable=False)
 
 
 def _plain(settings: Settings) -> Any:

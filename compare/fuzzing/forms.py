@@ -138,4 +138,23 @@ def broadcast(draft: Draft) -> bool:
     return _added(draft, value, f"{value.name} {sign} {y}", *([other.name] if y == other.name else []))
 
 
-FORMS: tuple[Form, ...] = (view, in_place, branch, cond, loop, random_numbers, gradient_mode, broadcast)
+def selection(draft: Draft) -> bool:
+    """Elements that the values pick: written back to their places, or a result whose size only the values know."""
+    value = draft.pick(lambda t: _is_tame(t) and t.dim() > 0)
+    if value is None:
+        return False
+    x, name = value.name, draft.fresh()
+    mask = f"({x} > {round(float(draft.rng.uniform(-1, 1)), 2)})"
+    choices = [f"{x}[{mask}] * 2", f"{x}[{mask}].sum()", f"torch.masked_select({x}, {mask}).tanh()",
+               f"{x}.flatten()[{mask}.flatten().nonzero()[:, 0]]", f"{x}.detach().round().unique()",
+               f"torch.nn.functional.one_hot({mask}.long()) * {x}.unsqueeze(-1)",
+               f"{x}.flatten().repeat_interleave({mask}.flatten().long())"]  # fmt: skip
+    if draft.rng.random() < 0.5:
+        return _added(draft, value, choices[draft.rng.integers(len(choices))])
+    writes = [f"{name}[{mask}] += 0.5", f"{name}[{mask}] = {x}[{mask}].cos() * 2",
+              f"{name}[{mask}] = {name}.flatten()[:{x}[{mask}].shape[0]] + {x}[{mask}]"]  # fmt: skip
+    text = f"{name} = {x} * 1\n{writes[draft.rng.integers(len(writes))]}"
+    return draft.run(Statement(text, (name,), (x,)), value.origin)
+
+
+FORMS: tuple[Form, ...] = (view, in_place, branch, cond, loop, random_numbers, gradient_mode, broadcast, selection)

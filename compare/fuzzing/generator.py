@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.declared.operations import samples_of
+from compare.fuzzing import memory
 from compare.fuzzing.design import chain_of, vocabulary
 from compare.fuzzing.forms import FORMS
 from compare.fuzzing.program import Input, Program, Statement, literal, names
@@ -18,13 +19,13 @@ from eager.random import default_generator
 from eager.tensor import Tensor
 from graphc.ops import Op, Trait
 from graphc.ops.dtypes import FLOAT16, FLOAT32, FLOAT64, bfloat16, is_inexact, kind
-from graphc.ops.samples import Bools, Complexes, Floats, Ints, Sample
+from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular, Sample
 
 ATTEMPTS = 6  # at a statement that will not run, before another op is tried
 SIZE = 8  # ops of a program, as far as they can be called
 LARGEST_ARRAY = 4096  # elements
 USUAL = (-8.0, 8.0)  # what ops that declare no domain are given
-GRAD, FORM, FRESH, LOOSE, SPECIAL = 0.75, 0.3, 0.15, 0.3, 0.04  # how often
+GRAD, FORM, FRESH, LOOSE = 0.75, 0.3, 0.15, 0.3  # how often
 FLOATS = {FLOAT32: 0.79, FLOAT64: 0.15, FLOAT16: 0.03, bfloat16(): 0.03}  # how often inputs are of these
 
 
@@ -54,6 +55,7 @@ class Draft:
         self.pairs: list[tuple[str, str]] = []
         self._scope = names()
         self._count = 0
+        self._memory = rng.spawn(1)[0]  # of its own: programs are the same wherever their inputs lie
 
     # --- variables
 
@@ -62,22 +64,40 @@ class Draft:
         self._count += 1
         return f"v{self._count}"
 
-    def input(self, array: np.ndarray) -> Value:
-        """A new argument."""
+    def input(self, array: np.ndarray, wanted: Callable[[Tensor], bool], repeats: bool) -> Value:
+        """A new argument, which may have elements that `repeats` allows to be one; or one in the memory of another, if
+        that is as `wanted`.
+        """
         grad = is_inexact(array.dtype) and self.rng.random() < GRAD
-        made = Input(f"x{len(self.inputs)}", array, grad)
+        made = self._shared(array, wanted) or Input("", array, False, memory.layout(self._memory, array.shape, repeats))
+        if made.layout is not None:
+            made = made._replace(array=np.array(made.layout.placed(array)))  # where elements repeat, other ones
+        made = made._replace(name=f"x{len(self.inputs)}", requires_grad=grad)
         self.inputs.append(made)
-        value = Value(made.name, made.tensor(), "")
+        value = Value(made.name, made.tensor(self._scope), "")
         self._scope[made.name] = value.tensor
         self.pool.append(value)
         return value
 
+    def _shared(self, array: np.ndarray, wanted: Callable[[Tensor], bool]) -> Input | None:
+        """An argument like `array` in the memory of another; None most of the time."""
+        plain = [i for i in self.inputs if i.array.dtype == array.dtype and i.layout is None and not i.view]
+        if not plain or self._memory.random() >= memory.SHARED:
+            return None
+        other = plain[self._memory.integers(len(plain))]
+        text = memory.view(self._memory, other.name, other.array.size, array.shape)
+        if not text:
+            return None
+        shown = Input("", array, False, view=text).tensor(self._scope)
+        return Input("", np.array(shown._array()), False, view=text) if wanted(shown) else None
+
     def drawn(self, spec: Any, interval: tuple[float, float]) -> Value:
         """A new argument that is what `spec` asks for."""
         array = np.asarray(Sample(spec).arrays(self.rng, interval, self.dtype)[0])
-        if isinstance(spec, Floats) and interval == USUAL and array.size and self.rng.random() < SPECIAL:
-            array.flat[self.rng.integers(array.size)] = self.rng.choice([0.0, -0.0, 1.0, -1.0, np.inf, np.nan])
-        return self.input(array)
+        if isinstance(spec, Floats) and interval == USUAL:
+            array = memory.special(self._memory, array)
+        repeats = not isinstance(spec, (Definite, Regular))  # equal rows make a matrix singular
+        return self.input(array, lambda t: fits(t, spec, interval, self.dtype), repeats)
 
     def pick(self, wanted: Any = None, maker: str = "") -> Value | None:
         """One of the variables for which `wanted(tensor)` is true; if there are, of those that the op `maker` made."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import linecache
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -14,6 +15,7 @@ import numpy as np
 import eager
 import graphc
 from compare.fuzzing.origins import declarations_for
+from compare.layouts.layout import Layout, layout_of
 from eager.language import E
 from eager.tensor import Tensor
 
@@ -27,15 +29,45 @@ def names() -> dict[str, Any]:
 
 
 class Input(NamedTuple):
-    """An argument of a program."""
+    """An argument of a program.
+
+    layout  how the elements of `array` lie in memory; None: as in a new array
+    view    an expression of an earlier input, in whose memory they lie; "" for memory of its own
+    """
 
     name: str
     array: np.ndarray
     requires_grad: bool
+    layout: Layout | None = None
+    view: str = ""
 
-    def tensor(self) -> Tensor:
-        """A new tensor with a copy of the array."""
-        return Tensor._wrap(self.array.copy()).requires_grad_(self.requires_grad)
+    @classmethod
+    def of(cls, name: str, array: np.ndarray, requires_grad: bool) -> Input:
+        """An argument with the values of `array`, which lies as that does."""
+        found = None if array.flags.carray else layout_of(array)
+        if found is not None and found.is_plain(array.shape):
+            found = None
+        return cls(name, np.array(array, order="C"), requires_grad, found)
+
+    def tensor(self, earlier: Mapping[str, Tensor]) -> Tensor:
+        """A new tensor with these values; `earlier`: the inputs before this one, by name."""
+        if self.view:
+            made = eval(self.view, {**names(), **earlier})
+        else:
+            made = Tensor._wrap(self.array.copy() if self.layout is None else self.layout.placed(self.array))
+        return made.requires_grad_(self.requires_grad)
+
+    @property
+    def text(self) -> str:
+        """An expression of the tensor, in a script."""
+        array = array_literal(self.array)
+        if self.layout is not None:
+            array = f"placed({array}, {', '.join(map(repr, self.layout))})"
+        return (self.view or f"torch.from_numpy({array})") + ".requires_grad_()" * self.requires_grad
+
+    def reads(self) -> set[str]:
+        """The names of inputs in whose memory it lies."""
+        return {n.id for n in ast.walk(ast.parse(self.view)) if isinstance(n, ast.Name)} if self.view else set()
 
 
 class Statement(NamedTuple):
@@ -67,7 +99,7 @@ class Program:
         pairs: Sequence[tuple[str, str]] = (),
     ):  # fmt: skip
         self.name = name
-        self.inputs = tuple(inputs)
+        self.inputs = tuple(_complete(inputs))
         self.statements = tuple(statements)
         self.results = tuple(results)
         self.pairs = tuple(pairs)
@@ -91,7 +123,14 @@ class Program:
 
     def arguments(self) -> list[Tensor]:
         """New tensors to call it with."""
-        return [i.tensor() for i in self.inputs]
+        return list(self.given().values())
+
+    def given(self) -> dict[str, Tensor]:
+        """The same by name."""
+        made: dict[str, Tensor] = {}
+        for i in self.inputs:
+            made[i.name] = i.tensor(made)
+        return made
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -109,10 +148,7 @@ class Program:
 
         Ops that are the user's own are declared by running the user's file: see `declarations_for`.
         """
-        given = [
-            f"{i.name} = torch.from_numpy({array_literal(i.array)}){'.requires_grad_()' if i.requires_grad else ''}"
-            for i in self.inputs
-        ]
+        given = [f"{i.name} = {i.text}" for i in self.inputs]
         options = [] if modes is None else [f"modes={list(modes)!r}"]
         options += [f"seed={seed}"] if seed else []
         call = f"compare.check({', '.join([self.name, *(i.name for i in self.inputs), *options])})"
@@ -120,6 +156,8 @@ class Program:
         lines += [f"# {line}".rstrip() for line in expected.splitlines()]
         lines += [f"report = {call}", "print(report)", "raise SystemExit(0 if report.ok else 1)"]
         head = _HEAD.replace("import eager", "import compare\nimport eager")
+        if any(i.layout is not None and not i.view for i in self.inputs):
+            head = head.replace("from eager", "from compare.layouts.layout import placed\nfrom eager")
         if own := declarations_for(self.source):
             head = f"{head.rstrip()}\n\n{own.rstrip()}\n\n\n"
         return head + self.source + "\n\n" + "\n".join(lines) + "\n"
@@ -129,6 +167,14 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: {len(self.statements)} statements>"
+
+
+def _complete(inputs: Sequence[Input]) -> Iterator[Input]:
+    """`inputs`, where one in the memory of another that is not there has memory of its own."""
+    known: set[str] = set()
+    for i in inputs:
+        yield i._replace(view="") if i.reads() - known else i
+        known.add(i.name)
 
 
 def literal(value: Any) -> str:

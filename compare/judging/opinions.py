@@ -57,9 +57,11 @@ class Differentiation(NamedTuple):
                 total = [np.maximum(t, np.abs(m - g)) for t, m, g in zip(total, moved, found, strict=True)]
         return [np.where(np.isnan(t), np.inf, SAFETY * t) for t in total]
 
-    def by_differences(self, position: int, seed: int = 0) -> tuple[np.ma.MaskedArray, np.ndarray]:
+    def by_differences(
+        self, position: int, seed: int = 0, elements: int = ELEMENTS
+    ) -> tuple[np.ma.MaskedArray, np.ndarray]:
         """(gradient, error estimate) for input number `position`, by central differences with one extrapolation,
-        by the longest step on which the function is smooth.
+        by the longest step on which the function is smooth; of so many `elements` at most.
 
         Masked: elements that were not sampled, where the function is not finite, and where it has a kink or a jump.
         """
@@ -67,7 +69,7 @@ class Differentiation(NamedTuple):
         base = self._base(position)
         gradient, bar = np.zeros(x.shape), np.zeros(x.shape)
         mask = np.ones(x.shape, bool)
-        for flat in _sampled(x.size, seed):
+        for flat in _sampled(x.size, seed, elements):
             at = np.unravel_index(flat, x.shape)
             quotient = self._quotient(position, at, base)
             if quotient is not None:
@@ -182,9 +184,9 @@ def passes(op: Op, k: int) -> bool:
     return not op.pointwise or rule.names != ("g",) or bool(np.any(rule.fn(F, np.ones(()))))
 
 
-def _sampled(size: int, seed: int) -> np.ndarray:
-    if size <= ELEMENTS:
+def _sampled(size: int, seed: int, elements: int) -> np.ndarray:
+    if size <= elements:
         return np.arange(size)
     rng = np.random.default_rng(seed)
-    inner = rng.choice(np.arange(1, size - 1), ELEMENTS - 2, replace=False)
+    inner = rng.choice(np.arange(1, size - 1), max(elements - 2, 0), replace=False)
     return np.concatenate([[0], inner, [size - 1]])

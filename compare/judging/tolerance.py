@@ -41,7 +41,7 @@ def _largest(r: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
 
 
 # f(result, *operands, **params): larger terms that a result is made of, whose ULPs count as well. Next to the zeros of
-# digamma and lgamma the error is a few ULP of 1, whatever is left; sinc takes the sine of pi x, which is rounded, and
+# digamma, lgamma and logit the error is a few ULP of 1, whatever is left; sinc takes the sine of pi x, rounded, and
 # trigamma divides by the square of that, next to its poles (1 / d^2 at distance d, which is an ULP of x off).
 # Incomplete gamma functions take the exponential of a logarithm (10,000 ULP for arguments of 1,000), and where
 # 1 - igamma is computed for igammac, terms cancel.
@@ -50,6 +50,7 @@ def _largest(r: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
 TERMS: Mapping[str, Callable[..., np.ndarray | float]] = {
     "digamma": lambda r, x: 1.0,
     "lgamma": lambda r, x: 1.0,
+    "logit": lambda r, x: 1.0,
     "sinc": lambda r, x: 1.0,
     "trigamma": lambda r, x: np.where(x < 0, 2 * np.abs(r) ** 1.5 * np.abs(x), 0.0),
     "igamma": lambda r, a, x: np.abs(r) * _exponent(a, x),
@@ -172,7 +173,7 @@ class Verdict(enum.IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-IN_RANGE = "finite, as in float64: what eager has on its way leaves the range of the dtype"
+IN_RANGE = "finite, as in a wider range: what eager has on its way leaves the range of the dtype"
 
 
 class Judgement(NamedTuple):
@@ -283,9 +284,12 @@ def in_range(eager: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def _class_of(a: np.ndarray) -> np.ndarray:
-    """0 for finite, 1 for nan, 2 and 3 for the infinities; parts of a complex number count together."""
+    """0 for finite, 1 for nan, 2 and 3 for the infinities; parts of a complex number count together.
+
+    A complex number is nan if a part of it is, as PyTorch has it: which one, depends on how products are written.
+    """
     if a.dtype.kind == "c":
-        return _class_of(np.real(a)) * 4 + _class_of(np.imag(a))
+        return np.where(np.isnan(a), -1, _class_of(np.real(a)) * 4 + _class_of(np.imag(a)))
     return np.select([np.isnan(a), np.isposinf(a), np.isneginf(a)], [1, 2, 3], 0)
 
 

@@ -50,6 +50,17 @@ class Yardstick:
         except Exception:  # whatever a wrong declaration raises: the judge then has only eager's values to go by
             return {}
 
+    @cached_property
+    def _unrounded(self) -> frozenset[int]:
+        """The nodes that are made of integers and bools alone."""
+        nodes = self._graph.nodes
+        found = {id for id in self._graph.inputs if not is_inexact(nodes[id].dtype)}
+        for node in self._graph.operations():
+            whole = not isinstance(node.aval, Bundle) and not node.op.impure and not is_inexact(node.dtype)
+            if whole and found.issuperset(node.inputs):
+                found.add(node.id)
+        return frozenset(found)
+
     def _decided(self) -> dict[int, np.ndarray]:
         """The integers and bools of a run in the graph's own dtypes."""
         nodes = self._graph.nodes
@@ -95,8 +106,8 @@ class Yardstick:
             yield Rounding(self._graph, self._seed, 0.5 if self._flushing else 0.0, sign, self.exact)
 
     def of(self, id: int, eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(exact, noise) of node `id`, or what stands in for them."""
-        exact = self.exact.get(id)
+        """(exact, noise) of node `id`, or what stands in for them: where none is rounded, float64 knows no better."""
+        exact = None if id in self._unrounded else self.exact.get(id)
         if exact is not None and exact.shape == eager.shape:
             return exact, self.noise[id]
         return stand_in(eager)

@@ -79,3 +79,8 @@ def summary(array: np.ndarray) -> str:
     parts = [f"from {finite.min():.6g} to {finite.max():.6g}, mean {finite.mean():.6g}"] if finite.size else []
     odd = {"nan": np.isnan(array).sum(), "infinite": np.isinf(array).sum()}
     return f"{head} " + ", ".join([*parts, *(f"{count} {name}" for name, count in odd.items() if count)])
+
+
+def first_line(error: Exception) -> str:
+    """What an exception says, without the rest of a long message."""
+    return str(error).partition("\n")[0]

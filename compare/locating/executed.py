@@ -9,18 +9,21 @@ import numpy as np
 
 from compare.judging.numeric import evaluate, outputs_of
 from graphc.ir import Graph, Node
-from graphc.ir.structure import with_bodies
+from graphc.ir.structure import ITEM, with_bodies
 from graphc.ops.interpret import run_kernel
 
 CALLS = 4  # of a body that a loop runs many times, so many are looked at
 
 
 class Step(NamedTuple):
-    """An operation on arrays: what it was given and what NumPy makes of it. `outer`: the node of the whole graph."""
+    """An operation on arrays: what it was given and what NumPy makes of it. `outer`: the node of the whole graph.
+
+    The value of control flow is a tuple of arrays.
+    """
 
     node: Node
     operands: list[np.ndarray]
-    value: np.ndarray
+    value: Any
     outer: Node
 
     @property
@@ -29,8 +32,11 @@ class Step(NamedTuple):
         return self.node is not self.outer
 
 
-def executed(graph: Graph, arrays: Sequence[np.ndarray]) -> Iterator[Step]:
-    """The operations of a run on NumPy in order, without control flow itself: in its place what it has run."""
+def executed(graph: Graph, arrays: Sequence[np.ndarray], *, wholes: bool = False) -> Iterator[Step]:
+    """The operations of a run on NumPy in order, without control flow itself: in its place what it has run.
+
+    wholes  control flow itself as well, after what it has run
+    """
     values: dict[int, Any] = dict(zip(graph.inputs, arrays, strict=True))
     for node in graph.operations():
         operands = [values[i] for i in node.inputs]
@@ -42,7 +48,9 @@ def executed(graph: Graph, arrays: Sequence[np.ndarray]) -> Iterator[Step]:
         values[node.id] = run_kernel(node.op, operands, watched.params)
         for body in recorded:
             for given in body.calls:
-                yield from (step._replace(outer=node) for step in executed(body.graph, given))
+                yield from (step._replace(outer=node) for step in executed(body.graph, given, wholes=wholes))
+        if wholes and node.op is not ITEM:
+            yield Step(node, operands, values[node.id], node)
 
 
 def _watched(node: Node) -> tuple[Node, list[_Recorded]]:

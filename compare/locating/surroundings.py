@@ -16,6 +16,7 @@ from compare.judging.tolerance import Verdict, judge
 from compare.judging.yardstick import stand_in
 from compare.locating.composites import in_composites
 from compare.locating.culprit import Culprit
+from compare.locating.layouts import in_layouts
 from eager.generator import Generator
 from graphc.capture import Draw
 from graphc.ops.aval import aval_of
@@ -43,12 +44,16 @@ def without_chance() -> Iterator[None]:
 def in_surroundings(case: Case, mode: Mode) -> Culprit:
     """`RANDOM`, if the mode agrees with eager where there is no chance; an op that no graph shows; or `STATE`."""
     if case.program is None or not any(isinstance(source, Draw) for source in case.program.sources):
-        return in_composites() or Culprit(STATE)
+        return _hidden(case)
     with without_chance():
         other = type(case)(case.fn, case.args, case.kwargs, case.seed)
         reference = other.observe(other.fn)
         agree = all(_agree(mode.run(other), reference) for _ in range(1 + mode.repeats))
-    return Culprit(RANDOM) if agree else in_composites() or Culprit(STATE)
+    return Culprit(RANDOM) if agree else _hidden(case)
+
+
+def _hidden(case: Case) -> Culprit:
+    return in_layouts(case) or in_composites() or Culprit(STATE)
 
 
 def _agree(found: Outcome, expected: Outcome) -> bool:

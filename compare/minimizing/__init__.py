@@ -16,12 +16,12 @@ from compare.minimizing.writing import program_of
 
 __all__ = ["MinimizeError", "Minimized", "minimize", "minimize_program"]
 
-SECONDS = 30.0
+CHECKS = 400
 
 
 def minimize(
     fn: Callable[..., Any], *args: Any, modes: Sequence[str] | None = None, seed: int = 0,
-    seconds: float = SECONDS, **kwargs: Any,
+    checks: int = CHECKS, seconds: float | None = None, **kwargs: Any,
 ) -> Minimized:  # fmt: skip
     """The smallest program found that has the same bug as `fn(*args, **kwargs)`: the same mode, op, pass and rule.
 
@@ -30,12 +30,13 @@ def minimize(
     place of the loop, fewer elements, rounder numbers. Each step is kept only if `check` still names the same culprit.
 
     modes, seed  as for `check`
-    seconds      after which the smallest program so far is returned
+    checks       how many smaller programs are checked, before the smallest so far is returned
+    seconds      after which that is returned anyway; None: no such bound, and the result depends on no clock
 
     Raises MinimizeError if `check` finds no bug, or if neither the graph nor the source shows it by itself.
     """
     report = check(fn, *args, modes=modes, seed=seed, **kwargs)
-    search = search_of(report, seed, seconds)
+    search = search_of(report, seed, checks, seconds)
     reasons: list[str] = []
     for form, written in (("graph", program_of), ("source", source_of)):
         try:
@@ -51,10 +52,11 @@ def minimize(
 
 
 def minimize_program(
-    program: Program, modes: Sequence[str], bug: Finding | None = None, *, seed: int = 0, seconds: float = SECONDS
-) -> Minimized:
+    program: Program, modes: Sequence[str], bug: Finding | None = None, *, seed: int = 0, checks: int = CHECKS,
+    seconds: float | None = None,
+) -> Minimized:  # fmt: skip
     """The smallest part of `program` that has the same bug; `bug`: which one, else the first that `check` finds."""
-    found = Search(modes, bug, seed, seconds).smallest(program)
+    found = Search(modes, bug, seed, checks, seconds).smallest(program)
     if found is None:
         raise MinimizeError(f"{program.name}: the program by itself does not show the bug")
     return found

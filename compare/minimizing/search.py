@@ -17,6 +17,7 @@ from compare.judging.tolerance import Verdict
 from compare.minimizing.errors import MinimizeError
 from compare.minimizing.reducing import around, simpler_expressions
 from compare.minimizing.simplifying import (
+    plainer_memory,
     simpler_values,
     smaller_shapes,
     with_short_names,
@@ -70,27 +71,30 @@ def worst(report: Report) -> Finding | None:
 
 @final
 class Search:
-    """What is asked of a smaller program, and how long it may go on.
+    """What is asked of a smaller program, and how often.
 
     bug      what it must show; None: the first bug that there is
     seed     of `check`
-    seconds  after which the smallest program so far is the answer
+    most     checks, after which the smallest program so far is the answer
+    seconds  after which it is, too, if given
     """
 
-    def __init__(self, modes: Iterable[str], bug: Finding | None, seed: int, seconds: float):
+    def __init__(
+        self, modes: Iterable[str], bug: Finding | None, seed: int, most: int, seconds: float | None = None
+    ):  # fmt: skip
         self.bug = bug
         self._modes = list(dict.fromkeys(map(_asked, [bug.mode] if bug is not None else modes)))
         self._seed = seed
         self._start = time.perf_counter()
-        self._seconds = seconds
+        self._most, self._seconds = most, seconds
         self._asked: set[Any] = set()
         self.report: Report | None = None
         self.checks = 0
 
     def shows(self, program: Program) -> bool:
         """Whether the program has the bug."""
-        key = program.source, tuple((i.array.tobytes(), i.array.shape, i.requires_grad) for i in program.inputs)
-        if key in self._asked or (self.report is not None and self._elapsed() > self._seconds):
+        key = program.source, tuple((i.array.tobytes(), i.array.shape, *i[2:]) for i in program.inputs)
+        if key in self._asked or (self.report is not None and self._is_over()):
             return False
         self._asked.add(key)
         if goes_on(program):
@@ -111,6 +115,9 @@ class Search:
             return False
         self.bug, self.report = found, report
         return True
+
+    def _is_over(self) -> bool:
+        return self.checks >= self._most or (self._seconds is not None and self._elapsed() > self._seconds)
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self._start
@@ -187,6 +194,7 @@ class Search:
 
     def _simpler_inputs(self, program: Program) -> Program:
         program = self._as_often_as_possible(without_gradients, program)
+        program = self._as_often_as_possible(plainer_memory, program)
         for k in range(len(program.inputs)):
             program = self._first(simpler_values(program, k), program)
         return program
@@ -203,15 +211,16 @@ def _without(program: Program, away: set[int]) -> Iterator[Program]:
         yield smaller
 
 
-def _weight(program: Program) -> tuple[int, int, int]:
-    """How large a program is: its text, the size of its inputs, those with gradients."""
+def _weight(program: Program) -> tuple[int, int, int, int]:
+    """How large a program is: its text, the size of its inputs, those with gradients, how they lie in memory."""
     text = sum(1 for s in program.statements for _ in ast.walk(ast.parse(s.text)))
     numbers = sum(
         n.value for s in program.statements for n in ast.walk(ast.parse(s.text))
         if isinstance(n, ast.Constant) and type(n.value) is int
     )  # fmt: skip
     arrays = sum(i.array.size for i in program.inputs)
-    return text, arrays + numbers, sum(i.requires_grad for i in program.inputs)
+    memory = sum(100 * bool(i.view) + (0 if i.layout is None else i.layout.weight) for i in program.inputs)
+    return text, arrays + numbers, sum(i.requires_grad for i in program.inputs), memory
 
 
 def _asked(mode: str) -> str:
@@ -250,9 +259,9 @@ def _kind(finding: Finding) -> str:
     return before + ("after the call" if label.endswith("after the call") else label.split(" of ")[0].split(".")[0])
 
 
-def search_of(report: Report, seed: int, seconds: float) -> Search:
+def search_of(report: Report, seed: int, checks: int, seconds: float | None = None) -> Search:
     """The search for what `report` has found. Raises MinimizeError if that is nothing."""
     bug = worst(report)
     if bug is None:
         raise MinimizeError(f"{report.name}: check() finds no bug to minimize, it is {report.verdict}")
-    return Search([bug.mode], bug, seed, seconds)
+    return Search([bug.mode], bug, seed, checks, seconds)

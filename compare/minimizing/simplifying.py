@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compare.fuzzing.program import Input, Program
+from compare.layouts.layout import stepped
 from compare.minimizing.statements import bound_by, renamed, statement
 from graphc.ops.dtypes import is_inexact
 
@@ -25,11 +26,15 @@ def smaller_shapes(program: Program) -> Iterator[Program]:
     sizes = sorted({n for i in program.inputs for n in i.array.shape if n > 1}, reverse=True)
     for size, new in itertools.product(sizes, (1, 2)):
         if new < size:
-            inputs = [i._replace(array=_sliced(i.array, size, new)) for i in program.inputs]
+            inputs = [_smaller(i, size, new) for i in program.inputs]
             yield with_inputs(program, inputs)
             texts = [_with_number(s.text, size, new) for s in program.statements]
             if texts != [s.text for s in program.statements]:
                 yield Program(program.name, inputs, [statement(t) for t in texts], program.results)
+
+
+def _smaller(i: Input, size: int, new: int) -> Input:
+    return i._replace(array=_sliced(i.array, size, new), view=_with_number(i.view, size, new) if i.view else "")
 
 
 def _sliced(array: np.ndarray, size: int, new: int) -> np.ndarray:
@@ -50,6 +55,28 @@ def without_gradients(program: Program) -> Iterator[Program]:
     for away in ([live] if len(live) > 1 else []) + [[k] for k in live]:
         inputs = [i._replace(requires_grad=False) if k in away else i for k, i in enumerate(program.inputs)]
         yield with_inputs(program, inputs)
+
+
+def plainer_memory(program: Program) -> Iterator[Program]:
+    """An input with memory of its own, and one that lies more as a new array does: aligned, or with shorter steps."""
+    for k, given in enumerate(program.inputs):
+        for plainer in _plainer(given):
+            yield with_inputs(program, [*program.inputs[:k], plainer, *program.inputs[k + 1 :]])
+
+
+def _plainer(given: Input) -> Iterator[Input]:
+    if given.view:
+        yield given._replace(view="")
+    if given.layout is None:
+        return
+    yield given._replace(layout=None)
+    yield given._replace(layout=given.layout._replace(offset=0, shift=0))
+    yield given._replace(layout=given.layout._replace(offset=0))
+    yield given._replace(layout=given.layout._replace(shift=0))
+    shape = given.array.shape
+    for step in (1, 2, 3, 4, 8, -1):
+        yield given._replace(layout=stepped(shape, step))
+    yield given._replace(layout=stepped(shape, 1, range(len(shape) - 1, -1, -1)))
 
 
 def simpler_values(program: Program, k: int) -> Iterator[Program]:

@@ -85,7 +85,7 @@ class _Place:
             return
         self.known[name] = value
         if isinstance(value, Tensor) and value.is_leaf:
-            self.inputs.append(Input(name, value._array().copy(), value.requires_grad))
+            self.inputs.append(Input.of(name, value._array(), value.requires_grad))
         elif isinstance(value, ModuleType):
             self.before.append(statement(f"{name} = {_path(value)}"))
         elif isinstance(value, FunctionType) and _of_user(value):

@@ -111,7 +111,10 @@ def renamed(program: Program, names: Mapping[str, str]) -> Program:
 
     rename = Rename(names)
     text = [ast.unparse(rename.visit(ast.parse(s.text))) for s in program.statements]
-    inputs = [i._replace(name=new(i.name)) for i in program.inputs]
+    inputs = [
+        i._replace(name=new(i.name), view=ast.unparse(rename.visit(ast.parse(i.view, mode="eval"))) if i.view else "")
+        for i in program.inputs
+    ]
     return Program(program.name, inputs, [statement(t) for t in text], [new(r) for r in program.results])
 
 
@@ -170,22 +173,20 @@ class _Apart(ast.NodeTransformer):
 
 def run(program: Program) -> Iterator[tuple[Statement, dict[str, Any]]]:
     """Each statement with all variables after it has run, eagerly. Raises what the program raises."""
-    scope = names()
-    for i in program.inputs:
-        scope[i.name] = i.tensor()
+    scope = names() | program.given()
     for s in program.statements:
         exec(s.text, scope)
         yield s, scope
 
 
-def values_of(program: Program) -> Mapping[str, tuple[np.ndarray, bool]]:
-    """The tensors when they have just been made: (array, whether it has a gradient)."""
-    found: dict[str, tuple[np.ndarray, bool]] = {}
+def values_of(program: Program) -> Mapping[str, Input]:
+    """The tensors when they have just been made, as inputs that could stand in their place."""
+    found: dict[str, Input] = {}
     for s, scope in run(program):
         for name in s.makes:
             value = scope[name]
             if isinstance(value, Tensor):
-                found[name] = value._array().copy(), value.requires_grad
+                found[name] = Input.of(name, value._array(), value.requires_grad)
     return found
 
 
@@ -221,12 +222,14 @@ def live(program: Program, results: Sequence[str]) -> Program:
         if needed & {*s.makes, *s.writes} or given & {*s.writes}:
             needed.update(s.reads)
             kept.append(s)
+    for i in reversed(program.inputs):  # whose memory others lie in is needed for them
+        needed |= i.reads() if i.name in needed else set()
     inputs = [i for i in program.inputs if i.name in needed]
     return Program(program.name, inputs, kept[::-1], results)
 
 
 def cut(
-    program: Program, away: Collection[int], values: Mapping[str, tuple[np.ndarray, bool]], wanted: Sequence[str] = ()
+    program: Program, away: Collection[int], values: Mapping[str, Input], wanted: Sequence[str] = ()
 ) -> Program | None:
     """The program without the statements `away`, with inputs for what they make.
 
@@ -243,5 +246,6 @@ def cut(
     if not all(n in values for n in gone):
         return None
     written = {n for s in left for n in s.writes}
-    inputs = [Input(n, values[n][0], values[n][1] and n not in written) for n in dict.fromkeys(gone)]
+    stands = [values[n] for n in dict.fromkeys(gone)]
+    inputs = [i._replace(requires_grad=i.requires_grad and i.name not in written) for i in stands]
     return live(Program(program.name, [*program.inputs, *inputs], left, results), results)

@@ -97,8 +97,7 @@ def _calls(program: Program) -> list[_Called]:
         watcher = _Watch(k, scope, watch)
         tree = ast.fix_missing_locations(watcher.visit(tree))
         watched.append(s._replace(text=ast.unparse(tree)))
-    for i in program.inputs:
-        scope[i.name] = i.tensor()
+    scope |= program.given()
     for s in watched:
         exec(s.text, scope)
     return list(found.values())
@@ -148,7 +147,7 @@ def _as_program(program: Program, called: _Called) -> Program | None:
     def bind(name: str, value: Any) -> str:
         if isinstance(value, Tensor):
             array = value._array()
-            inputs.append(Input(name, array.copy(), value.requires_grad and is_inexact(array.dtype)))
+            inputs.append(Input.of(name, array, value.requires_grad and is_inexact(array.dtype)))
         elif isinstance(value, (tuple, list)):
             parts = "".join(f"{bind(next(fresh), part)}, " for part in value)
             before.append(statement(f"{name} = ({parts})"))

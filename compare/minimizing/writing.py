@@ -30,12 +30,12 @@ def program_of(case: Case) -> Program:
         raise MinimizeError(f"{case.name}: the program cannot be captured") from case.failure
     graph = case.program.graph
     with case.preserved():
-        arrays = case.arrays()
+        arrays = case.arrays(laid=True)
     wanted = {id(i.tensor) for i in case.wrt}
     leaves = {node for i in case.inputs if id(i.tensor) in wanted for node in case.input_ids(i)}
     writer = _Writer(leaves | case.program.recorded if leaves else None)
     known = {id: f"x{k}" for k, id in enumerate(graph.inputs)}
-    inputs = [Input(known[id], a, id in leaves) for id, a in zip(graph.inputs, arrays, strict=True)]
+    inputs = [Input.of(known[id], a, id in leaves) for id, a in zip(graph.inputs, arrays, strict=True)]
     lines = writer.block(graph, known)
     results = [known[id] for id in graph.outputs]
     sources = dict(zip(case.program.sources, graph.inputs, strict=True))

@@ -10,6 +10,7 @@ from compare.modes.graphs import GraphMode, OpByOp
 from compare.modes.opinions import FiniteDifferences, JaxGrad
 from compare.modes.protocol import Mode
 from compare.modes.pytorch import PyTorch
+from compare.modes.reference import Reference
 from graphc.passes.pipeline import default_passes
 
 PASSES = "passes"
@@ -52,7 +53,7 @@ def modes_named(names: Sequence[str | Mode] | None) -> list[Mode]:
     return found
 
 
-for _mode in (EAGER, GraphMode(), COMPILED, JAX, FiniteDifferences()):
+for _mode in (EAGER, Reference(), GraphMode(), COMPILED, JAX, FiniteDifferences()):
     register_mode(_mode)
 for _mode in (Compiled(strict=True), OpByOp()):  # each compiles for itself
     register_mode(_mode, default=False)

@@ -7,7 +7,12 @@ from typing import final
 from compare.checking.case import Case
 from compare.checking.outcome import Outcome
 from compare.locating import stages
+from compare.locating.batching import watched
 from compare.locating.culprit import Culprit
+from compare.locating.gradient_rules import in_gradient_rules
+from compare.locating.lowerings import in_lowering
+from compare.locating.partition import in_partition
+from compare.locating.passes import in_passes
 from compare.locating.surroundings import in_surroundings
 
 
@@ -18,10 +23,13 @@ class Eager:
     name, wide, repeats, foreign = "eager", False, True, False
 
     def run(self, case: Case) -> Outcome:
-        return case.observe(case.fn)
+        with watched() as ops:
+            found = case.observe(case.fn)
+        case.batched |= ops
+        return found
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return stages.in_gradient_rules(case)
+        return in_gradient_rules(case)
 
 
 @final
@@ -38,5 +46,6 @@ class Compiled:
         return case.observe(case.strictly_compiled if self._strict else case.compiled)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        by_stage = stages.in_lowering(case, outcome) or stages.in_passes(case, label)
-        return by_stage or stages.in_graph(case, label, outcome) or in_surroundings(case, self)
+        by_stage = in_lowering(case) or in_passes(case, label) or stages.in_graph(case, label, outcome)
+        found = by_stage or in_partition(case, label, outcome) or stages.in_traceback(outcome.error)
+        return found or in_surroundings(case, self)

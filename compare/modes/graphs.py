@@ -14,6 +14,8 @@ from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import same_bits
 from compare.locating import stages
 from compare.locating.culprit import Culprit
+from compare.locating.lowerings import in_lowering
+from compare.locating.passes import in_pass
 from compare.locating.surroundings import in_surroundings
 from compare.modes.protocol import NOT_CAPTURED
 from eager.tensor import Tensor
@@ -44,12 +46,15 @@ class _OnGraph:
         if case.keeps_containers:
             return Outcome(silent="the result is a container that was there before the call")
         try:
+            if why := case.too_large(case.work):
+                return Outcome(silent=why)
             return outcome_of(case, dict(zip(case.joint.labels, self.outputs(case), strict=True)))
         except Exception as error:
             return Outcome(error=error)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return stages.in_graph(case, label, outcome) or in_surroundings(case, self)
+        found = stages.in_graph(case, label, outcome) or stages.in_traceback(outcome.error or case.failure)
+        return found or in_surroundings(case, self)
 
 
 @final
@@ -69,7 +74,7 @@ class GraphMode(_OnGraph):
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         if self._stage and outcome.error is None:
-            return stages.in_pass(case, case.stages[self._stage - 1], label)
+            return in_pass(case, case.stages[self._stage - 1], label)
         return super().locate(case, label, outcome)
 
 
@@ -83,7 +88,7 @@ class OpByOp(_OnGraph):
         return op_by_op(case.joint.graph, case.operands)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return stages.in_lowering(case, outcome) or super().locate(case, label, outcome)
+        return in_lowering(case) or super().locate(case, label, outcome)
 
 
 def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:

@@ -11,12 +11,16 @@ from compare.checking.case import Case
 from compare.checking.joint import gradient_label
 from compare.checking.outcome import Outcome
 from compare.judging.float64 import widen, widen_array
-from compare.judging.opinions import Differentiation
-from compare.locating import stages
+from compare.judging.opinions import ELEMENTS, Differentiation
+from compare.judging.work import JUDGED, compiling, work_of
 from compare.locating.culprit import Culprit
+from compare.locating.gradient_rules import in_gradient_rules
 from compare.modes.protocol import NOT_CAPTURED
 from graphc.ops import Trait
 from graphc.ops.dtypes import is_floating, is_inexact
+
+QUOTIENT = 8  # runs that a difference quotient takes
+FEWEST = 4  # elements of an input, below which nothing is said
 
 
 class _Opinion:
@@ -34,10 +38,16 @@ class _Opinion:
             if not case.joint.seeded:
                 return Outcome(silent="nothing to differentiate")
             problem = differentiation(case)
+            if why := case.too_large(self.work(problem, case)):
+                return Outcome(silent=why)
             gradients, bars = self.gradients(case, problem)
         except Exception as error:
             return Outcome(silent=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
         return Outcome(gradients=gradients, error_bars=bars)
+
+    def work(self, problem: Differentiation, case: Case) -> float:
+        """How much it takes to find them, and to judge them."""
+        raise NotImplementedError
 
     def gradients(
         self, case: Case, problem: Differentiation
@@ -46,7 +56,7 @@ class _Opinion:
         raise NotImplementedError
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        return stages.in_gradient_rules(case)
+        return in_gradient_rules(case)
 
 
 @final
@@ -54,6 +64,9 @@ class JaxGrad(_Opinion):
     """`jax.vjp` of the lowered forward, in float64."""
 
     name = "jax.grad"
+
+    def work(self, problem: Differentiation, case: Case) -> float:
+        return max(compiling(problem.graph), JUDGED * case.work)
 
     def gradients(
         self, case: Case, problem: Differentiation
@@ -71,15 +84,26 @@ class FiniteDifferences(_Opinion):
 
     name, foreign = "finite differences", False
 
+    def work(self, problem: Differentiation, case: Case) -> float:
+        asked = [i for i in case.wrt if is_floating(i.tensor._dtype()) and i.positions]
+        run = work_of(problem.graph, problem.arrays, case.limit)
+        return max(run * FEWEST * QUOTIENT * sum(len(i.positions) for i in asked), JUDGED * case.work)
+
+    def _elements(self, problem: Differentiation, case: Case, positions: int) -> int:
+        """How many elements of an input can be asked about."""
+        run = work_of(problem.graph, problem.arrays, case.limit)
+        return int(min(ELEMENTS, case.limit / (run * QUOTIENT * max(positions, 1))))
+
     def gradients(
         self, case: Case, problem: Differentiation
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
         gradients: dict[str, np.ndarray] = {}
         bars: dict[str, np.ndarray] = {}
+        elements = self._elements(problem, case, sum(len(i.positions) for i in case.wrt))
         for i in case.wrt:
             if not is_floating(i.tensor._dtype()) or not i.positions:
                 continue
-            found = [problem.by_differences(p, case.seed) for p in i.positions]
+            found = [problem.by_differences(p, case.seed, elements) for p in i.positions]
             label = gradient_label(i)
             gradients[label] = _total([g for g, _ in found], i.tensor._d.shape)
             # 10: the estimate is of the coarser quotient's error, but only if the next term is small

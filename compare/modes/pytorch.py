@@ -15,8 +15,8 @@ from compare.checking.outcome import Outcome
 from compare.judging.isolate import judge_alone
 from compare.judging.numeric import evaluate
 from compare.judging.tolerance import Verdict
-from compare.locating import stages
 from compare.locating.culprit import Culprit
+from compare.locating.gradient_rules import in_gradient_rules
 from compare.modes.graphs import outcome_of
 from compare.modes.protocol import NOT_CAPTURED
 from graphc.errors import require
@@ -59,7 +59,7 @@ class PyTorch:
             judgement = judge_alone(found, values[node.id], node, operands)
             if judgement.verdict is Verdict.BUG:
                 return Culprit("PyTorch's form", node.op.name, node.id, node.where, evidence=judgement.detail)
-        return stages.in_gradient_rules(case) if label.startswith("gradient of ") else None
+        return in_gradient_rules(case) if label.startswith("gradient of ") else None
 
 
 def _outputs(case: Case) -> dict[str, Tensor]:

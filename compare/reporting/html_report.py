@@ -21,6 +21,7 @@ from compare.locating.localization import source_line
 from compare.modes import modes_named
 from compare.reporting.chart import timings_chart
 from compare.reporting.elements import Marked, details, items, page, paragraph, pre, section, table, text
+from graphc.files import writing
 from graphc.ir import Graph
 from graphc.ir.text import show
 
@@ -92,9 +93,9 @@ class HtmlReport:
         return page(f"{self.check.name}: graphc compare", parts, self.to_json())
 
     def write(self, path: str | Path) -> Path:
-        """Write the document to `path`, and return that. Raises OSError."""
+        """Write the document to `path`, in one step, and return that. Raises OSError."""
         target = Path(path)
-        target.write_text(self.html(), encoding="utf-8")
+        writing.write(target, self.html())
         return target
 
     def _head(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 from compare.fuzzing import FuzzReport, fuzz
 from compare.selftest.fault import Fault
 from compare.selftest.faults import FAULTS
-from compare.selftest.hunting import SECONDS, Catch, hunt
+from compare.selftest.hunting import TRIES, Catch, hunt
 
 RATE = 0.95  # of the faults that are found, and of those found that are localized
 PROGRAMS = 500
@@ -67,7 +67,8 @@ class SelftestReport:
         lines += [_mistaken(c) for c in self.catches if c.found and not c.localized]
         lines.append(f"found {self.found:.1%}, of these localized {self.localized:.1%} (at least {RATE:.0%} each)")
         if self.clean is not None:
-            lines.append(f"false alarms: {self.alarms} in {self.clean.count:,} clean random programs")
+            first = f"from seed {self.clean.first}"
+            lines.append(f"false alarms: {self.alarms} in {self.clean.count:,} clean random programs, {first}")
             lines += [f"\nseed {f.seed}\n{f.program.source}\n{f.report}" for f in self.clean.failures]
         return "\n".join(lines)
 
@@ -90,27 +91,32 @@ class SelftestReport:
 
 def selftest(
     programs: int = PROGRAMS,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
     faults: Collection[str] = (),
-    workers: int = 1,
+    workers: int = 0,
     progress: Callable[[Catch], object] | None = None,
+    *,
+    tries: int = TRIES,
+    seed: int | None = None,
 ) -> SelftestReport:
     """Plant each fault and hunt it; then check clean random programs.
 
     programs  how many of those; 0 for none
-    seconds   that random programs may take for one fault that nothing else has found
+    seconds   after which no random program is begun for one fault that nothing else has found; None: no such bound
     faults    parts of the names of those to plant, or of their layers; none for all
-    workers   processes for the clean programs
+    workers   processes for the clean programs; 0: none but this one
     progress  called with what has become of each fault
+    tries     how many random programs are tried for one fault that nothing else has found
+    seed      of the clean programs; None: a number that follows from the code of the packages
 
     Raises ValueError for a name that no fault has.
     """
     catches: list[Catch] = []
     for fault in chosen(faults):
-        catches.append(hunt(fault, seconds))
+        catches.append(hunt(fault, seconds, tries))
         if progress is not None:
             progress(catches[-1])
-    return SelftestReport(tuple(catches), fuzz(programs, workers=workers) if programs else None)
+    return SelftestReport(tuple(catches), fuzz(programs, seed=seed, workers=workers) if programs else None)
 
 
 def chosen(names: Collection[str]) -> list[Fault]:

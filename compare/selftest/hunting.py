@@ -1,4 +1,4 @@
-"""Hunting a planted fault: its trials first, then random programs, until something is found or time is up."""
+"""Hunting a planted fault: its trials first, then random programs, until something is found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphc.lowering.cache import uncached
 from graphc.lowering.timing import unannounced
 from graphc.ops import OPS
 
-SECONDS = 600.0  # what a fuzz may take
+TRIES = 400  # random programs for a fault that nothing else finds
 MODES = ("graph", "compiled", "jax.grad")  # of random programs
 BATCH = 8
 
@@ -52,30 +52,31 @@ class Catch(NamedTuple):
         }  # fmt: skip
 
 
-def hunt(fault: Fault, seconds: float = SECONDS) -> Catch:
-    """Plant `fault`, and look for it: its own trials, then random programs for at most `seconds`."""
+def hunt(fault: Fault, seconds: float | None = None, tries: int = TRIES) -> Catch:
+    """Plant `fault`, and look for it: its own trials, then `tries` random programs, for at most `seconds` if given."""
     start = time.perf_counter()
     with uncached(), fault.plant(), warnings.catch_warnings(), unannounced():  # a wrong program must not be kept
         warnings.simplefilter("ignore")  # wrong kernels leave their domains
         for how, report in fault.trials():
             if report.verdict is Verdict.BUG:
                 return _caught(fault, how, report, start)
-        report = _at_random(fault.op, start + seconds)
+        report = _at_random(fault.op, tries, None if seconds is None else start + seconds)
     if report is not None:
         return _caught(fault, "random program", report, start)
     return Catch(fault, "", None, False, time.perf_counter() - start)
 
 
-def _at_random(op: str, until: float) -> Report | None:
-    """The report of the first random program, of `op` alone or of any ops, that is a bug; None at the time `until`."""
+def _at_random(op: str, tries: int, until: float | None) -> Report | None:
+    """The report of the first random program, of `op` alone or of any ops, that is a bug; None after so many, or at the
+    time `until`."""
     others: Collection[str] = [name for name in OPS if name != op] if op else ()
-    seed = 0
-    while time.perf_counter() < until:
+    for seed in range(0, tries, BATCH):
+        if until is not None and time.perf_counter() >= until:
+            break
         found = fuzz(BATCH, seed=seed, modes=MODES, batch=BATCH, without=others)
         for failure in found.failures:
             if failure.report.verdict is Verdict.BUG:
                 return failure.report
-        seed += BATCH
     return None
 
 

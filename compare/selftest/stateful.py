@@ -169,6 +169,11 @@ def counting(compile: Any) -> Iterator[Any]:
         yield f(tensor(X)), self.count, self.last
 
 
+def apart(x: Any, y: Any) -> Any:
+    """Two results, each of one argument."""
+    return x * 2, y * 3
+
+
 def one_of_two(compile: Any) -> Iterator[Any]:
     x = tensor(X).requires_grad_()
     a, _ = compile(lambda x: (x.sin(), x.exp()))(x)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compare.checking.equivalence import check
-from compare.declared.operations import check_sample, samples_of
+from compare.declared.operations import check_sample, extremes_of, samples_of
 from compare.selftest.fault import Trial, Trials
 from compare.selftest.replay import Session, replay
 from eager.tensor import Tensor
@@ -24,6 +24,16 @@ def samples(name: str) -> Trials:
         op = OPS[name]
         for dtype, sample in itertools.product((FLOAT32, FLOAT64), list(samples_of(op))):
             yield Trial(f"sample {sample!r} in {dtype}", check_sample(op, sample, dtype=dtype))
+
+    return trials
+
+
+def extremes(name: str) -> Trials:
+    """`check` of op `name` at special places of its samples."""
+
+    def trials() -> Iterator[Trial]:
+        for sample in extremes_of(OPS[name]):
+            yield Trial(f"sample {sample!r}", check_sample(OPS[name], sample))
 
     return trials
 

@@ -15,6 +15,7 @@ from eager.func.jacobians import unit_vectors
 from eager.grad_mode import no_grad
 from eager.language import E
 from eager.tensor import Tensor
+from eager.writing import write
 from graphc.ops.dtypes import is_inexact
 
 Function = Callable[..., Any]
@@ -33,7 +34,7 @@ def shifted_outputs(func: Function, inputs: Sequence[Any], x: Tensor, shift: np.
     """The outputs of `func` while `shift` is added to `x`, which is changed in place and restored."""
     array = x._writable()
     before = array.copy()
-    array += shift  # not noted as a write: what a graph has saved is as it was when this returns
+    write(np.add, array, array, shift)  # not noted as a write: what a graph has saved is as it was when this returns
     try:
         with no_grad():
             return [t._array().copy() for t in as_tuple(func(*inputs)) if isinstance(t, Tensor)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
 
 from eager import engine, state, tape
+from eager.dtypes import type_name
 from eager.engine import with_node
 from eager.functional.arguments import converted
 from eager.grad_mode import no_grad
@@ -31,61 +34,125 @@ LEGACY = (
     "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
 )
 DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
+DIRTY_LOST = (
+    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+    "inplace must all be outputs of the Function."
+)
+DIRTY_STRANGER = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+    "passed to ctx.mark_dirty()."
+)
+NOT_SAVED = "save_for_backward can only save variables, but argument {position} is of type {kind}"
+NOT_DIRTY = "mark_dirty can only accept variables, but argument {position} is of type {kind}"
+NOT_MARKED = "mark_non_differentiable only accepts variable arguments, but got {kind}"
+NOT_BOOL = "set_materialize_grads received an invalid combination of arguments - got (), but expected (bool)"
+NOT_FOR_FORWARD = (
+    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+)
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
 
 class _Output:
     """Stands for the function's own output number `number` among what it saved: the tensor itself would be a cycle."""
 
-    def __init__(self, number: int, array: Any):
+    def __init__(self, number: int, output: Tensor):
         self.number = number
-        self.array = array
+        self.array = output._array()
+        self.tensor = weakref.ref(output)
+
+    def given(self) -> Tensor:
+        """The output itself, or one with its values if nobody has it any more."""
+        tensor = self.tensor()
+        return Tensor._wrap(self.array) if tensor is None else tensor
+
+
+@final
+class _Saved:
+    """What a node has saved, for `ctx.saved_tensors` after forward: it is gone when the node has freed it."""
+
+    __slots__ = ("__weakref__", "values")
+
+    def __init__(self, values: tuple[Any, ...]):
+        self.values = values
 
 
 class FunctionCtx:
-    """What `forward` and `backward` of a Function share. Other attributes are the user's."""
+    """What `forward` and `backward` of a Function share. Other attributes are the user's.
+
+    What `forward` gives the methods below is looked at when it has ended, as in PyTorch: nothing is saved, and so
+    nothing is asked of it, where no gradient is wanted.
+    """
 
     def __init__(self, needs_input_grad: tuple[bool, ...]):
         self.needs_input_grad = needs_input_grad
         self.materialize_grads = True
-        self._to_save: tuple[Any, ...] = ()
-        self._dirty: tuple[Any, ...] = ()
-        self._non_differentiable: tuple[Any, ...] = ()
-        self._saved: Any = None  # what `saved_tensors` gives; set while backward runs
+        self.to_save: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Any, ...] = ()
+        self.non_differentiable: tuple[Any, ...] = ()
+        self._saved: tuple[Any, ...] | None = None  # what `saved_tensors` gives while backward runs
+        self._kept: weakref.ref[_Saved] | None = None  # and before, and between
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep Tensors (or None) for `backward`, which finds them in `saved_tensors`. TypeError for anything else."""
-        for position, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {position} is of type "
-                    f"{type(tensor).__name__}"
-                )
-        self._to_save = tensors
+        """Keep Tensors (or None) for `backward`, which finds them in `saved_tensors`.
+
+        For anything else `apply` raises TypeError, if an input requires grad.
+        """
+        self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep Tensors for a `jvp` rule; accepted, for forward mode here is derived from `backward`."""
+        """Keep Tensors for a `jvp` rule; accepted, for forward mode here is derived from `backward`.
+
+        AssertionError for anything but Tensors and None.
+        """
+        assert all(t is None or isinstance(t, Tensor) for t in tensors), NOT_FOR_FORWARD
+        self.saved_for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept. RuntimeError once it has been freed."""
-        if self._saved is None:
-            if self._to_save:
-                return self._to_save
+        """What `save_for_backward` kept; nothing before forward has ended. RuntimeError once it has been freed."""
+        if self._saved is not None:
+            return self._saved
+        if self._kept is None:
+            return ()
+        kept = self._kept()
+        if kept is None:
             raise RuntimeError(tape.FREED)
-        return self._saved
+        return tuple(v.given() if v.__class__ is _Output else v for v in kept.values)
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Declare inputs that `forward` has written in place, and returns."""
-        self._dirty = tensors
+        """Declare inputs that `forward` has written in place, and returns. Else `apply` raises RuntimeError."""
+        self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Declare outputs that have no gradient."""
-        self._non_differentiable = tensors
+        """Declare outputs that have no gradient. `apply` raises RuntimeError for anything but Tensors."""
+        self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros (the default) or None for outputs that were not used."""
+        """Whether `backward` gets zeros (the default) or None for outputs that were not used. TypeError for others."""
+        if not isinstance(value, bool):
+            raise TypeError(NOT_BOOL)
         self.materialize_grads = value
+
+
+def _check_marks(ctx: FunctionCtx, outputs: list[Any], inputs: list[Any]) -> None:
+    """Raise RuntimeError for what `forward` has marked and cannot be so."""
+    for position, t in enumerate(ctx.dirty_tensors):
+        if not isinstance(t, Tensor):
+            raise RuntimeError(NOT_DIRTY.format(position=position, kind=type_name(t)))
+    for t in ctx.non_differentiable:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(NOT_MARKED.format(kind=type_name(t)))
+    for t in ctx.dirty_tensors:
+        if any(t is output for output in outputs) and any(t is x for x in inputs) and t._n is not None and t.is_leaf:
+            raise RuntimeError(DIRTY_LEAF)
+    if not all(any(t is output for output in outputs) for t in ctx.dirty_tensors):
+        raise RuntimeError(DIRTY_LOST)
+
+
+def _check_saved(ctx: FunctionCtx) -> None:
+    for position, t in enumerate(ctx.to_save):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(NOT_SAVED.format(position=position, kind=type_name(t)))
 
 
 class _FunctionMeta(type):
@@ -164,24 +231,31 @@ class Function(metaclass=_FunctionMeta):
             else:
                 output = (forward or cls.forward)(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
-        several = isinstance(output, (tuple, list))
+        several = isinstance(output, tuple)
         outputs = list(output) if several else [output]
+        inputs = [a for a in args if isinstance(a, Tensor)]
+        _check_marks(ctx, outputs, inputs)
         if any(needs):
+            _check_saved(ctx)
             outputs = _record(cls, ctx, args, outputs)
         else:
-            ctx._to_save = ()
+            ctx.to_save = ()
+            dirty = {id(t) for t in ctx.dirty_tensors}
+            outputs = [_alias(t, inputs) if isinstance(t, Tensor) and id(t) not in dirty else t for t in outputs]
         return tuple(outputs) if several else outputs[0]
 
 
 def _record(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
     """Give `outputs` their history; what must not be the caller's own tensor becomes a new one."""
     inputs = [a for a in args if isinstance(a, Tensor)]
-    dirty = {id(t) for t in ctx._dirty}
-    for t in ctx._dirty:
-        if t._n is not None and t.is_leaf:
-            raise RuntimeError(DIRTY_LEAF)
+    skipped = {id(t) for t in ctx.non_differentiable}
+    if not all(any(t is x for x in inputs) for t in ctx.dirty_tensors):
+        warnings.warn(DIRTY_STRANGER, UserWarning, stacklevel=4)
+    # an output that was no input is new, and so is one without a gradient: the input keeps its own
+    written = [t for t in ctx.dirty_tensors if id(t) not in skipped and any(t is x for x in inputs)]
+    dirty = {id(t) for t in written}
+    for t in written:
         check_recorded_write(t)
-    skipped = {id(t) for t in ctx._non_differentiable}
     differentiable = [
         isinstance(t, Tensor) and id(t) not in skipped and is_inexact(t._dtype()) for t in outputs
     ]  # fmt: skip
@@ -190,8 +264,11 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
     interpreter = current_interpreter()
     if interpreter is not None:
         return interpreter.custom(rule, inputs, fresh, differentiable)
-    saved = tuple(_kept(t, outputs) for t in ctx._to_save)
-    ctx._to_save = ()
+    saved = tuple(_kept(t, outputs) for t in ctx.to_save)
+    if saved:
+        kept = _Saved(saved)
+        ctx._kept, saved = weakref.ref(kept), (kept, *saved)
+    ctx.to_save = ()
     owner: tape.Node = [-next(sequence), None, rule, saved, *(t._n for t in inputs)]
     if state.anomaly.enabled:
         owner = engine.traced(owner)
@@ -225,7 +302,7 @@ def _alias(t: Tensor, inputs: list[Tensor]) -> Tensor:
 def _kept(t: Any, outputs: list[Any]) -> Any:
     for number, output in enumerate(outputs):
         if t is output and t._n is None:
-            return _Output(number, t._array())
+            return _Output(number, output)
     return t
 
 
@@ -266,7 +343,7 @@ class Rule:
 
     def unpacked(self, node: tape.Node) -> tuple[Any, ...]:
         """What was saved, as Tensors with their history."""
-        return tuple(_restored(value, node, len(self.outputs)) for value in node[tape.SAVED])
+        return tuple(_restored(value, node, len(self.outputs)) for value in node[tape.SAVED][1:])
 
     def run(self, cotangents: dict[int, Tensor], saved: tuple[Any, ...]) -> list[Tensor | None]:
         """The user's backward: a gradient for each Tensor among the arguments."""

@@ -10,6 +10,7 @@ from eager import engine, hooks
 from eager.nodes import Node, edge_of
 from eager.state import SAVED_HOOKS, note_write, saved_hooks, shift_gate
 from eager.tensor import Tensor
+from graphc import forking
 
 __all__ = [
     "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
@@ -108,7 +109,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()
+    lock = forking.renewed(threading.Lock())
     grads: dict[int, Tensor] = {}
     expected: set[int] = set()
 

@@ -214,6 +214,12 @@ class BatchInterpreter:
         target._n = place._n if self._is_differentiated() else None
         return target
 
+    def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> None:
+        """None: what is not batched is counted."""
+
+    def replace(self, target: Tensor, value: Tensor) -> bool:
+        return False
+
     def copied(self, tensor: Tensor) -> Tensor:
         value = self.batch_of(tensor)
         with self.below():
@@ -234,6 +240,10 @@ class BatchInterpreter:
             else self.outer.random(draw, wanted, dtype, generator, like)
         )
         return self.wrap(made) if several else made
+
+    def on_interrupt(self, undo: Callable[[], None]) -> None:
+        if self.outer is not None:
+            self.outer.on_interrupt(undo)
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         if self.outer is None:

@@ -92,7 +92,7 @@ def recorded_below(
     interpreter: BatchInterpreter, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]
 ) -> list[Any]:
     """`outputs` of a Function, recorded outside the vmap as those of one whose gradient is `rule` on each slice."""
-    saved, rule.ctx._to_save = rule.ctx._to_save, ()
+    saved, rule.ctx.to_save = rule.ctx.to_save, ()
     is_batched = [interpreter.batch_of(t) is not None for t in inputs]
     tensors = [k for k, t in enumerate(outputs) if isinstance(t, Tensor)]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager import tape
+from eager.functional.counted import selection_of
 from eager.functional.indexing import (
     INDEX_DTYPE,
     MASKS,
@@ -17,11 +18,14 @@ from eager.functional.indexing import (
     bounds_error,
     check_mask_shape,
     check_together,
+    dims_before,
     is_basic,
     normalized,
+    unknown_mask,
+    without_mask,
 )
 from eager.functional.numbers import filler
-from eager.functional.static import filled_in_order, valueless
+from eager.functional.static import filled_in_order
 from eager.inplace import assign, before
 from eager.language import E
 from eager.state import current_interpreter, grad_enabled, note_write
@@ -206,22 +210,23 @@ def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, str
     """A new tensor: `x` with `value` written (or added) at `index`, in the op language; see `put_at`."""
     if index.__class__ is tuple and len(index) == 1 and isinstance(index[0], Tensor):
         (index,) = index
-    if not accumulate and _is_mask_fill(index, value):
+    if not accumulate and selection_of(value) is None and _is_mask_fill(index, value):
         extra = len(check_mask_shape(index, tuple(x._d.shape), 0))
         mask = E.reshape(index, shape=(*index._d.shape, *(1,) * extra)) if extra else index
         return E.where(mask, value, x)
     shape = tuple(x._d.shape)
-    at = None if accumulate else _unknown_mask(index)
+    at = None if accumulate else unknown_mask(index)
     parts = index if isinstance(index, tuple) else (index,)
     if at is not None:
-        index = (*parts[:at], *(slice(None),) * len(parts[at]._d.shape), *parts[at + 1 :])
+        index = without_mask(parts, at)
     found = normalized(shape, index)
     region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(found.start, found.stop, found.step, strict=True))
     part = x
     if (found.arrays or accumulate or at is not None) and (found.shape != shape or found.slices(shape)):
         part = E.reshape(E.slice(x, start=found.start, stop=found.stop, step=found.step), shape=found.shape)
     if at is not None:
-        value = _at_mask(part, parts[at], _dims_before(index, at, shape), value)
+        mask = parts[at] if parts[at]._dtype() == BOOL else E.cast(parts[at], dtype=BOOL)
+        value = _at_mask(part, mask, dims_before(index, at, shape), value)
     elif found.arrays:
         value = put_at(part, value, found, accumulate, strips)
     else:
@@ -238,29 +243,13 @@ def replaced(x: Tensor, index: Any, value: Tensor, accumulate: bool = False, str
     return pasted(x, value, found.start, found.step)
 
 
-def _unknown_mask(index: Any) -> int | None:
-    """The position of a mask whose values are not known, if all beside it are plain indices."""
-    parts = index if isinstance(index, tuple) else (index,)
-    masks = [k for k, i in enumerate(parts) if isinstance(i, Tensor) and i._dtype() == BOOL]
-    if len(masks) != 1 or not valueless(parts[masks[0]]):
-        return None
-    rest = [*parts[: masks[0]], *parts[masks[0] + 1 :]]
-    return masks[0] if all(i is None or i is ... or isinstance(i, (int, slice)) for i in rest) else None
-
-
-def _dims_before(index: tuple[Any, ...], at: int, shape: tuple[int, ...]) -> int:
-    """How many dims the indices before position `at` leave, or make."""
-    made = sum(not isinstance(i, int) and i is not ... for i in index[:at])
-    if ... not in index[:at]:
-        return made
-    taken = sum(i is not None and i is not ... for i in index)
-    return made + len(shape) - taken
-
-
 def _at_mask(x: Tensor, mask: Tensor, lead: int, value: Tensor) -> Tensor:
     """`x` with `value` written where a mask, over the dims from number `lead` on, is true; its values are not known."""
     behind = check_mask_shape(mask, tuple(x._d.shape), lead)
     everywhere = E.reshape(mask, shape=((1,) * lead + tuple(mask._d.shape) + (1,) * len(behind)))
+    selection = selection_of(value)
+    if selection is not None and selection.is_at(mask, lead, tuple(x._d.shape)):
+        return E.where(everywhere, value._d.full(), x)
     if not value._d.shape:
         return E.where(everywhere, value, x)
     before, ndim = tuple(x._d.shape[:lead]), lead + 1 + len(behind)

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import axis_of, shape_of
+from eager.functional.counted import largest, number, ranks, runs, starts, unknown
 from eager.functional.elementwise import underivable, wants_gradient
 from eager.functional.gathering import numel
+from eager.functional.shapes import movedim
 from eager.functional.slices import outside
+from eager.functional.static import required
 from eager.language import E
 from eager.outputs import with_out
 from eager.tensor import Tensor
@@ -24,10 +27,19 @@ from graphc.ops.rules import torch_name
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any:  # fmt: skip
     """The different elements in order, or slices along `dim`; where each element of `input` is among them, and how many
-    there are of each, if asked for. As `torch.unique`. Eager only."""
+    there are of each, if asked for. As `torch.unique`. A graph is for one number of them."""
     shape = shape_of(input, "unique")
     axis = None if dim is None else axis_of(dim, len(shape))
     _check_unique(input, dim, axis)
+    if unknown(input) and numel(shape):
+        rows = _rows(input, axis)
+        rank = ranks(rows)
+        order = E.argsort(rank, axis=0, descending=False)
+        line = E.index(rank, order, spec=(0,))
+        first, counts, _ = runs(starts(E.reshape(line, shape=(line._d.shape[0], 1))), "unique")
+        found = E.index(rows, E.index(order, first, spec=(0,)), spec=(0,))
+        return _results(input, "_unique2" if axis is None else "unique_dim", axis, found, rank, counts,
+                        return_inverse, return_counts)  # fmt: skip
     array = input._values("unique")
     if axis is not None and not shape[axis]:
         found, inverse, counts = array, np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -44,7 +56,10 @@ _NODES = {"_unique2": "Unique2", "unique_dim": "UniqueDim", "unique_consecutive"
 
 def _made_of(input: Tensor, name: str, found: np.ndarray) -> Tensor:
     """`found` as the result of function `name`, which has no derivative, of `input`."""
-    values = Tensor._wrap(np.asarray(found))
+    return _without_derivative(input, name, Tensor._wrap(np.asarray(found)))
+
+
+def _without_derivative(input: Tensor, name: str, values: Tensor) -> Tensor:
     if not wants_gradient(input):
         return values
     error = NotImplementedError(f"the derivative for '{name}' is not implemented.")
@@ -67,6 +82,11 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     shape = shape_of(input, "unique_consecutive")
     axis = None if dim is None else axis_of(dim, len(shape))
     _check_unique(input, dim, axis)
+    if unknown(input) and numel(shape):
+        lines = _rows(input, axis)
+        first, counts, inside = runs(starts(lines), "unique_consecutive")
+        found = E.index(lines, first, spec=(0,))
+        return _results(input, "unique_consecutive", axis, found, inside, counts, return_inverse, return_counts)
     array = input._values("unique_consecutive")
     rows: Any = array.reshape(-1) if axis is None else np.moveaxis(array, axis, 0)
     new = np.ones(len(rows), bool)
@@ -78,6 +98,31 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     inverse = inverse.reshape(shape) if axis is None else inverse
     values = _made_of(input, "unique_consecutive", np.ascontiguousarray(found))
     return _asked_for(values, inverse, counts, return_inverse, return_counts)
+
+
+def _rows(input: Tensor, axis: int | None) -> Tensor:
+    """What is compared, a row each, without history: the elements, or the slices along `axis`."""
+    x = E.stop_gradient(input)
+    if axis is None:
+        return E.reshape(x, shape=(numel(x._d.shape), 1))
+    moved = movedim(x, axis, 0)
+    return E.reshape(moved, shape=(moved._d.shape[0], numel(moved._d.shape[1:])))
+
+
+def _results(
+    input: Tensor, name: str, axis: int | None, found: Tensor, inverse: Tensor, counts: Tensor, return_inverse: bool,
+    return_counts: bool,
+) -> Any:  # fmt: skip
+    """What a function returns that has `found` these rows."""
+    shape = tuple(input._d.shape)
+    if axis is None:
+        found, inverse = E.reshape(found, shape=(found._d.shape[0],)), E.reshape(inverse, shape=shape)
+    else:
+        rest = (*shape[:axis], *shape[axis + 1 :])
+        found = movedim(E.reshape(found, shape=(found._d.shape[0], *rest)), 0, axis)
+    asked = [x for x, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
+    results = _without_derivative(input, name, found)
+    return (results, *asked) if asked else results
 
 
 def _asked_for(found: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
@@ -183,12 +228,17 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on occurs, or the sum of its `weights`. As `torch.bincount`. Eager only."""
+    """How often each number from 0 on occurs, or the sum of its `weights`. As `torch.bincount`.
+
+    A graph is for one largest number.
+    """
     shape = shape_of(input, "bincount")
     if input._dtype().kind not in "iu":
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{torch_name(input._dtype())}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
+    if unknown(input) and len(shape) == 1 and shape[0]:
+        return _bincount(input, weights, minlength)
     array = input._values("bincount")
     if len(shape) != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
@@ -199,6 +249,23 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     dtype = weights._dtype() if weights._dtype() == FLOAT32 else FLOAT64
     sums = Tensor._wrap(np.bincount(array, weights._known(), minlength).astype(dtype))
     return underivable_all("bincount", (weights,), sums)[0]
+
+
+def _bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
+    """`bincount` of numbers that are not known yet."""
+    negative = "bincount only supports 1-d non-negative integral inputs."
+    input = required(input, E.ge(input, 0), negative)
+    size = max(number(largest(input), "bincount") + 1, minlength)
+    if weights is not None and weights._d.shape != input._d.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    at, dtype = E.cast(input, dtype=INT64), INT64
+    if weights is None:
+        amounts = E.full(shape=tuple(input._d.shape), value=1, dtype=dtype)
+    else:
+        dtype = weights._dtype() if weights._dtype() == FLOAT32 else FLOAT64
+        amounts = E.cast(E.stop_gradient(weights), dtype=dtype)
+    sums = E.scatter_add(E.full(shape=(size,), value=0, dtype=dtype), at, amounts, axis=0)
+    return sums if weights is None else underivable_all("bincount", (weights,), sums)[0]
 
 
 def underivable_all(name: str, operands: tuple[Any, ...], *results: Tensor) -> tuple[Tensor, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from eager.dtypes import type_name
 from eager.functional.arguments import axis_of, lifted, no_overload, shape_of
 from eager.functional.assignment import NOT_ALIKE, replaced
+from eager.functional.counted import chosen, columns, largest, nonzero_places, number, unknown
 from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY
 from eager.functional.numbers import filler
 from eager.functional.slices import cast_number, outside, reshaped
@@ -248,9 +249,14 @@ def check_mask(mask: Tensor, name: str) -> None:
 
 @whole("MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask` is true. As `torch.masked_select`. The size depends on values: eager only."""
+    """The elements where `mask` is true. As `torch.masked_select`. A graph is for one number of them."""
     check_mask(mask, "masked_select")
     shape = broadcast_shapes([tuple(mask._d.shape), tuple(shape_of(input, "masked_select"))])
+    if unknown(mask):
+        input, mask = (x if x._d.shape == shape else E.broadcast_to(x, shape=shape) for x in (input, mask))
+        if not shape:
+            input, mask = E.reshape(input, shape=(1,)), E.reshape(mask, shape=(1,))
+        return chosen(input, mask, 0, "masked_select")
     places = np.flatnonzero(np.broadcast_to(mask._values("masked_select"), shape))
     if input._d.shape != shape:
         input = E.broadcast_to(input, shape=shape)
@@ -275,8 +281,18 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of nonzero elements: rows of an int64 matrix, or one vector a dim. As `torch.nonzero`. Eager only."""
-    shape_of(input, "nonzero")
+    """The indices of nonzero elements: rows of an int64 matrix, or one vector a dim. As `torch.nonzero`.
+
+    A graph is for one number of them.
+    """
+    shape = shape_of(input, "nonzero")
+    if unknown(input):
+        input = input if shape or not as_tuple else E.reshape(input, shape=(1,))
+        if not input._d.shape:
+            count = number(E.cast(E.ne(input, 0), dtype=INT64), "nonzero")
+            return Tensor._wrap(np.zeros((count, 0), np.int64))
+        places = nonzero_places(input, "nonzero")
+        return tuple(places) if as_tuple else columns(places)
     array = input._values("aten::nonzero")
     if as_tuple:
         return tuple(Tensor._wrap(place) for place in np.atleast_1d(array).nonzero())
@@ -288,7 +304,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     shape = shape_of(tensor, "one_hot", "tensor")
     if tensor._dtype() != INT64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes != -1 and valueless(tensor):
+    if num_classes == -1 and unknown(tensor) and numel(shape):
+        tensor = required(tensor, E.ge(tensor, 0), "Class values must be non-negative.")
+        num_classes = number(largest(tensor), "one_hot") + 1
+    elif num_classes != -1 and valueless(tensor):
         tensor = required(tensor, E.ge(tensor, 0), "Class values must be non-negative.")
         tensor = required(tensor, E.lt(tensor, num_classes), "Class values must be smaller than num_classes.")
     elif num_classes == -1 or not batched(tensor):

@@ -13,6 +13,7 @@ import numpy as np
 from eager import return_types
 from eager.functional.arguments import ALL_AXES, shape_of
 from eager.functional.arithmetic import clamp_max
+from eager.functional.counted import largest, number, unknown
 from eager.functional.counting import underivable_all
 from eager.functional.gathering import numel
 from eager.functional.lines import linspace
@@ -25,6 +26,9 @@ from graphc.ops.rules import c_name, torch_name
 
 def _extent(input: Tensor, name: str) -> tuple[float, float]:
     """The least and the greatest value."""
+    if unknown(input):
+        least = E.amin(input, axis=tuple(range(len(input._d.shape))), keepdims=False)
+        return float(number(least, name)), float(number(largest(input), name))
     values = input._values(name)
     return float(values.min()), float(values.max())
 

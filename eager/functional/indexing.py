@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from eager.functional.counted import chosen, nonzero_places, true_places, unknown
 from eager.language import E
 from eager.naming import named
 from eager.state import current_interpreter, grad_enabled
@@ -89,6 +90,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 if direct.__class__ is tuple:
                     note_view(result, self)
                 return result
+    if current_interpreter() is not None and (at := unknown_mask(index)) is not None:
+        return _at_unknown_mask(self, index, at)
     found = normalized(tuple(data.shape), index)
     result = self
     if not found.arrays or found.shape != data.shape or found.slices(data.shape):
@@ -96,6 +99,48 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         if result._n is not None:
             named(result, node_name(index, data.shape))
     return take(result, found) if found.arrays else result
+
+
+def _at_unknown_mask(x: Tensor, index: Any, at: int) -> Tensor:
+    """`x[index]` with a mask at position `at` whose values are known only when the program runs."""
+    parts = _parts(index)
+    mask = _part(parts[at])
+    index = without_mask(parts, at)
+    found = normalized(tuple(x._d.shape), index)
+    part = basic_part(x, found) if found.shape != x._d.shape or found.slices(x._d.shape) else x
+    lead = dims_before(index, at, tuple(x._d.shape))
+    check_mask_shape(mask, tuple(part._d.shape), lead)
+    return chosen(part, mask, lead)
+
+
+def _parts(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
+
+
+def unknown_mask(index: Any) -> int | None:
+    """The position of a mask whose values are not known, if all beside it are plain indices."""
+    if current_interpreter() is None:
+        return None
+    parts = _parts(index)
+    masks = [k for k, i in enumerate(parts) if isinstance(i, Tensor) and i._dtype() in MASKS and i._d.shape]
+    if len(masks) != 1 or not unknown(parts[masks[0]]):
+        return None
+    rest = [*parts[: masks[0]], *parts[masks[0] + 1 :]]
+    return masks[0] if all(i is None or i is ... or type(i) in (int, slice) for i in rest) else None
+
+
+def without_mask(parts: tuple[Any, ...], at: int) -> tuple[Any, ...]:
+    """An index with all places in place of the mask at position `at`."""
+    return (*parts[:at], *(slice(None),) * len(parts[at]._d.shape), *parts[at + 1 :])
+
+
+def dims_before(index: tuple[Any, ...], at: int, shape: tuple[int, ...]) -> int:
+    """How many dims the indices before position `at` leave, or make."""
+    made = sum(not isinstance(i, int) and i is not ... for i in index[:at])
+    if ... not in index[:at]:
+        return made
+    taken = sum(i is not None and i is not ... for i in index)
+    return made + len(shape) - taken
 
 
 def basic_part(x: Tensor, found: Index) -> Tensor:
@@ -298,9 +343,16 @@ def check_mask_shape(mask: Tensor, shape: tuple[int, ...], axis: int) -> tuple[i
     return shape[axis + len(mask._d.shape) :]
 
 
+def _zeros(mask: Tensor) -> Tensor:
+    """0 for the only place of a dim of size 1, as often as a 0-d mask is true."""
+    return true_places(E.reshape(mask, shape=(1,)), "mask")
+
+
 def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]:
-    """A mask as the integer arrays of its true places. Needs the mask's values."""
+    """A mask as the integer arrays of its true places: how many there are has to be known."""
     check_mask_shape(mask, shape, axis)
+    if unknown(mask):
+        return nonzero_places(mask, "mask") if mask._d.shape else [_zeros(mask)]
     values = mask._values("mask")
     places = values.nonzero() if values.ndim else (np.zeros(int(values), np.int64),)
     return [Tensor._wrap(place) for place in places]

@@ -19,10 +19,11 @@ from eager.functional.arguments import (
     unrecorded_arrays,
     written,
 )
+from eager.functional.counted import sum_of_selected
 from eager.inplace import has_history
 from eager.language import E
 from eager.naming import enclosed, named, whole
-from eager.state import grad_enabled, sequence
+from eager.state import current_interpreter, grad_enabled, sequence
 from eager.tensor import Tensor
 from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL, FLOAT32, UINT8, default_float, is_floating, is_half, is_inexact
@@ -44,6 +45,10 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     if out is not None:
         dtype = dtype or getattr(out, "dtype", None)
         return written(out, "sum", sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
+    if dim is None and current_interpreter() is not None and axis is dtype is None and not (keepdim or keepdims):
+        total = sum_of_selected(input)
+        if total is not None:
+            return total
     shape = shape_of(input, "sum")
     if axis is not None:
         dim = axis
@@ -68,6 +73,10 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     """The mean over `dim`, over everything if None. As `torch.mean`. RuntimeError for integers without `dtype`."""
     if out is not None:
         return written(out, "mean", mean, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
+    if dim is None and current_interpreter() is not None and axis is dtype is None and not (keepdim or keepdims):
+        found = sum_of_selected(input, mean=True)
+        if found is not None:
+            return found
     shape = shape_of(input, "mean")
     if dtype is not None:
         if not is_inexact(to_numpy(dtype)):

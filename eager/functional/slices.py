@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
+from eager.functional.counted import number, unknown
 from eager.functional.indexing import OUT_OF_BOUNDS
 from eager.functional.numbers import filler
 from eager.functional.static import at_hand, required, spread, valueless
@@ -302,6 +303,9 @@ def _spread(repeats: Tensor, output_size: int | None) -> Tensor:
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{torch_name(repeats._dtype())}'")
     if output_size is not None and valueless(repeats):
         return spread(repeats, output_size)
+    if unknown(repeats):
+        total = E.sum(E.cast(repeats, dtype=INT64), axis=(0,), keepdims=False)
+        return spread(repeats, max(number(total, "repeat_interleave"), 0))
     counts = repeats._values("repeat_interleave")
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")

@@ -20,6 +20,7 @@ from eager.language import E
 from eager.naming import whole
 from eager.state import current_interpreter, grad_enabled, note_write
 from eager.tensor import Tensor, check_in_place
+from eager.writing import write, write_apart
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
@@ -45,7 +46,11 @@ def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """self += alpha * other. As `torch.Tensor.add_`."""
     if isinstance(other, Tensor) and not isinstance(alpha, Tensor) and unrecorded(self, other):
         array = self._writable()
-        np.add(array, other._d if alpha == 1 else other._d * alpha, out=array)
+        scaled = other._d if alpha == 1 else other._d * alpha
+        if array.flags.carray:
+            np.add(array, scaled, out=array)
+        else:
+            write_apart(np.add, array, array, scaled)
         note_write(array)
         return self
     check_in_place(self)
@@ -56,7 +61,11 @@ def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """self -= alpha * other. As `torch.Tensor.sub_`."""
     if isinstance(other, Tensor) and not isinstance(alpha, Tensor) and unrecorded(self, other):
         array = self._writable()
-        np.subtract(array, other._d if alpha == 1 else other._d * alpha, out=array)
+        scaled = other._d if alpha == 1 else other._d * alpha
+        if array.flags.carray:
+            np.subtract(array, scaled, out=array)
+        else:
+            write_apart(np.subtract, array, array, scaled)
         note_write(array)
         return self
     check_in_place(self)
@@ -68,7 +77,7 @@ def _fused(name: str, combine: Callable[..., Any], function: Callable[..., Tenso
         if not isinstance(value, Tensor) and unrecorded(self, tensor1, tensor2):
             array = self._writable()
             # value * tensor1 first, as PyTorch rounds
-            np.add(array, combine(tensor1._d if value == 1 else tensor1._d * value, tensor2._d), out=array)
+            write(np.add, array, array, combine(tensor1._d if value == 1 else tensor1._d * value, tensor2._d))
             note_write(array)
             return self
         check_in_place(self)
@@ -90,10 +99,10 @@ def lerp_(self: Tensor, end: Tensor, weight: Any) -> Tensor:
         way = end._d - array
         if abs(weight) < 0.5:
             way *= weight
-            np.add(array, way, out=array)
+            write(np.add, array, array, way)
         else:
             way *= 1 - weight
-            np.subtract(end._d, way, out=array)
+            write(np.subtract, array, end._d, way)
         note_write(array)
         return self
     check_in_place(self)
@@ -106,9 +115,9 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if numbers and (min is not None or max is not None) and unrecorded(self):
         array = self._writable()
         if min is not None:
-            np.maximum(array, min, out=array)
+            write(np.maximum, array, array, min)
         if max is not None:
-            np.minimum(array, max, out=array)
+            write(np.minimum, array, array, max)
         note_write(array)
         return self
     check_in_place(self)

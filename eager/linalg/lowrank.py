@@ -1,11 +1,15 @@
-"""Randomized factorizations: Halko, Martinsson, Tropp, "Finding Structure with Randomness", 2009."""
+"""Factorizations of low rank: Halko, Martinsson, Tropp, "Finding Structure with Randomness", 2009."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from eager import dtypes
+from eager.functional.joining import flip, narrow
 from eager.language import E
-from eager.linalg.factors import qr
-from eager.linalg.spectra import svd
+from eager.linalg.factors import cholesky, qr
+from eager.linalg.solving import solve_triangular
+from eager.linalg.spectra import eigh, svd
 from eager.random import randn
 from eager.tensor import Tensor
 from graphc.ops.dtypes import default_float, is_inexact
@@ -47,3 +51,33 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if center:
         A = E.sub(A, E.mean(A, axis=(len(A._d.shape) - 2,), keepdims=True))
     return svd_lowrank(A, min(6, least) if q is None else q, niter)
+
+
+def lobpcg(
+    A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None,
+    iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
+    method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
+    ortho_bparams: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(values, vectors): the `k` largest or smallest of A x = e B x, A symmetric. As `torch.lobpcg`.
+
+    All pairs are computed, to rounding, and `k` kept: what steers the iteration of PyTorch (`X` beyond its number of
+    columns, `iK`, `niter`, `tol`, `method`, `tracker`, `ortho_*`) changes nothing.
+    """
+    size = A._d.shape[-1]
+    count = k if k is not None else 1 if X is None else int(X._d.shape[-1])
+    if size < 3 * count:
+        raise ValueError(
+            f"LPBPCG algorithm is not applicable when the number of A rows (={size}) is smaller than 3 x the number "
+            f"of requested eigenpairs (={count})"
+        )
+    if B is None:
+        values, vectors = eigh(A)
+    else:  # with B = L L^H, the problem of L^-1 A L^-H
+        factor = cholesky(B)
+        half = solve_triangular(factor, A, upper=False)
+        values, turned = eigh(solve_triangular(factor, adjoint(E, half), upper=False))
+        vectors = solve_triangular(adjoint(E, factor), turned, upper=True)
+    if largest is None or largest:
+        values, vectors = flip(values, (-1,)), flip(vectors, (-1,))
+    return narrow(values, -1, 0, count), narrow(vectors, -1, 0, count)

@@ -300,7 +300,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     if not numel(b._d.shape):
         rank = E.full(shape=tuple(rank._d.shape), value=0, dtype=np.dtype(np.int64))
     nothing, counts = Tensor._wrap(np.zeros(0, values._dtype())), Tensor._wrap(np.zeros(0, np.int64))
-    full = (rank._values("lstsq") == min(m, n)) if driver == "gels" or (m > n and driver != "gelsy") else np.True_
+    full = (
+        (rank._values("lstsq", python=True) == min(m, n))
+        if driver == "gels" or (m > n and driver != "gelsy")
+        else np.True_
+    )
     if driver == "gels" and not full.all():
         first = int(np.flatnonzero(~full)[0])
         raise LinAlgError(DEFICIENT.format(code=int(rank._array().ravel()[first]) + 1))

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from operator import is_
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class Optimizer:
             grad = parameter.grad
             if grad is None:
                 continue
-            grad, remembered = E.neg(grad) if group["maximize"] else grad, self.state[parameter]
+            grad, remembered = E.neg(grad) if group.get("maximize") else grad, self.state[parameter]
             if parameter._d.dtype is not FLOAT32 and parameter._dtype().kind == "c":
                 parameter, grad = parts(parameter), parts(grad)
                 remembered = _Parts(remembered, tuple(parameter._d.shape))
@@ -122,6 +122,9 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure` recomputes the loss, which is returned."""
         self._opt_called = True
+        interpreter = state.current_interpreter()
+        if interpreter is not None:
+            interpreter.on_interrupt(self._remembered().put_back)
         if self._tables and self._tables.keys() & STEP_HOOKS:
             return self._run_step((self,) if closure is None else (self, closure), {}, type(self)._step)
         return self._step(closure)
@@ -226,16 +229,21 @@ class Optimizer:
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             )
         parameter_of = dict(zip([i for s in saved for i in s["params"]], self._parameters(), strict=True))
-        self.state = defaultdict(dict)
+        state: Any = defaultdict(dict)
         for number, values in state_dict["state"].items():
             parameter = parameter_of.get(number)
-            self.state[number if parameter is None else parameter] = _fitted("", values, parameter)
-        for group, other in zip(self.param_groups, saved, strict=True):
+            state[number if parameter is None else parameter] = _fitted("", values, parameter)
+        settings = [copy.deepcopy({k: v for k, v in other.items() if k != "params"}) for other in saved]
+        self.state = state  # nothing has been changed if something of it is missing
+        for group, other in zip(self.param_groups, settings, strict=True):
             kept = {name: group[name] for name in ("params", "param_names") if name in group}
             group.clear()
-            group.update(kept | copy.deepcopy({k: v for k, v in other.items() if k != "params"}))
+            group.update(kept | other)
         for hook in self._hooks("load_state_dict_post"):
             hook(self)
+
+    def _remembered(self) -> _Remembered:
+        return _Remembered(self.state, {p: dict(held) for p, held in self.state.items()})
 
     def _parameters(self) -> Iterable[Tensor]:
         return (p for group in self.param_groups for p in group["params"])
@@ -246,6 +254,21 @@ class Optimizer:
             lines = [f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params"]
             blocks.append(f"Parameter Group {i}\n{''.join(lines)}")
         return f"{type(self).__name__} (\n" + "\n".join(blocks) + ")"
+
+
+class _Remembered(NamedTuple):
+    """What the state of an optimizer holds, apart from the values of its tensors."""
+
+    state: dict[Tensor, dict[str, Any]]
+    held: dict[Tensor, dict[str, Any]]
+
+    def put_back(self) -> None:
+        """Drop what the state has got since."""
+        for parameter in [p for p in self.state if p not in self.held]:
+            self.state.pop(parameter, None)
+        for parameter, held in self.held.items():
+            self.state[parameter].clear()
+            self.state[parameter].update(held)
 
 
 @final

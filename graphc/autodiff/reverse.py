@@ -171,7 +171,7 @@ def gradients(
     found = pullback(builder, seeds, list(targets.values()))
     grads = {name: Ref(_gradient(builder, found, id).id) for name, id in targets.items()}
     result: Any = (graph.result, grads) if values else grads
-    return builder.graph(f"{graph.name}_gradients", result)
+    return builder.graph(f"{graph.name}_gradients", result, call=graph.call)
 
 
 def _seeds(graph: Graph, builder: Builder, cotangents: bool) -> dict[int, Symbol]:

@@ -21,6 +21,7 @@ from eager.state import interpreting, storage_of
 from eager.storage import is_plain
 from eager.tensor import Deferred, Tensor
 from graphc import errors
+from graphc.capture.counts import Asked, asked_here, counted_refusal
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
 from graphc.capture.showing import is_only_shown
@@ -30,6 +31,7 @@ from graphc.capture.sources import (
     Captured,
     Decision,
     Draw,
+    Drawn,
     Guard,
     MemoryOf,
     Owner,
@@ -39,6 +41,7 @@ from graphc.capture.sources import (
 from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
 from graphc.capture.storage.memory import Place, normal
+from graphc.capture.unrolling import Unrolling
 from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
 from graphc.ir import INPUT, Symbol
 from graphc.ops import OPS
@@ -59,9 +62,9 @@ class Asking:
 
     guards, argument_guards, decisions   what the program depends on
     foretold  what XLA has computed for the first decisions: it rounds in its own way
-    drawn     random numbers that were needed during the trace, by input
-    states    of the generators that those came from, before
+    drawn     random numbers that were needed during the trace
     varying   numbers among the arguments
+    asked     which line of the user's is being counted for, if it is not the one that is running
     """
 
     def __init__(self, tracer: Tracer):
@@ -70,14 +73,15 @@ class Asking:
         self.argument_guards: list[ArgumentGuard] = []
         self.decisions: list[Decision] = []
         self.foretold: tuple[bytes, ...] = ()
-        self.drawn: dict[int, np.ndarray] = {}
-        self.states: list[tuple[Any, Any]] = []
+        self.drawn = Drawn()
         self.varying: dict[Source, Varying] = {}
+        self.asked: Asked | None = None
         self._shown: list[tuple[np.ndarray, str]] = []  # arrays that the function was given, and where
         self._read: set[int] = set()  # concrete tensors whose values are guarded
         self._hosted = Hosted(tracer.builder, tracer.sources, self.varying.keys())
         self._values = Values(tracer.builder, self._array)
         self._constants = Constants(tracer.builder)
+        self.unrolling = Unrolling(tracer.builder)
 
     def layout(self, tensor: Tensor, owner: Owner) -> Any:
         """The strides of an input, which the program is made for from now on."""
@@ -151,7 +155,8 @@ class Asking:
     def is_constant(self, tensor: Tensor) -> bool:
         """Whether `tensor`, as it lies in memory or as a Symbol, has the same values in every run."""
         if tensor._d.__class__ is Symbol:
-            return self._tracer.read(tensor).id in self._constants
+            symbol = self._tracer.read(tensor)
+            return symbol.id in self._constants or 0 in symbol.shape
         return id(tensor) in self._tracer.fresh and not self._is_written(tensor)
 
     def number_written(self, tensor: Tensor) -> Any:
@@ -223,6 +228,18 @@ class Asking:
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
         return Number.of(self._tracer, symbol)
 
+    def count_of(self, tensor: Tensor, purpose: str) -> Any:
+        """The value of a traced 0-d tensor, which the shape of the result of `purpose` depends on, as a number.
+
+        The path depends on it from now on.
+        """
+        symbol = self._tracer.read(tensor)
+        if symbol.id in self._constants:
+            return self._fixed(symbol).item()
+        if not self._tracer.whole or self._tracer.outer is not None:
+            raise errors.CaptureError(counted_refusal(purpose, self.asked or asked_here()))
+        return self._decide(symbol, purpose).item()
+
     def _fixed(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol that is a constant: the path does not depend on it."""
         return self._given(np.array(self._values(symbol.id)))
@@ -233,21 +250,22 @@ class Asking:
         self._shown.append((array, user_line()))
         return array
 
-    def _decide(self, symbol: Symbol) -> np.ndarray:
+    def _decide(self, symbol: Symbol, counts: str = "") -> np.ndarray:
         self._check_values(symbol)
         known = self._hosted.getter(symbol.id)
         if known is None and len(self.decisions) < len(self.foretold):
             self._values.tell(symbol.id, np.frombuffer(self.foretold[len(self.decisions)], symbol.dtype))
         array = self._given(np.array(self._values(symbol.id)))
         assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
-        where = user_line()
+        where = user_line() if self.asked is None else self.asked.where
         if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
             self._guard_number(symbol, known, seen(array))
             return array
+        self.unrolling.decided(symbol.id, where, array.item() if array.size == 1 else None)
         with interpreting(self._tracer):
             self._builder.where = where
             decided = self._builder.emit(_DECIDED, (symbol, self._builder.constant(array)), {})
-        self.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist())))
+        self.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist()), counts))
         return array
 
     def _guard_number(self, symbol: Symbol, getter: HostedValue, value: Seen) -> None:
@@ -296,9 +314,8 @@ class Asking:
         if isinstance(source, Draw):
             for i, earlier in enumerate(self._tracer.sources[: k + 1]):  # in program order
                 if isinstance(earlier, Draw) and i not in self.drawn:
-                    if not any(earlier.generator is generator for generator, _ in self.states):
-                        with interpreting(None):
-                            self.states.append((earlier.generator, earlier.generator.get_state()))
+                    if not any(earlier.generator is generator for generator, _ in self.drawn.marks):
+                        self.drawn.marks.append((earlier.generator, earlier.generator.mark()))
                     with contextlib.nullcontext() if self._tracer.sizes is None else self._tracer.sizes.asking():
                         self.drawn[i] = np.asarray(earlier.draw())
             return self.drawn[k]

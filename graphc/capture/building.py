@@ -148,6 +148,12 @@ class Building:
 
             return assign(target, value, name)
 
+    def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Any:
+        return self.tracer.select(x, mask, lead, purpose)
+
+    def replace(self, target: Tensor, value: Tensor) -> bool:
+        return self.tracer.replace(target, value)
+
     def copied(self, tensor: Tensor) -> Tensor:
         if self.has(tensor):
             return self.tracer.copied(tensor)
@@ -203,6 +209,9 @@ class Building:
             return self.tracer.random(draw, shape, dtype, generator)
         with self._outside():
             return sample(draw, shape, dtype, generator)
+
+    def on_interrupt(self, undo: Callable[[], None]) -> None:
+        """What has been made stays: eager mode is interrupted in the middle, too."""
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         """What a generator is made to do happens at once (`immediate`)."""

@@ -13,7 +13,7 @@ from typing import Any, final
 
 from eager.tensor import Tensor
 from graphc import errors
-from graphc.capture.sources import Draw, Source, Step, ViewOf
+from graphc.capture.sources import Draw, Drawn, Source, Step, ViewOf
 from graphc.capture.trace import Program
 from graphc.capture.tree import with_sizes
 from graphc.ir.dimensions import concrete, sizes_in
@@ -65,8 +65,7 @@ def derived(program: Program, sizes: Mapping[str, int]) -> Program:
             for r in program.returned
         ),
         changes=tuple((change, with_sizes(tree, sizes)) for change, tree in program.changes),
-        drawn={},
-        states=[],
+        drawn=Drawn(),
     )
 
 

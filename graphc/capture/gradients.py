@@ -16,6 +16,7 @@ from graphc.autodiff import Custom, pullback
 from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
+from graphc.capture.storage.inputs import overlapping
 from graphc.ir import Builder, Graph, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
@@ -122,12 +123,26 @@ class Autograd:
                 same = grad is None or grad is before
                 number = None if same else numbers.setdefault(id(grad), len(numbers))
                 found.append(Effect(GradOf(owner), final, history, number))
+        self._refuse_shared(found)
         for tensor, g, keep in self._past:
             owner = tracer.owner_of(tensor)
             assert owner is not None
             found.append(Effect(PastOf(owner, keep), g.id))
         self.hooks.guard()
         return found
+
+    def _refuse_shared(self, effects: list[Effect]) -> None:
+        """Refuse to write in place what shares memory: a `.grad` with another one, or with a tensor of the call."""
+        tracer = self.tracer
+        written = {e.target: e.id for e in effects if e.id is not None and e.fresh is None}
+        written |= {m.origin: m.symbol.id for m in tracer.memories.written.values() if m.origin is not None}
+        owners = [tracer.owner_of(self._grads[key][0]) for key in self._before]
+        grads = [GradOf(owner) for owner in owners if owner is not None]
+        for a, b in overlapping({s: tracer.given(s) for s in (*grads, *tracer.owners.values())} if grads else {}):
+            id_ = written.get(a, written.get(b))
+            if id_ is not None and (a in grads or b in grads):
+                where = tracer.builder.nodes[id_].where or "an unknown line"
+                raise errors.CaptureError(errors.SHARED_GRAD.format(used=where))
 
     def grads(self) -> dict[int, GradOf]:
         """The tensors, by id, that are the `.grad` of one that outlives the program: of which."""
@@ -203,12 +218,18 @@ class Autograd:
             for found, flag in zip(shares, flags, strict=True)
         ]
 
-    def _live(self) -> set[int]:
-        """The nodes from which gradients flow to a leaf: the gradient of a linear function is none."""
+    def _live(self, among: Collection[int] | None = None) -> set[int]:
+        """The nodes, of recorded ones, from which gradients flow to a leaf: not the constants recorded beside them.
+
+        among  all that are asked about, and what they were computed through
+        """
         live = set(self.leaves)
-        for id_, node in self._builder.nodes.items():
-            op = node.op
-            through = (i for k, i in enumerate(node.inputs) if op.structured or op.arg_of(k) in op.vjp)
+        nodes = self._builder.nodes
+        for id_ in nodes if among is None else sorted(among):
+            node, op = nodes[id_], nodes[id_].op
+            rule = self._custom.get(id_)
+            given = node.inputs if rule is None else rule.inputs
+            through = (i for k, i in enumerate(given) if rule or op.structured or op.arg_of(k) in op.vjp)
             if id_ in self.recorded and not live.isdisjoint(through):
                 live.add(id_)
         return live
@@ -264,12 +285,13 @@ class Autograd:
         if not late:
             return ""
         nodes = self._builder.nodes
-        for id_ in sorted(walked, reverse=True):
+        live = self._live(walked)
+        for id_ in sorted(live.intersection(walked), reverse=True):
             node = nodes[id_]
             names = {
                 name
                 for k, i in enumerate(node.inputs)
-                if (i in self.recorded or i in self.leaves) and node.op.arg_of(k) in node.op.vjp
+                if i in live and node.op.arg_of(k) in node.op.vjp
                 for name in node.op.vjp[node.op.arg_of(k)].names
             }
             saved = [i for k, i in enumerate(node.inputs) if node.op.arg_of(k) in names]
@@ -312,10 +334,10 @@ class Autograd:
             outs.append(-1 if symbol is None else symbol.id)
             results.append(t if symbol is None else tracer.wrap(symbol, differentiable))
         for k, t in enumerate(outputs):
-            if any(t is written for written in rule.ctx._dirty):  # it is that tensor which has the new history
+            if any(t is written for written in rule.ctx.dirty_tensors):  # it is that tensor which has the new history
                 tracer.written(t, results[k], wanted[k])
                 results[k] = t
-        saved, rule.ctx._to_save = rule.ctx._to_save, ()
+        saved, rule.ctx.to_save = rule.ctx.to_save, ()
 
         def shares(given: dict[int, Symbol]) -> list[tuple[int, Symbol]]:
             cotangents = {k: tracer.wrap(g, grad_enabled()) for k, g in given.items()}
@@ -372,7 +394,8 @@ class Autograd:
             id_ = stack.pop()
             if id_ in self.recorded and id_ not in found:
                 found.add(id_)
-                stack.extend(self._builder.nodes[id_].inputs)
+                rule = self._custom.get(id_)
+                stack.extend(self._builder.nodes[id_].inputs if rule is None else rule.inputs)
         return found
 
     def history(self, tensor: Tensor) -> History:

@@ -103,6 +103,36 @@ class Draw:
     generator: Any
 
 
+@final
+class Drawn(dict[int, Any]):
+    """Random numbers that were needed during a trace, by input; `marks` of the generators that they are from, before.
+
+    They are for the call that is traced, which clears them when it has used them: until then an interrupt lets the
+    generators continue as before, and does what is in `undoing`.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.marks: list[tuple[Any, Any]] = []
+        self.undoing: list[Callable[[], None]] = []
+
+    def put_back(self) -> None:
+        """Let the generators continue as before the trace."""
+        for generator, mark in self.marks:
+            generator.rewind(mark)
+
+    def interrupted(self) -> None:
+        """The call ends here. May be called twice."""
+        self.put_back()
+        for undo in reversed(self.undoing):
+            undo()
+
+    def clear(self) -> None:
+        self.marks.clear()
+        self.undoing.clear()
+        super().clear()
+
+
 Owner = Argument | Captured | Reached
 Source = Owner | GradOf | MemoryOf | Draw
 
@@ -151,12 +181,16 @@ class ArgumentGuard(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A value that Python has read: node `id` had `value` (bytes) when the program was traced, in the line `where`."""
+    """A value that Python has read: node `id` had `value` (bytes) when the program was traced, in the line `where`.
+
+    counts  the function that has read it for the shape of its result; "" for the user's code
+    """
 
     id: int
     value: bytes
     where: str
     shown: str
+    counts: str = ""
 
 
 # --- what a tensor of the result is

@@ -7,13 +7,12 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple, final
 
 from eager.state import interpreting
 from eager.tensor import Tensor
 from graphc import errors
+from graphc.capture.calls import call_of
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
@@ -23,6 +22,7 @@ from graphc.capture.sources import (
     ArgumentGuard,
     Computed,
     Decision,
+    Drawn,
     Effect,
     Guard,
     History,
@@ -72,8 +72,7 @@ class Program(NamedTuple):
     leaves     (node, number): gradients for an input that was written stop at this node, too; the leaves that are
                `made` are numbered on from the inputs
     rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
-    drawn      random numbers that were drawn already, by input: for the call that was traced
-    states     the generators that were drawn from, and their states before that
+    drawn      random numbers that were drawn already: for the call that was traced
     unread     nodes that may fail, and whose values nothing else of the program reads
     """
 
@@ -94,8 +93,7 @@ class Program(NamedTuple):
     made: tuple[MadeLeaf, ...]
     leaves: tuple[tuple[int, int], ...]
     rules: Autograd | None
-    drawn: dict[int, np.ndarray]
-    states: list[tuple[Any, Any]]
+    drawn: Drawn
     unread: tuple[int, ...]
 
     @classmethod
@@ -108,7 +106,7 @@ class Program(NamedTuple):
             graph=graph, sources=tuple(sources), effects=tuple(effects), guards=(), argument_guards=(), overlaps=(),
             decisions=(), structure=structure, returned=tuple(returned), numbers=frozenset(),
             histories=(History.NONE,) * len(returned), changes=(), broken={}, recorded=frozenset(), made=(), leaves=(),
-            rules=None, drawn={}, states=[], unread=(),
+            rules=None, drawn=Drawn(), unread=(),
         )  # fmt: skip
 
 
@@ -136,7 +134,9 @@ def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
             f"{program.graph.name} changes tensors that outlive the call, which a graph alone cannot express. "
             "Remedy: use graphc.compile, which carries the changes out."
         )
-    return program.graph
+    graph = program.graph
+    call = call_of(fn, args, kwargs, iter(graph.inputs))
+    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, graph.history, call)
 
 
 @without_collector
@@ -149,6 +149,7 @@ def capture(
     failed: Callable[[Tracer, Containers], None] | None = None,
     batches: tuple[Sizes, Mapping[int, Dim]] | None = None,
     foretold: tuple[bytes, ...] = (),
+    drawn: Drawn | None = None,
 ) -> Program:
     """Run `fn` under a tracer; everything there is to know about it, as a Program.
 
@@ -157,6 +158,7 @@ def capture(
                  tensor that is given twice is one
     failed       called with the tracer and the containers among the arguments if `fn` raises, before that goes on
     foretold     the values of the first decisions, as XLA computes them
+    drawn        is given the random numbers that are needed during the trace
     batches      arguments whose first dims are symbolic, by position: then the program has Dims (see `dynamic`)
     """
     names_of_tensors = (environment or Environment(fn, args, kwargs)).names
@@ -164,6 +166,9 @@ def capture(
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
     tracer.asking.foretold = foretold
+    if drawn is not None:
+        tracer.asking.drawn = drawn
+        drawn.clear()
     tracer.sizes, tracer.batches = batches or (None, {})
     numbers = iter(range(len(given)))
 
@@ -173,8 +178,11 @@ def capture(
         return tracer.argument(tensor, next(numbers), path)
 
     containers = Containers((args, kwargs), list(_parameter_names(fn, len(args))), stand_in)
+    undoing = _Undoing(environment, tracer, containers)
+    scope = interpreting(tracer)
     try:
-        with interpreting(tracer), contextlib.nullcontext() if tracer.sizes is None else tracer.sizes.recording():
+        scope.__enter__()
+        with contextlib.nullcontext() if tracer.sizes is None else tracer.sizes.recording():
             if environment is not None:
                 environment.start(tracer)
             try:
@@ -205,22 +213,54 @@ def capture(
                 if environment is not None:
                     forget(environment, tracer, containers)  # else what is traced would stay in Python's state
                 raise
+            undoing.program = program
+    except Exception:
+        raise
+    except BaseException:  # an interrupt: whatever has been done is undone
+        undoing.whole = True
+        raise
     finally:
-        tracer.builder.closed = True
-        if environment is not None:
-            environment.restore()
-    for change, _ in reversed(program.changes):  # which a run makes
-        if change.find is None:  # else it is a change of a copy
-            change.write(change.before)
+        try:
+            scope.leave()
+            undoing.run()
+        except BaseException:  # an interrupt in here: once more, as what has been undone stays so
+            scope.leave()
+            undoing.run()
+            raise
     return program
+
+
+@final
+class _Undoing:
+    """The end of a trace: what Python's state was is put back. May be run twice.
+
+    program what the trace has come to, if it has: its changes are made by a run
+    whole   whether all is undone that the function has done
+    """
+
+    def __init__(self, environment: Environment | None, tracer: Tracer, containers: Containers):
+        self.program: Program | None = None
+        self.whole = False
+        self._environment = environment
+        self._tracer = tracer
+        self._containers = containers
+
+    def run(self) -> None:
+        self._tracer.builder.closed = True
+        if self._environment is not None:
+            if self.whole and self.program is None:
+                forget(self._environment, self._tracer, self._containers)
+            self._environment.restore()
+        for change, _ in reversed(self.program.changes) if self.program is not None else ():
+            if change.find is None:  # else it is a change of a copy
+                change.write(change.before)
 
 
 def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
     """Undo what a traced function has done before it raised: it will be traced again."""
     for change in reversed(environment.written()):
         change.write(change.before)
-    for generator, state in tracer.asking.states:
-        generator.set_state(state)
+    tracer.asking.drawn.put_back()
 
 
 def finished(
@@ -284,7 +324,6 @@ def finished(
         leaves=tuple(tracer.gradient_ends([tensor for tensor, _ in own.values()])),
         rules=autograd if autograd.has_rules else None,
         drawn=tracer.asking.drawn,
-        states=tracer.asking.states,
         unread=_unread(graph.nodes, [*graph.outputs, *(e.id for e in effects if e.id is not None),
                                      *(d.id for d in tracer.asking.decisions)]),
     )  # fmt: skip

@@ -23,6 +23,7 @@ from graphc.capture.asking import Asking
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
+from graphc.capture.selecting import applied, replace, select, settled
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -110,6 +111,8 @@ class Tracer:
         self.value_of, self.known_number = self.asking.value_of, self.asking.known_number
         self.lies_plainly, self.window = self.asking.lies_plainly, self.asking.window
         self.unknown = self.asking.unknown
+        self.count_of = self.asking.count_of
+        self.select, self.replace = functools.partial(select, self), replace
         self._numbers = Numbers(self)
         self.tensor_of = self._numbers.tensor_of
         self.autograd = Autograd(self)
@@ -159,7 +162,7 @@ class Tracer:
 
     def read(self, tensor: Tensor) -> Symbol:
         """The present value of a tensor."""
-        data = tensor._d
+        data = settled(tensor)
         if data.__class__ is Symbol:
             if data.builder is not self.builder or self.builder.closed:
                 if self.outer is None or self.builder.closed:
@@ -278,6 +281,9 @@ class Tracer:
         """See `eager.state.Interpreter`."""
         builder = self.builder
         builder.where = user_line()
+        found = applied(self, op, operands, params)
+        if found is not None:
+            return found
         symbols, requires = [], False
         for i, x in enumerate(operands):
             if isinstance(x, Tensor):
@@ -297,6 +303,8 @@ class Tracer:
         if params:
             params = without_numbers(params)
         before = builder.next_id
+        if before >= self.asking.unrolling.next:
+            self.asking.unrolling.look()
         try:
             result = builder.apply(op, self._numbers.as_symbols(op, symbols), params)
         except Exception as error:
@@ -383,6 +391,10 @@ class Tracer:
         fix_numbers(draw)
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
+
+    def on_interrupt(self, undo: Callable[[], None]) -> None:
+        """See `eager.state.Interpreter`."""
+        self.asking.drawn.undoing.append(undo)
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         """See `eager.state.Interpreter`: as a draw of no numbers."""

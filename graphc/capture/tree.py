@@ -50,7 +50,7 @@ def is_immutable(container: Any) -> bool:
 def children(tree: Any) -> list[tuple[str, Any]] | None:
     """(name, value) of what a container holds; None for anything else."""
     if isinstance(tree, dict):
-        return [(str(key), value) for key, value in tree.items()]
+        return [(_name_of(key), value) for key, value in tree.items()]
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return list(zip(tree._fields, tree, strict=True))  # type: ignore[attr-defined]
     if isinstance(tree, (tuple, list, deque, set, frozenset)):
@@ -58,6 +58,11 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree) if hasattr(tree, f.name)]
     return None
+
+
+def _name_of(key: Any) -> str:
+    """What a path calls a key of a dict: of a tensor, in an optimizer's state, not its text, which reads its values."""
+    return type(key).__name__ if isinstance(key, Tensor) else str(key)
 
 
 def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
@@ -153,13 +158,16 @@ def map_tensors(tree: Any, fn: Callable[[Tensor, str], Any], path: str = "") -> 
 
 
 def is_plain(tree: Any) -> bool:
-    """Whether a tree is made of tuples, lists and dicts only, which a graph's result may be."""
+    """Whether a tree is made of tuples, lists, dicts and records only, which a graph's result may be."""
     if is_leaf(tree):
         return type(tree) is not Kept
     inside = children(tree)
     if inside is None:
         return isinstance(tree, (bool, int, float, complex, str, bytes, type(None)))
-    return type(tree) in (tuple, list, dict) and all(is_plain(value) for _, value in inside)
+    record = (isinstance(tree, tuple) and hasattr(tree, "_fields")) or (
+        dataclasses.is_dataclass(tree) and len(inside) == len(dataclasses.fields(tree))
+    )
+    return (record or type(tree) in (tuple, list, dict)) and all(is_plain(value) for _, value in inside)
 
 
 def with_sizes(tree: Any, sizes: Mapping[str, int] | None) -> Any:

@@ -16,8 +16,8 @@ from typing import Any, final
 from eager.nn import Module
 from eager.state import current_interpreter
 from eager.tensor import Tensor
-from graphc import errors
-from graphc.capture import Program, capture
+from graphc import errors, forking
+from graphc.capture import Drawn, Program, capture
 from graphc.capture.building import building_of, outside
 from graphc.capture.dynamic import Pattern
 from graphc.capture.state.environment import Environment
@@ -30,11 +30,11 @@ from graphc.compiling.entries import Entry
 from graphc.compiling.families import Families
 from graphc.compiling.hits import MISS, Hit, hit
 from graphc.compiling.module import CompiledModule
+from graphc.compiling.paths import Paths
 from graphc.compiling.signature import Signatures, difference
 from graphc.execution.runner import CheckFailed, OtherPath, Runner, abandon
 
 LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
-MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
@@ -56,10 +56,11 @@ class Compiled:
         self._max_retraces = max_retraces
         self._signatures = Signatures()
         self._families = Families(dynamic)
+        self._paths = Paths(self.__name__)
         self._entries: dict[Any, tuple[Entry, ...]] = {}  # the latest used first
         self._moving = Moving()
-        self._lock = threading.RLock()
-        self._writing = threading.RLock()  # held while a program runs that changes something
+        self._lock = forking.renewed(threading.RLock())
+        self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
         self._latest: Entry | None = None
         self._hit: Hit | None = None  # the short way to the latest, once it has run a second time
         self._log: list[str] = []  # why each program was made
@@ -72,6 +73,8 @@ class Compiled:
         interpreter = current_interpreter()
         if interpreter is not None or switch.off:
             traced = interpreter is not None and not interpreter.immediate
+            if forking.process.lost and not traced:
+                forking.warn()
             if switch.off or traced or any(map(building_of, tensors_of((args, kwargs)))):
                 return self._fn(*args, **kwargs)  # inside another trace: part of that graph
             with outside():
@@ -96,14 +99,16 @@ class Compiled:
         try:
             if not entry.writes:
                 return entry.runner.run(tensors, None, (args, kwargs))
-            waited = not self._writing.acquire(blocking=False)
-            if waited:
-                self._writing.acquire()
+            taken: list[bool] = []
             try:
-                if not waited or entry.holds(tensors):
-                    return entry.runner.run(tensors, None, (args, kwargs))
+                taken.extend(map(self._writing.acquire, (False,)))  # known at once to have been taken
+                waited = not taken[0]
+                with self._writing if waited else contextlib.nullcontext():
+                    if not waited or entry.holds(tensors):
+                        return entry.runner.run(tensors, None, (args, kwargs))
             finally:
-                self._writing.release()
+                if taken and taken[0]:
+                    self._writing.release()
             return self(*args, **kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
@@ -112,11 +117,11 @@ class Compiled:
     def _otherwise(
         self, stopped: OtherPath | CheckFailed, entry: Entry, states: Any, tensors: list[Tensor], args: Any, kwargs: Any
     ) -> Any:
-        """The call by other means, after the program of `entry` has `stopped`; `states` of generators are before it."""
+        """The call by other means, after that of `entry` has `stopped`; `states`: marks of generators, before."""
         if isinstance(stopped, CheckFailed):
             return self._eagerly(states, args, kwargs)
-        for generator, state in states:
-            generator.set_state(state)
+        for generator, mark in states:
+            generator.rewind(mark)
         signature, values = entry.signature, stopped.values
         siblings = self._entries.get(signature, ())
         for sibling in siblings:
@@ -125,6 +130,9 @@ class Compiled:
         derived = self._derived(signature, tensors, values)
         if derived is not None:
             return self._run(derived, signature, tensors, args, kwargs)
+        decision = entry.program.decisions[len(values) - 1]
+        if self._paths.uncounted(decision, [e for e in siblings if e.counts and e.holds(tensors)]):
+            return self._eagerly(states, args, kwargs)
         return self._trace_and_run(signature, tensors, args, kwargs, siblings, values)
 
     def _derived(self, signature: Any, tensors: list[Tensor], values: tuple[bytes, ...] = ()) -> Entry | None:
@@ -162,8 +170,13 @@ class Compiled:
         """Let `entry` be the first that is tried next time."""
         self._latest, self._hit = entry, None
         with self._lock:
-            entries = self._entries.pop(signature, ())
-            self._entries[signature] = (entry, *(e for e in entries if e is not entry))
+            others = tuple(e for e in self._entries.get(signature, ()) if e is not entry)
+            self._entries = self._with(signature, (entry, *others))
+
+    def _with(self, signature: Any, entries: tuple[Entry, ...]) -> dict[Any, tuple[Entry, ...]]:
+        """The programs, with these for `signature`, the latest used. A new dict: nobody sees it half made."""
+        found = {known: some for known, some in self._entries.items() if known != signature}
+        return {**found, signature: entries} if entries else found
 
     def _trace_and_run(
         self,
@@ -176,29 +189,50 @@ class Compiled:
         again: int = AGAIN,
     ) -> Any:
         """Trace the call, and run the program; or one that another thread has made since `tried` were looked at."""
+        drawn = Drawn()
+        try:
+            return self._traced(signature, tensors, args, kwargs, tried, foretold, again, drawn)
+        except Exception:
+            raise
+        except BaseException:  # an interrupt: unless the program has run, all is as before the call
+            try:
+                drawn.interrupted()
+            except BaseException:  # another, or the same one, before anything was put back
+                drawn.interrupted()
+                raise
+            raise
+
+    def _traced(
+        self,
+        signature: Any,
+        tensors: list[Tensor],
+        args: Any,
+        kwargs: Any,
+        tried: tuple[Entry, ...],
+        foretold: tuple[bytes, ...],
+        again: int,
+        drawn: Drawn,
+    ) -> Any:
         with self._lock:
             now = [e for e in self._entries.get(signature, ()) if not any(e is t for t in tried)]
             made = next((e for e in now if e.agrees(foretold) and e.holds(tensors)), None)
-            entry = made or self._made(signature, tensors, args, kwargs, foretold)
+            entry = made or self._made(signature, tensors, args, kwargs, foretold, drawn)
         if made is not None:
             return self._run(made, signature, tensors, args, kwargs)
-        program, runner = entry.program, entry.runner
-        states = [*program.states, *runner.states([generator for generator, _ in program.states])]
+        runner = entry.runner
+        states = [*drawn.marks, *runner.states([generator for generator, _ in drawn.marks])]
         try:
             with self._writing if entry.writes else contextlib.nullcontext():
-                return runner.run(tensors, program.drawn, (args, kwargs))
+                return runner.run(tensors, drawn, (args, kwargs))
         except CheckFailed:
             again = 0
         except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
             foretold = other.values
             self._discard(entry)
-        finally:
-            program.drawn.clear()
-            program.states.clear()
         if not again:
             return self._eagerly(states, args, kwargs)
-        for generator, state in states:
-            generator.set_state(state)
+        for generator, mark in states:
+            generator.rewind(mark)
         tried = self._entries.get(signature, ())
         return self._trace_and_run(signature, tensors, args, kwargs, tried, foretold, again - 1)
 
@@ -206,34 +240,42 @@ class Compiled:
         """Forget a program that holds for no call."""
         with self._lock:
             self._hit = None
-            known = self._entries.pop(entry.signature, ())
-            if left := tuple(e for e in known if e is not entry):
-                self._entries[entry.signature] = left
+            left = tuple(e for e in self._entries.get(entry.signature, ()) if e is not entry)
+            self._entries = self._with(entry.signature, left)
             self._log.remove(entry.reason)
 
     def _eagerly(self, states: Any, args: Any, kwargs: Any) -> Any:
         """The call as eager runs it, after a run-time check has failed: its exception, and what it changes before."""
-        for generator, state in states:
-            generator.set_state(state)
+        for generator, mark in states:
+            generator.rewind(mark)
         return self._fn(*args, **kwargs)
 
     def _made(
-        self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any, foretold: tuple[bytes, ...]
+        self,
+        signature: Any,
+        tensors: list[Tensor],
+        args: Any,
+        kwargs: Any,
+        foretold: tuple[bytes, ...],
+        drawn: Drawn,
     ) -> Entry:
-        """A new program for this call."""
+        """A new program for this call. `drawn` gets what the trace has drawn."""
         reason, known = self._reason(signature, tensors), self._entries.get(signature, ())
         if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
             raise errors.RetraceError(
                 errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
             )
+        if foretold:
+            others = [e for e in known if e.program.decisions and e.holds(tensors)]
+            self._paths.check(signature, others, foretold)
         start = time.perf_counter()
         for entry in {id(e): e for entries in self._entries.values() for e in entries}.values():
             self._moving.learn(entry.environment.broken_places())
-        environment, program, pattern = self._captured(signature, tensors, args, kwargs, foretold)
-        paths = [e.program.decisions for e in known if e.program.decisions and e.holds(tensors)]
-        if program.decisions and len(paths) >= MOST_PATHS:
-            where = _parting(program.decisions, paths)
-            raise errors.CaptureError(errors.TOO_MANY_PATHS.format(name=self.__name__, most=MOST_PATHS, where=where))
+        try:
+            environment, program, pattern = self._captured(signature, tensors, args, kwargs, foretold, drawn)
+        except errors.UnrolledError as error:
+            self._paths.unrolled(signature, error)
+            raise
         traced = time.perf_counter()
         entry = Entry(signature, program, environment, Runner(program, tensors, self._device, self._strict))
         entry.seconds = {"trace": traced - start, "passes": time.perf_counter() - traced}
@@ -245,7 +287,13 @@ class Compiled:
         return entry
 
     def _captured(
-        self, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any, foretold: tuple[bytes, ...]
+        self,
+        signature: Any,
+        tensors: list[Tensor],
+        args: Any,
+        kwargs: Any,
+        foretold: tuple[bytes, ...],
+        drawn: Drawn,
     ) -> tuple[Environment, Program, Pattern | None]:
         """The program for this call; and the pattern that it is of, if sizes are symbolic.
 
@@ -271,15 +319,15 @@ class Compiled:
             try:
                 program = capture(
                     self._fn, *traced, environment=environment, foretold=foretold, batches=batches if sizes else None,
-                    failed=failed if last else functools.partial(forget, environment),
+                    drawn=drawn, failed=failed if last else functools.partial(forget, environment),
                 )  # fmt: skip
                 pattern = None
                 if sizes and batches is not None:
                     pattern = Pattern(program, *batches, tensors)
                     at = pattern.at(batches[0].hints)
-                    program = at._replace(drawn=program.drawn, states=program.states)
+                    program = at._replace(drawn=program.drawn)
             except Exception as error:
-                if last:
+                if last or isinstance(error, errors.UnrolledError):
                     raise
                 raised, batches = error, self._families.batches(signature, tensors)
                 continue
@@ -292,15 +340,16 @@ class Compiled:
         raise AssertionError("the last trace returns or raises")
 
     def _insert(self, entry: Entry, signature: Any) -> None:
-        entries = self._entries
-        entries[signature] = (entry, *entries.pop(signature, ()))
-        self._latest, self._hit = entry, None
+        entries = self._with(signature, (entry, *self._entries.get(signature, ())))
         while sum(map(len, entries.values())) > LARGEST:
             oldest = next(iter(entries))
-            if len(entries[oldest]) > 1:
-                entries[oldest] = entries[oldest][:-1]
-            else:
+            *left, dropped = entries[oldest]
+            if dropped.program.decisions:
+                self._paths.lose(oldest, len(dropped.program.graph))
+            entries[oldest] = tuple(left)
+            if not left:
                 del entries[oldest]
+        self._entries, self._latest, self._hit = entries, entry, None
 
     def _reason(self, signature: Any, tensors: list[Tensor]) -> str:
         """Why a program has to be made; "" for the first."""
@@ -334,7 +383,7 @@ class Compiled:
         from graphc.compiling.explanation import explanation
 
         entries = [e for entries in self._entries.values() for e in entries]
-        return explanation(self.__name__, entries, self._log, list(self._families.described()))
+        return explanation(self.__name__, entries, self._log, [*self._families.described(), *self._paths.described()])
 
     def __getattr__(self, name: str) -> Any:
         if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):
@@ -353,12 +402,6 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
-
-
-def _parting(path: Any, others: Any) -> str:
-    """The line of the decision at which `path` parts from most of `others`."""
-    shared = [sum(a.value == b.value for a, b in zip(path, other, strict=False)) for other in others]
-    return path[min(max(shared, default=0), len(path) - 1)].where
 
 
 def compile(

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from typing import final
 
+from graphc import forking
+
 
 class _Switch:
-    """Whether compiled functions run as programs."""
+    """Whether compiled functions run as programs. They never do in a child that has lost XLA by a fork."""
 
     off = os.environ.get("GRAPHC_DISABLE", "") not in ("", "0")
 
+    def set(self, off: bool) -> None:
+        self.off = off or forking.process.lost
+
 
 switch = _Switch()
+forking.in_child(lambda: switch.set(switch.off))
 
 
 @final
@@ -35,15 +41,15 @@ class disable:
 
     def __init__(self):
         self._before = switch.off
-        switch.off = True
+        switch.set(True)
 
     def __enter__(self) -> disable:
         return self
 
     def __exit__(self, *error: object) -> None:
-        switch.off = self._before
+        switch.set(self._before)
 
 
 def enable() -> None:
     """Undo `graphc.disable`."""
-    switch.off = False
+    switch.set(False)

@@ -43,6 +43,11 @@ class Entry:
         """f(tensors): whether the program is right for a call with these tensors (of its signature)."""
         return self.conditions.function()
 
+    @property
+    def counts(self) -> bool:
+        """Whether the program is for one size of a result that the values decide."""
+        return any(decision.counts for decision in self.program.decisions)
+
     def agrees(self, values: tuple[bytes, ...]) -> bool:
         """Whether the program is one for these values of the first decisions."""
         decided = self.program.decisions

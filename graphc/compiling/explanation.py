@@ -17,7 +17,8 @@ def explanation(name: str, entries: Sequence[Entry], log: Sequence[str], sizes: 
         lines.append(f"  ({inputs})")
         lines.append(f"    because: {entry.reason}")
         for decision in entry.program.decisions:
-            lines.append(f"    path: {decision.shown} at {decision.where}")
+            kind = f"size by values ({decision.counts})" if decision.counts else "path"
+            lines.append(f"    {kind}: {decision.shown} at {decision.where}")
         lines.append(f"    {len(entry.program.graph)} -> {len(graph)} nodes, {_plural(entry.calls, 'call')}")
         lines.append(f"    {_milliseconds({**entry.seconds, **entry.runner.forward.seconds})}")
         backward = entry.runner.backward

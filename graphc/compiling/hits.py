@@ -64,8 +64,15 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
             " except refused as error: stopped = error",
         ]  # fmt: skip
     if entry.writes:
-        head.append(" if not compiled._writing.acquire(blocking=False): return MISS")
-        body = [" try:", *indented(body), " finally: compiled._writing.release()"]
+        body = [
+            " taken = []",
+            " try:",
+            "  taken.extend(map(compiled._writing.acquire, (False,)))",  # known at once to have been taken
+            "  if not taken[0]: return MISS",
+            *indented(body),
+            " finally:",
+            "  if taken and taken[0]: compiled._writing.release()",
+        ]
     if runner.stops:
         body.append(f" return compiled._otherwise(stopped, entry, saved, {tensors}, args, {{}})")
     return code.bind("hit", ["def hit(compiled, args):", *head, *body], scope)

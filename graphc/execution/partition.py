@@ -19,6 +19,7 @@ from graphc.errors import CaptureError
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import NEVER, Price, cheapest_cut
 from graphc.ir.memory import without_collector
+from graphc.ir.structure import inline
 from graphc.ops import Op, Trait
 from graphc.ops.aval import Aval, Bundle
 from graphc.passes import optimize
@@ -35,9 +36,11 @@ class Split(NamedTuple):
     """forward returns (result, effects, residuals); backward takes residuals, forward inputs and cotangents.
 
     saved        numbers of the forward inputs that backward reads, which come after the residuals
-    wrt          numbers of the forward inputs that the gradients are for, in the order in which backward returns them
+    wrt          numbers of the forward inputs that the gradients are for, in the order in which backward returns them:
+                 those that the cotangents reach
     late         tensors that only the user's gradient rules reach: the last inputs of backward
     error        what a gradient rule of the user's has raised, for the caller of backward
+    residuals    numbers of the residuals that backward takes; None for all
     """
 
     forward: Graph
@@ -46,6 +49,7 @@ class Split(NamedTuple):
     wrt: tuple[int, ...]
     late: tuple[Tensor, ...] = ()
     error: Exception | None = None
+    residuals: tuple[int, ...] | None = None
 
 
 def with_effects(program: Program) -> Graph:
@@ -62,36 +66,80 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
     passed on, and constants are repeated, instead of being returned.
     """
     whole = with_effects(program)
+    try:
+        builder, found, late = _differentiated(program, whole, wrt)
+    except _Refused as refused:
+        # it is the user's rules that cannot run: forward is right, backward raises
+        alone = optimize(whole.replace(whole.nodes, (whole.result, ())), strict=strict)
+        return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=refused.error)
+    joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for id in found.values())))
+    joint = optimize(joint, strict=strict)
+    draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]
+    return partition(joint, len(whole.inputs), tuple(found), draws)._replace(late=late)
+
+
+def split_for(program: Program, wrt: list[int], strict: bool, arrived: Collection[int], forward: Graph) -> Split:
+    """What `split` gives for cotangents of the results number `arrived` alone, of those that can be differentiated.
+
+    A gradient that has not arrived is not one of zeros: what it does not reach gets none, rules and hooks of the user's
+    on the way are not called, and no 0 * inf becomes nan. `forward` is the forward part that has run already: where
+    its residuals do not give what these gradients are made of, the backward part computes it from the inputs.
+    """
+    whole = with_effects(program)
+    try:
+        builder, found, late = _differentiated(program, whole, wrt, arrived)
+    except _Refused as refused:
+        return Split(forward, forward, (), tuple(wrt), error=refused.error)
+    # beside what forward has computed, so that what is the same becomes one node
+    inputs = [builder.symbol(id) for id in whole.inputs]
+    computed = inline(builder, forward.replace(forward.nodes, forward.result[-1]), inputs)
+    joint = builder.graph(whole.name, (tuple(Ref(s.id) for s in computed), tuple(Ref(id) for id in found.values())))
+    joint = optimize(joint, strict=strict)
+    residuals = [ref.id for ref in joint.result[0]]
+    number = {id: k for k, id in reversed(list(enumerate(residuals)))}
+    backward, taken, saved = _backward_part(joint, len(whole.inputs), list(number))
+    return Split(forward, backward, saved, tuple(found), late, residuals=tuple(number[id] for id in taken))
+
+
+class _Refused(Exception):
+    """A gradient rule of the user's cannot run: `error` says why."""
+
+    def __init__(self, error: Exception):
+        super().__init__()
+        self.error = error
+
+
+def _differentiated(
+    program: Program, whole: Graph, wrt: list[int], arrived: Collection[int] | None = None
+) -> tuple[Builder, dict[int, int], tuple[Tensor, ...]]:
+    """The gradients of the inputs and leaves `wrt`, of the cotangents `arrived` (None: all).
+
+    Returns who has built them; the node of each, by number, for those that get one; and what only the user's rules
+    reach. Raises _Refused.
+    """
     outputs = [r.id for r, h in zip(refs_of(program.graph.result), program.histories, strict=True) if h is LIVE]
 
     def seeds(builder: Builder) -> dict[int, Any]:
         found: dict[int, Any] = {}
         for k, id in enumerate(outputs):
-            ct = builder.input(f"ct_{k}", whole.nodes[id].aval)
-            found[id] = found[id] + ct if id in found else ct
+            if arrived is None or k in arrived:
+                ct = builder.input(f"ct_{k}", whole.nodes[id].aval)
+                found[id] = found[id] + ct if id in found else ct
         return found
 
     targets = [(k, whole.inputs[k]) for k in wrt if k < len(whole.inputs)]
     targets += [(k, id) for id, k in program.leaves if k in wrt]
-    ends = [id for _, id in targets]
     try:
-        builder, grads, late = _pulled(program, whole, seeds, ends)
+        builder, grads, late = _pulled(program, whole, seeds, [id for _, id in targets])
     except Exception as error:
         if program.rules is None and not isinstance(error, CaptureError):
             raise
-        # it is the user's rules that cannot run: forward is right, backward raises
-        alone = optimize(whole.replace(whole.nodes, (whole.result, ())), strict=strict)
-        return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=error)
+        raise _Refused(error) from error
     totals: dict[int, Any] = {}
     for k, id in targets:
         if id in grads:
             totals[k] = totals[k] + grads[id] if k in totals else grads[id]
-    found = [(k, totals[k].id) for k in wrt if k in totals]
-    joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for _, id in found)))
-    joint = optimize(joint, strict=strict)
-    draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]
-    parts = partition(joint, len(whole.inputs), tuple(k for k, _ in found), draws)
-    return parts._replace(late=tuple(late))
+    return builder, {k: totals[k].id for k in wrt if k in totals}, tuple(late)
 
 
 def _pulled(
@@ -126,7 +174,7 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     """
     nodes = joint.nodes
     result, gradients = joint.result
-    ours, number = joint.inputs[:forward_inputs], {id: k for k, id in enumerate(joint.inputs)}
+    ours = joint.inputs[:forward_inputs]
     first = _with_items(nodes, _ancestors(nodes, [r.id for r in refs_of(result)]))
     needed = _ancestors(nodes, [r.id for r in gradients])
     late = _late(nodes, needed, first, joint.inputs[forward_inputs:])
@@ -139,22 +187,37 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     prices = _prices(nodes, early, first, {r.id for r in refs_of(result)}, there.intersection(ours))
     residuals = sorted(cheapest_cut(early, prices, asked), key={id: k for k, id in enumerate(nodes)}.__getitem__)
 
+    backward, residuals, saved = _backward_part(joint, forward_inputs, residuals)
     kept = first | _ancestors(nodes, residuals)
     # an input that only the backward part reads is no ancestor of the result, and still an input of the forward part
     forward_nodes = {id: n for id, n in nodes.items() if id in kept or id in ours}
     forward = Graph(joint.name, forward_nodes, ours, (*result, tuple(Ref(id) for id in residuals)), joint.history)
 
+    return Split(forward, backward, saved, wrt)
+
+
+def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> tuple[Graph, list[int], tuple[int, ...]]:
+    """The part of `joint` that computes the gradients, which are the second of its results.
+
+    residuals  ids of nodes whose values are given, where they are needed
+
+    Returns the graph, the residuals that it takes, and the numbers of the forward inputs that it takes after them.
+    """
+    nodes, gradients = joint.nodes, joint.result[1]
+    ours = joint.inputs[:forward_inputs]
     again = _ancestors(nodes, [r.id for r in gradients], residuals)
-    saved = [id for id in ours if id in again and id not in residuals]
+    taken = [id for id in residuals if id in again]
+    saved = [id for id in ours if id in again and id not in taken]
     backward_nodes: dict[int, Node] = {}
-    for id in residuals:
+    for id in taken:
         backward_nodes[id] = Node(id, INPUT, (), {"name": f"residual_{id}"}, nodes[id].aval, nodes[id].where)
-    inputs = (*residuals, *saved, *joint.inputs[forward_inputs:])
+    inputs = (*taken, *saved, *joint.inputs[forward_inputs:])
     for id, node in nodes.items():
         if id not in backward_nodes and (id in again or id in inputs):
             backward_nodes[id] = node
+    number = {id: k for k, id in enumerate(ours)}
     backward = Graph(f"{joint.name}_backward", backward_nodes, inputs, gradients, joint.history)
-    return Split(forward, backward, tuple(number[id] for id in saved), wrt)
+    return backward, taken, tuple(number[id] for id in saved)
 
 
 def residual_bytes(parts: Split) -> int:

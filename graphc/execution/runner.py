@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 
-from eager import autograd, tape
+from eager import autograd, state, tape
 from eager.language import E
 from eager.several import output_nodes
 from eager.state import interpreting, sequence
@@ -36,7 +36,7 @@ from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import given, owner_of
 from graphc.capture.tree import map_leaves
 from graphc.errors import PathChanged
-from graphc.execution.partition import split
+from graphc.execution.partition import Split, split, split_for
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
 from graphc.execution.straight import Plan, Services, Straight, overwrite
@@ -89,18 +89,23 @@ class Runner:
         graph = self._graph = program.graph.replace(program.graph.nodes, tuple(map(Ref, ids)))
         self._live = [k for k, output in enumerate(outputs) if output.history is History.LIVE]
         broken = {k: program.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
-        self._split = None
+        self._split: Split | None = None
         self.backward: Any = None
+        self._lower = functools.partial(lower, device=device, strict=strict)
+        self._strict, self._ends = strict, list[int]()
+        self._partial: dict[frozenset[int], tuple[Split, Any]] = {}  # by the cotangents that have arrived
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         donated: dict[int, int] = {}  # input -> output
         ends = [*wrt, *range(len(program.sources), len(program.sources) + len(program.made))]
         if self._live and ends:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * (len(ids) - len(outputs))
-            self._split = split(program._replace(graph=graph, histories=histories, effects=()), ends, strict)
+            self._differentiated = program._replace(graph=graph, histories=histories, effects=())
+            self._split = split(self._differentiated, ends, strict)
             prechecks = self._prechecks(self._split.forward)
             self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
-            self.backward = lower(self._split.backward, device, strict=strict)
+            self.backward = self._lower(self._split.backward)
+            self._ends = ends
         else:
             positions = {source: k for k, source in enumerate(program.sources)}
             for k, effect in enumerate(self._effects, len(self._places)):
@@ -128,7 +133,14 @@ class Runner:
             len(tensors), prechecks,
         )  # fmt: skip
         self.services = Services(
-            self.forward, self._unsealed, self._join_tape, self._failed, CheckFailed, _broken, _ended
+            self.forward,
+            self._unsealed,
+            self._join_tape,
+            self._failed,
+            (OtherPath, CheckFailed),
+            CheckFailed,
+            _broken,
+            _ended,
         )
         self.run = Straight(self.plan, self.services).function()
 
@@ -178,8 +190,8 @@ class Runner:
         return OtherPath(tuple(values))
 
     def states(self, known: Sequence[Any] = ()) -> list[tuple[Any, Any]]:
-        """The states of the generators that this program draws from, but for those `known`; none if it cannot fail."""
-        return [(g, g.get_state()) for g in self._generators if not any(g is k for k in known)]
+        """Marks of the generators that this program draws from, but for those `known`; none if it cannot fail."""
+        return [(g, g.mark()) for g in self._generators if not any(g is k for k in known)]
 
     # --- gradients through the program
 
@@ -196,32 +208,47 @@ class Runner:
         for k in self._rewritten:
             if arrays[k].__class__ is np.ndarray:
                 kept[k] = arrays[k].copy()  # as it was, for a replay
-        saved = (self, residuals, [arrays[k] for k in self._split.saved], len(live), Inputs(kept))
-        owner: tape.Node = [-next(sequence), None, _backward, saved, *parents]
         if len(live) == 1:
-            live[0]._n = owner
+            saved = (self, residuals, [arrays[k] for k in self._split.saved], 1, Inputs(kept))
+            live[0]._n = owner = [-next(sequence), None, _backward, saved, *parents]
             return owner
-        owner[tape.SAVED] = list(saved)  # not freed by a walk from one result: others may follow from the rest
+        # which inputs are read depends on the results that gradients arrive at; and none are freed by a walk from one
+        # result: others may follow from the rest
+        owner: tape.Node = [-next(sequence), None, _backward, [self, residuals, [], len(live), Inputs(kept)], *parents]
         for k, (t, node) in enumerate(zip(live, output_nodes(owner, len(live)), strict=True)):
             node[tape.SAVED] = (k,)  # freed by a walk from this result
             t._n = node
         return owner
 
-    def gradients(self, saved: list[Any], cotangents: Any) -> list[np.ndarray]:
-        """Run the backward program; one gradient for each parent of the node."""
+    def shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, np.ndarray]]:
+        """What the parents of a call's `node` get, each that the cotangents which have arrived reach."""
         assert self._split is not None
-        if self._split.error is not None:
-            raise self._split.error
-        late = [t._array() for t in self._split.late]
-        outputs = self.backward.call(*saved, *self._complete(cotangents), *late)
-        return [np.asarray(g) for g in outputs]
+        _, residuals, read, count, given = node[tape.SAVED]
+        part, backward, seeds = self._split, self.backward, [g]
+        if count > 1:
+            part, backward = self._part(frozenset(g))
+            seeds = [g[k] for k in sorted(g)]
+            read = [given.arrays[k] for k in part.saved]
+            if -node[0] < state.latest_mutation:
+                tape.check_unmodified([*node[: tape.SAVED], read])
+        if part.error is not None:
+            raise part.error
+        if part.residuals is not None:
+            residuals = [residuals[k] for k in part.residuals]
+        late = [t._array() for t in part.late]
+        outputs = backward.call(*residuals, *read, *map(np.asarray, seeds), *late)
+        parents = dict(zip(self._split.wrt, node[tape.PARENTS :], strict=True))
+        return [(parents[k], np.asarray(d)) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
 
-    def _complete(self, cotangents: Any) -> list[np.ndarray]:
-        """A cotangent for each result that requires grad: zeros for those that none has arrived at."""
-        given = cotangents if isinstance(cotangents, dict) else {0: cotangents}
-        return [
-            np.asarray(given[n]) if n in given else np.zeros(*self._out[k]) for n, k in enumerate(self._live)
-        ]  # fmt: skip
+    def _part(self, arrived: frozenset[int]) -> tuple[Split, Any]:
+        """The gradients of the live results number `arrived`, and the program that computes them."""
+        assert self._split is not None
+        if len(arrived) == len(self._live):
+            return self._split, self.backward
+        if arrived not in self._partial:
+            part = split_for(self._differentiated, self._ends, self._strict, arrived, self._split.forward)
+            self._partial[arrived] = part, None if part.error is not None else self._lower(part.backward)
+        return self._partial[arrived]
 
     def replay(self, inputs: list[Tensor], parents: Mapping[int, Any]) -> tuple[list[Tensor], list[tuple[Any, Tensor]]]:
         """The results that require grad, computed op by op on Tensors: for gradients that are differentiated again.
@@ -353,9 +380,7 @@ def _ended(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
 def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
     if node[tape.SAVED] is None:
         raise RuntimeError(tape.FREED)
-    runner, residuals, read, _, _ = node[tape.SAVED]
-    shares = runner.gradients([*residuals, *read], g)
-    for parent, d in zip(node[tape.PARENTS :], shares, strict=True):
+    for parent, d in node[tape.SAVED][0].shares(node, g):
         tape.give(parent, d, heap)
 
 

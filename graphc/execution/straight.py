@@ -36,7 +36,7 @@ from graphc.capture import (
     Source,
     ViewOf,
 )
-from graphc.capture.generated import Names
+from graphc.capture.generated import Names, indented
 from graphc.capture.records import opener
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
@@ -85,6 +85,7 @@ class Services(NamedTuple):
     unsealed    the array of a tensor that was made in inference mode
     join        (results, arrays, outputs, tensors): gives live results their tape node, which it returns
     failed      (exception): raises another one if it is a check of the program that has failed
+    stopped     what a check that has failed raises
     refused     the exception for a precheck that has failed
     broken      a tape node's backward that raises RuntimeError with what the node has saved
     ended       a tape node's backward that gives nothing to anyone
@@ -94,6 +95,7 @@ class Services(NamedTuple):
     unsealed: Callable[[Any], np.ndarray]
     join: Callable[..., Any]
     failed: Callable[[Exception], None]
+    stopped: tuple[type[Exception], ...]
     refused: type[Exception]
     broken: Callable[..., None]
     ended: Callable[..., None]
@@ -140,11 +142,51 @@ class Straight:
 
     def lines(self, given: str = "given") -> list[str]:
         """The statements of a call."""
+        before = [*self._fetched(), *self._asked(), *self._taken()]
+        if not self._changes:
+            return [*before, *self._run(), *self._completed(given, " return ")]
+        names, marked, rewound = self.names, list[str](), list[str]()
+        for k, generator in enumerate(self._generators()):
+            marked.append(f" mark{k} = {names.of(generator)}.mark()")
+            rewound.append(f" {names.of(generator)}.rewind(mark{k})")
+        nothing = [" pass"] if not rewound else []
+        # An interrupt may come wherever a function is called: what has begun is finished, or nothing has happened.
+        # Everything that is done to finish may be done twice
         return [
-            *self._fetched(),
-            *self._asked(),
-            *self._taken(),
-            *self._run(),
+            " done, begun = [], False",
+            *marked,
+            " try:",
+            *indented([*before, *self._run_into(), " out = done[0]"]),
+            *indented(self._completed(given, " result = ")),
+            "  if drawn is not None: drawn.clear()",  # which says that the call has ended
+            "  return result",
+            f" except {names.of(self._services.stopped)}: raise",
+            " except BaseException as interrupt:",
+            "  if not done:",
+            *indented(indented([*rewound, *nothing])),
+            "   raise",
+            "  try:",
+            "   out = done[0]",
+            *indented(indented(self._completed(given, " "))),
+            "   if drawn is not None: drawn.clear()",
+            f"  except {names.of(self._services.stopped)}:",
+            *indented(indented([*rewound, *nothing])),
+            "  finally: raise interrupt",
+        ]
+
+    @property
+    def _changes(self) -> bool:
+        """Whether a call changes anything: tensors, Python state, or a generator."""
+        plan = self._plan
+        return bool(plan.program.effects or plan.program.changes or plan.donated or self._generators())
+
+    def _generators(self) -> list[Any]:
+        """Those that a call draws from."""
+        return list({id(s.generator): s.generator for s in self._plan.program.sources if isinstance(s, Draw)}.values())
+
+    def _completed(self, given: str, last: str) -> list[str]:
+        """All that follows the program: its results, and what it changes. `last`: what to do with the result."""
+        return [
             " if on_host:",  # it may still be reading memory that the caller owns
             f"  {self._awaited()}",
             *(line for k in self._wrapped for line in self._wrap(k)),
@@ -155,7 +197,7 @@ class Straight:
             *self._carried_out(),
             *(f" {self._tensor(target)} = None" for target in _cleared(self._plan.program)),
             *self._continued(),
-            *self._result(given),
+            *self._result(given, last),
         ]
 
     def _run(self) -> list[str]:
@@ -164,6 +206,14 @@ class Straight:
         return [
             f" try: out = {program}.dispatch({arrays})",
             f" except elsewhere: out = {program}.dispatch_anywhere({arrays})",
+        ]
+
+    def _run_into(self) -> list[str]:
+        """The same, where the program may take arrays over: its outputs are in `done` before anything can happen."""
+        program, arrays = self.names.of(self._services.executable), "".join(f"{a}, " for a in self._arrays())
+        return [
+            f" try: {program}.into(done, ({arrays}))",
+            f" except elsewhere: {program}.into_anywhere(done, ({arrays}))",
         ]
 
     # --- what is read
@@ -320,12 +370,12 @@ class Straight:
             chosen = [(self._tensor(t.of), f"w{k}") for k, t in past if isinstance(t, PastOf) and t.keep is keep]
             if chosen:
                 tensors, grads = (", ".join(column) for column in zip(*chosen, strict=True))
-                lines.append(f" backward([{tensors}], [{grads}], retain_graph={keep})")
-        return lines
+                lines.append(f"  backward([{tensors}], [{grads}], retain_graph={keep})")
+        return [" if not begun:", "  begun = True", *lines] if lines else []  # adds: not to be done twice
 
     # --- the result
 
-    def _result(self, given: str) -> list[str]:
+    def _result(self, given: str, last: str) -> list[str]:
         """The function's result, made of the program's, and what it puts into Python state."""
         program = self._plan.program
         lines: list[str] = []
@@ -351,9 +401,9 @@ class Straight:
             lines.append(f" owner[{tape.PARENTS + parent}] = r{program.made[number].result}._n")
         lines += [f" r{leaf.result}._g = r{leaf.grad}" for leaf in program.made if leaf.grad is not None]
         if not program.changes and (written := _expression(program.structure)) is not None:
-            return [*lines, f" return {written}"]
+            return [*lines, f"{last}{written}"]
         leaves = ", ".join(f"r{k}" for k in range(len(program.returned)))
-        return [*lines, f" return assembled({self.names.of(program)}, [{leaves}], {given})"]
+        return [*lines, f"{last}assembled({self.names.of(program)}, [{leaves}], {given})"]
 
     def _classified(self, k: int) -> list[str]:
         """Make result number `k` a Parameter, say, if it is one."""

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from graphc import errors
+from graphc.ir.calling import Call
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ir.history import TracedNode, traced_node
 from graphc.ops import OPS, Literal, Op
@@ -58,6 +59,10 @@ class Symbol(OperatorMixin):
         reader = self._reader(errors.TRACED_TO_NUMPY, purpose)
         if not reader.is_constant(tensor):
             raise reader.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
+
+    def counted(self, purpose: str, tensor: Any) -> Any:
+        """The number that the shape of the result of `purpose` depends on."""
+        return self._reader(errors.TRACED_TO_NUMPY, purpose).count_of(tensor, purpose)
 
     def number(self, tensor: Any) -> Any:
         return self._reader(errors.TRACED_TO_NUMPY, "item").number_of(tensor)
@@ -208,7 +213,10 @@ class Builder:
         """The operands as Symbols of the dtype that `op` computes in."""
         rule = op.rule
         if not rule.promote:
-            return [self._lift(x) for x in operands]
+            lifted = [self._lift(x) for x in operands]
+            if rule.accepts is not None:
+                rule.accepts(op, [s.aval.dtype for s in lifted])
+            return lifted
         first, dtype, numbers = rule.first, None, False
         for x in operands[first:]:  # the common case: floats of one dtype, and numbers
             if x.__class__ is Symbol:
@@ -248,9 +256,9 @@ class Builder:
         self.nodes[id] = Node(id, op, inputs, params, aval, self.where, self.scope)
         return Symbol(self, id, aval)
 
-    def graph(self, name: str, result: Any, inputs: Iterable[int] | None = None) -> Graph:
+    def graph(self, name: str, result: Any, inputs: Iterable[int] | None = None, call: Call | None = None) -> Graph:
         """The graph built so far."""
-        return Graph(name, self.nodes, tuple(self.inputs if inputs is None else inputs), result)
+        return Graph(name, self.nodes, tuple(self.inputs if inputs is None else inputs), result, call=call)
 
 
 def _rank(x: Any) -> tuple[np.dtype, int]:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from pathlib import Path
-from typing import IO
 
 from graphc.errors import GraphError, ParseError
+from graphc.files import writing
+from graphc.files.contents import Place, Refuse, contents
+from graphc.files.json_text import NOT_UTF8
 from graphc.ir.graph import Graph
 from graphc.ir.lexical import LARGEST
 from graphc.ir.text import parse, show
@@ -25,19 +26,16 @@ VERSION = 1
 _HEADER = re.compile(rb"# graphc graph (\d{1,9})(?: sha256=([0-9a-f]{64}))?\n")
 _HEADER_SIZE = 128  # bytes, at most
 
-NO_HEADER = "{where}: not a graph file: it does not start with '# graphc graph <version>'"
-NEWER = "{where}: a graph file of version {version}, and this graphc reads version 1. Remedy: update graphc"
+NO_HEADER = "not a graph file: it does not start with '# graphc graph <version>'"
+NEWER = "a graph file of version {version}, and this graphc reads version 1. Remedy: update graphc"
 DAMAGED = (
-    "{where}: the file is damaged: its text is not the one that was saved (sha256 differs).\n"
+    "the file is damaged: its text is not the one that was saved (sha256 differs).\n"
     "Remedy: get it again; or, if the text was edited on purpose, take ' sha256=...' out of the first line."
 )
-TOO_LARGE = "{where}: {size:,} bytes; graph files have at most {limit:,}"
 NOT_KEPT = (
     "the graph does not read back from its text as it was: {problem}.\n"
     "Remedy: return only tensors, numbers, strings, None, and tuples, named tuples, lists and dicts of them."
 )
-
-Place = str | os.PathLike[str] | IO[bytes]
 
 
 def save(graph: Graph, file: Place) -> None:
@@ -58,43 +56,33 @@ def save(graph: Graph, file: Place) -> None:
     if not isinstance(file, (str, os.PathLike)):
         file.write(data)
         return
-    path = Path(file)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    writing.write(file, data)
 
 
 def load(file: Place) -> Graph:
     """The graph that `save` wrote to `file`, a path or a binary file object, checked.
 
     Raises ParseError, which says what is wrong and in which line, for any other content. No file can run code, and
-    memory and time are in proportion to its size. A file has at most 2**30 bytes and 4 million tokens, brackets up to
+    memory and time are in proportion to its size. A file has at most 2**30 bytes and 1.5 million tokens, brackets up to
     90 deep and numbers of up to 40 digits.
     """
-    if isinstance(file, (str, os.PathLike)):
-        with open(file, "rb") as opened:
-            return _loads(opened.read(LARGEST + _HEADER_SIZE + 1), os.fspath(file))
-    return _loads(file.read(LARGEST + _HEADER_SIZE + 1), str(getattr(file, "name", "graph file")))
+    where = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", "graph file"))
+    refuse = ParseError.of(where)
+    return _loads(contents(file, LARGEST + _HEADER_SIZE, refuse), refuse)
 
 
-def _loads(data: bytes, where: str) -> Graph:
-    if len(data) > LARGEST + _HEADER_SIZE:
-        raise ParseError(TOO_LARGE.format(where=where, size=len(data), limit=LARGEST))
+def _loads(data: bytes, refuse: Refuse) -> Graph:
     header = _HEADER.match(data)
     if header is None:
-        raise ParseError(NO_HEADER.format(where=where))
+        raise refuse(NO_HEADER, "")
     if int(header[1]) != VERSION:
-        raise ParseError(NEWER.format(where=where, version=int(header[1])))
+        raise refuse(NEWER.format(version=int(header[1])), "")
     body = data[header.end() :]
     if header[2] is not None and hashlib.sha256(body).hexdigest().encode() != header[2]:
-        raise ParseError(DAMAGED.format(where=where))
+        raise refuse(DAMAGED, "")
     try:
         return parse(body.decode())
     except UnicodeDecodeError as error:
-        line = body.count(b"\n", 0, error.start) + 1
-        raise ParseError(f"{where}: line {line + 1}: a byte that is not UTF-8") from None
+        raise refuse(NOT_UTF8, f"line {body.count(10, 0, error.start) + 1} after the header") from None
     except ParseError as error:
-        raise ParseError(f"{where}, after the header: {error}") from None
+        raise refuse(error.problem, error.place and f"{error.place} after the header") from None

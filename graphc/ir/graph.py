@@ -7,9 +7,10 @@ source locations and scopes. Constants compare by bits.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError, dataclass, is_dataclass
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, final
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import networkx as nx
 import numpy as np
 
+from graphc.ir.calling import Call, arrays_of
+from graphc.ir.named import fields_of
 from graphc.ops import Literal, Op, Rule
 from graphc.ops.aval import Aval
 from graphc.ops.dims import has_dim, is_dim
@@ -114,6 +117,8 @@ class Graph:
     inputs   ids of the input nodes, in the order of the arguments
     result   what the program returns: `Ref`s to nodes, in any nest of tuples, lists and dicts, among static values
     history  a record of each pass that the graph went through (see graphc.passes); not part of its value
+    call     how the function was called that the graph was traced from (see graphc.ir.calling), None if from none;
+             not part of its value
     """
 
     def __init__(
@@ -123,8 +128,10 @@ class Graph:
         inputs: tuple[int, ...],
         result: Any,
         history: tuple[Any, ...] = (),
+        call: Call | None = None,
     ):
         self.history = history
+        self.call = call
         self.name = name
         self.nodes = nodes
         self.inputs = inputs
@@ -177,11 +184,11 @@ class Graph:
         nodes = dict(self.nodes)
         for id, name in names.items():
             nodes[id] = Node(id, INPUT, (), {"name": name}, self.nodes[id].aval, self.nodes[id].where)
-        return Graph(self.name, nodes, self.inputs, self.result, self.history)
+        return Graph(self.name, nodes, self.inputs, self.result, self.history, self.call)
 
     def replace(self, nodes: Mapping[int, Node], result: Any) -> Graph:
         """The same program with other nodes and result: what a pass returns."""
-        return Graph(self.name, nodes, self.inputs, result, self.history)
+        return Graph(self.name, nodes, self.inputs, result, self.history, self.call)
 
     def ranges(self, node: Node) -> list[Range] | None:
         """The ranges that the check of `node` asks integers to lie in; None if it asks for no ranges."""
@@ -198,17 +205,20 @@ class Graph:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def __call__(self, *arrays: Any) -> Any:
-        """Run the graph on NumPy, node by node. Returns the result with ndarrays in place of nodes."""
-        values = self.evaluate(*arrays)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph on NumPy, node by node. Returns the result with ndarrays in place of nodes.
+
+        It takes what the function took that it was traced from, with arrays for tensors; or an array for each input.
+        """
+        values = self.evaluate(*args, **kwargs)
         return fill(self.result, values)
 
-    def evaluate(self, *arrays: Any) -> dict[int, np.ndarray]:
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[int, np.ndarray]:
         """The value of every node, computed on NumPy. Raises TypeError or ValueError for arguments that do not fit.
 
         What a kernel raises gets a note that names the node and the user's line.
         """
-        values = dict(zip(self.inputs, self.bind(arrays), strict=True))
+        values = dict(zip(self.inputs, self.bind(tuple(arrays_of(self, args, kwargs))), strict=True))
         node = None
         try:
             for node in self.operations():
@@ -332,6 +342,8 @@ def refs_of(result: Any) -> list[Ref]:
         return [result]
     if isinstance(result, dict):
         return [ref for value in result.values() for ref in refs_of(value)]
+    if is_dataclass(result):
+        return [ref for value in (fields_of(result) or {}).values() for ref in refs_of(value)]
     if isinstance(result, (tuple, list)):
         return [ref for value in result for ref in refs_of(value)]
     return []
@@ -343,6 +355,11 @@ def map_refs(result: Any, fn: Callable[[Ref], Any]) -> Any:
         return fn(result)
     if isinstance(result, dict):
         return {key: map_refs(value, fn) for key, value in result.items()}
+    if is_dataclass(result) and (fields := fields_of(result)) is not None:
+        new = copy.copy(result)
+        for name, value in fields.items():
+            object.__setattr__(new, name, map_refs(value, fn))  # it may be frozen
+        return new
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*(map_refs(value, fn) for value in result))
     if isinstance(result, (tuple, list)):
@@ -388,4 +405,6 @@ def _freeze(result: Any) -> Any:
         return ("dict", tuple((type(key), _by_bits(key), _freeze(value)) for key, value in result.items()))
     if isinstance(result, (tuple, list)):
         return (type(result).__name__, tuple(_freeze(value) for value in result))
+    if (fields := fields_of(result)) is not None:
+        return (type(result).__name__, tuple(_freeze(value) for value in fields.values()))
     return (type(result).__name__, _by_bits(result))

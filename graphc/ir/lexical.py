@@ -10,12 +10,12 @@ import keyword
 import re
 
 from graphc.errors import ParseError
+from graphc.files.contents import DIGITS
 
 LARGEST = 1 << 30  # characters of a text
-TOKENS = 4_000_000  # about 25 for a node
+TOKENS = 1_500_000  # about 25 for a node; they become up to 600 bytes each, of Python's syntax tree and of the graph
 DEPTH = 90  # brackets within brackets; Python's parser gives up at 200
 INDENTATION = 64  # columns, four for each graph within a graph; Python's parser gives up at 100 levels
-DIGITS = 40  # of a number: int() is quadratic in them; a float64 has at most 17, a 64-bit integer 20
 
 _TOKEN = re.compile(
     r"""
@@ -24,7 +24,8 @@ _TOKEN = re.compile(
     | (?P<newline>\n)
     | (?P<name>[^\W\d]\w*)
     | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)
-    | (?P<string>'(?:[^'\\\n]|\\(?:[\\'"nrt]|x..|u.{4}|U.{8}))*' | "(?:[^"\\\n]|\\(?:[\\'"nrt]|x..|u.{4}|U.{8}))*")
+    | (?P<string>'(?:[^'\\\n]++|\\(?:[\\'"nrt]|x..|u.{4}|U.{8}))*+'
+                |"(?:[^"\\\n]++|\\(?:[\\'"nrt]|x..|u.{4}|U.{8}))*+")
     | (?P<open>[(\[{])
     | (?P<close>[)\]}])
     | (?P<mark>[:,=])
@@ -90,4 +91,4 @@ def _shown(token: str) -> str:
 
 
 def _error(text: str, at: int, what: str) -> ParseError:
-    return ParseError(f"line {text.count(chr(10), 0, at) + 1}: {what}")
+    return ParseError(what, place=f"line {text.count(chr(10), 0, at) + 1}")

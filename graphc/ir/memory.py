@@ -12,10 +12,12 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from graphc import forking
+
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
-_lock = threading.Lock()
-_depth = 0
+_lock = forking.renewed(threading.Lock())
+_pausing: list[int] = []  # the thread of each such call
 _was_enabled = False
 
 
@@ -24,21 +26,32 @@ def without_collector(fn: Fn) -> Fn:
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        _shift(+1)
+        thread = threading.get_ident()
+        _pause(thread)
         try:
             return fn(*args, **kwargs)
         finally:
-            _shift(-1)
+            _resume(thread)
 
     return wrapped  # type: ignore[return-value]
 
 
-def _shift(by: int) -> None:
-    global _depth, _was_enabled
+def _pause(thread: int) -> None:
+    global _was_enabled
     with _lock:
-        if _depth == 0:
+        if not _pausing:
             _was_enabled = gc.isenabled()
             gc.disable()
-        _depth += by
-        if _depth == 0 and _was_enabled:
+        _pausing.append(thread)
+
+
+def _resume(*threads: int) -> None:
+    with _lock:
+        for thread in threads:
+            _pausing.remove(thread)
+        if threads and not _pausing and _was_enabled:
             gc.enable()
+
+
+# the other threads are not in a child
+forking.in_child(lambda: _resume(*(thread for thread in _pausing if thread != threading.get_ident())))

@@ -30,18 +30,20 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import lru_cache, partial
-from operator import itemgetter
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from graphc.errors import GraphError, ParseError
+from graphc.files.contents import check_keys
+from graphc.ir.calling import Call
 from graphc.ir.dimensions import sizes_in
 from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.lexical import scan
+from graphc.ir.named import fields_of, named_tuple
 from graphc.ir.sizes import NAME, SizesOfText, conditions, written
 from graphc.ir.structure import ITEM, bodies
 from graphc.ops import OPS, Bundle, Literal
@@ -106,6 +108,13 @@ def _show_lines(graph: Graph, name: str) -> list[str]:
         node = graph.nodes[id]
         if node.params["name"] != names[id] or node.where or node.scope:
             lines.append(f"    {names[id]}: {node.params['name']!r}{_show_place(node)}")
+    if (
+        graph.call is not None
+        and graph.call.is_written
+        and not graph.call.goes_without_saying([(id, names[id]) for id in graph.inputs])
+    ):
+        parts = (graph.call.given, graph.call.parameters, graph.call.defaults)
+        lines.append(f"    call: {_show_result(parts, names)}")
     for node in graph.operations():
         inner = _inner_names(node)
         for body, inner_name in inner.items():
@@ -188,8 +197,8 @@ def _show_result(result: Any, names: dict[int, str]) -> str:
     if isinstance(result, dict):
         items = (f"{_show_value(key)}: {_show_result(value, names)}" for key, value in result.items())
         return "{" + ", ".join(items) + "}"
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        fields = zip(result._fields, result, strict=True)  # type: ignore[attr-defined]
+    if (record := fields_of(result)) is not None:
+        fields = record.items()
         return f"{type(result).__name__}({', '.join(f'{f}={_show_result(v, names)}' for f, v in fields)})"
     if isinstance(result, (tuple, list)):
         inner = ", ".join(_show_result(value, names) for value in result)
@@ -238,8 +247,11 @@ def _parse_function(function: ast.FunctionDef, name: str, lines: list[str]) -> G
         ids[argument.arg] = id
         nodes[id] = Node(id, INPUT, (), {"name": argument.arg}, _aval(argument.annotation, argument))
         inputs.append(id)
+    call: Call | None = None
     for statement in body[:-1]:
-        if isinstance(statement, ast.FunctionDef):
+        if _is_call(statement):
+            call = _parse_call(statement, ids, inputs)
+        elif isinstance(statement, ast.FunctionDef):
             own = _INNER_NAME.sub("", statement.name)
             inner[statement.name] = _parse_function(statement, own, lines)
         elif not _parse_input(statement, lines, ids, nodes):
@@ -249,7 +261,7 @@ def _parse_function(function: ast.FunctionDef, name: str, lines: list[str]) -> G
     if not isinstance(last, ast.Return):
         raise _error(last, "expected 'return' as the last line")
     try:
-        return Graph(name, nodes, tuple(inputs), _parse_result(last.value, ids)).check()
+        return Graph(name, nodes, tuple(inputs), _parse_result(last.value, ids), call=call).check()
     except ParseError:
         raise
     except GraphError as error:
@@ -262,7 +274,7 @@ def _number_of(target: ast.Name) -> int | None:
 
 
 def _error(at: ast.AST, what: str) -> ParseError:
-    return ParseError(f"line {getattr(at, 'lineno', '?')}: {what}")
+    return ParseError(what, place=f"line {getattr(at, 'lineno', '?')}")
 
 
 def _parse_input(statement: ast.stmt, lines: list[str], ids: dict[str, int], nodes: dict[int, Node]) -> bool:
@@ -281,6 +293,39 @@ def _parse_input(statement: ast.stmt, lines: list[str], ids: dict[str, int], nod
         raise _error(statement, "expected the name of an input and its own name, a string")
     nodes[id] = Node(id, INPUT, (), {"name": own.value}, nodes[id].aval, *_place(statement, lines))
     return True
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    """Whether `statement` says how the function is called: "call: (given, parameters, defaults)"."""
+    return (
+        isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and statement.target.id == "call"
+        and statement.value is None
+        and isinstance(statement.annotation, ast.Tuple)
+    )
+
+
+def _parse_call(statement: Any, ids: dict[str, int], inputs: list[int]) -> Call:
+    problem = "expected 'call: ({parameter: value, ...}, (parameter, ...), {parameter: default, ...})'"
+    try:
+        given, parameters, defaults = _parse_result(statement.annotation, ids)
+        call = Call(parameters, defaults, given, Ref)
+        if (
+            type(parameters) is not tuple
+            or not all(isinstance(p, str) for p in parameters)
+            or given.keys() != call.signature.parameters.keys()
+        ):
+            raise _error(statement, problem)
+        for name, p in call.signature.parameters.items():
+            rest = {p.VAR_POSITIONAL: tuple, p.VAR_KEYWORD: dict}.get(p.kind)
+            if rest is not None and type(given[name]) is not rest:
+                raise _error(statement, problem)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise error if isinstance(error, ParseError) else _error(statement, problem) from None
+    if len(set(call.leaves)) != len(call.leaves) or not set(call.leaves) <= set(inputs):
+        raise _error(statement, "a call gives each input once, and nothing else")
+    return call
 
 
 def _place(statement: ast.stmt, lines: list[str]) -> tuple[str, str]:
@@ -430,11 +475,12 @@ def _parse_result(node: ast.expr | None, ids: dict[str, int]) -> Any:
     if isinstance(node, ast.List):
         return [_parse_result(element, ids) for element in node.elts]
     if isinstance(node, ast.Dict):
-        return {
-            _value(key, _ANY): _parse_result(value, ids)
-            for key, value in zip(node.keys, node.values, strict=True)
-            if key
-        }
+        keys = [_value(key, _ANY) for key in node.keys if key is not None]
+        check_keys(keys, f"line {node.lineno}", lambda problem, place: ParseError(problem, place=place))
+        found = dict(zip(keys, (_parse_result(value, ids) for value in node.values), strict=True))
+        if len(found) != len(keys):
+            raise _error(node, "two entries with the same key")
+        return found
     if node is None:
         return None
     return _value(node, _ANY)
@@ -444,30 +490,7 @@ def _parse_named_tuple(call: ast.Call, name: str, ids: dict[str, int]) -> Any:
     fields = tuple(k.arg or "" for k in call.keywords)
     if call.args or any(field.startswith("_") or not field for field in fields):
         raise _error(call, f"expected {name}(field=value, ...)")
-    return _named_tuple(name, fields)(*(_parse_result(k.value, ids) for k in call.keywords))
-
-
-@lru_cache(maxsize=256)
-def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
-    """A class like `collections.namedtuple(name, fields)`, which would compile source."""
-    about: dict[str, Any] = {field: property(itemgetter(k)) for k, field in enumerate(fields)}
-    return type(name, (_NamedTuple,), {"__slots__": (), "_fields": fields, **about})
-
-
-class _NamedTuple(tuple[Any, ...]):
-    """What the named tuples that are read from texts have in common."""
-
-    __slots__ = ()
-    _fields: tuple[str, ...] = ()
-
-    def __new__(cls, *values: Any) -> Self:
-        return super().__new__(cls, values)
-
-    def _asdict(self) -> dict[str, Any]:
-        return dict(zip(self._fields, self, strict=True))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._asdict().items())})"
+    return named_tuple(name, fields)(*(_parse_result(k.value, ids) for k in call.keywords))
 
 
 _ANY = Aval((), np.dtype(np.float64))

@@ -3,31 +3,35 @@
 It lies in the user's cache directory unless GRAPHC_CACHE_DIR names another; GRAPHC_CACHE=0 turns it off. If the user
 has configured a cache in JAX, that one is used instead: it keeps what XLA makes, but JAX still traces and lowers.
 
-The files are as trustworthy as the directory: they hold machine code.
+Whatever is wrong with it, programs are compiled anew: see `graphc.lowering.programs` for what a file must be.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
+import logging
 import os
-import pickle
+import re
 import sys
-import tempfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from graphc.errors import ProgramFileError
+from graphc.files import writing
+from graphc.lowering import programs
 from graphc.lowering.loading import jax
 
 WORTHWHILE = 0.25  # seconds of compilation, from which on a program is kept
 LARGEST = 2**30  # bytes of all programs: the ones that have not been used for longest go first
-_CHECKSUM = hashlib.sha256().digest_size
-_LIBRARY = b"_ffi"  # in the names of the functions that programs call in the libraries of JAX
+DROPPED = "%s. The program is compiled anew."
+NOT_TRUSTED = (
+    "the folder %s belongs to another user, or others may write to it: compiled programs, which are code, are neither "
+    "read there nor kept. Remedy: chmod go-w, or another folder in GRAPHC_CACHE_DIR."
+)
+_OURS = re.compile(rf"[0-9a-f]{{64}}|\.[0-9a-f]{{40}}\.[0-9a-f]{{16}}{re.escape(writing.DRAFT)}")  # names of files
+_log = logging.getLogger(__name__)
 _off = 0  # contexts that are open
 
 
@@ -52,26 +56,22 @@ def in_use() -> bool:
 
 
 def load(key: str, device: Any) -> Any:
-    """The program of that key (`jax.stages.Compiled`) for a device; None if it is not there, or damaged."""
-    directory = cache_directory()
+    """The program of that key (`jax.stages.Compiled`) for a device; None if it is not there. A file that is not what
+    was kept for this key is dropped, and logged."""
+    directory = _trusted_directory()
     if directory is None:
         return None
     path = directory / key
+    refuse = ProgramFileError.of(str(path))
     try:
-        data = path.read_bytes()
-        os.utime(path)  # it has been used
-    except OSError:
+        return programs.loaded(key, programs.content_of(path, refuse), refuse, device)
+    except FileNotFoundError:
         return None
-    if hashlib.sha256(data[_CHECKSUM:]).digest() != data[:_CHECKSUM]:
-        return None
-    from jax.experimental import serialize_executable
-
-    try:
-        kept = zlib.decompress(data[_CHECKSUM:])
-        if _LIBRARY in kept:
-            _prepare_libraries()
-        return serialize_executable.deserialize_and_load(*pickle.loads(kept), execution_devices=[device])
-    except Exception:  # whatever another build of XLA says to it: the program is compiled, and kept anew
+    # also a file that cannot be opened, and whatever another build of XLA says to it
+    except Exception as error:
+        _log.warning(DROPPED, error if isinstance(error, ProgramFileError) else f"{path}: {error!r}")
+        with contextlib.suppress(OSError):
+            path.unlink()
         return None
 
 
@@ -80,46 +80,49 @@ def store(key: str, program: Any, device: Any) -> None:
     directory = cache_directory()
     if directory is None:
         return
-    from jax.experimental import serialize_executable
-
     try:
-        kept = pickle.dumps(serialize_executable.serialize(program))
+        content = programs.packed(key, program, device)
     except Exception:  # not every backend's programs can be kept, nor those that call Python
         return
-    if _LIBRARY in kept and device.platform != "cpu":  # whose libraries we do not know how to prepare
-        return
-    data = zlib.compress(kept, 1)
     with contextlib.suppress(OSError):  # a read-only home, a full disk
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write(directory / key, hashlib.sha256(data).digest() + data)
-        _make_room(directory)
+        if _trusted_directory() is not None:
+            writing.write(directory / key, content, mode=0o600, durable=False)
+            _make_room(directory)
+
+
+def _trusted_directory() -> Path | None:
+    """Where programs are; None if that is not there, or others may write to it."""
+    directory = cache_directory()
+    try:
+        if directory is None or programs.trusted(directory.stat()):
+            return directory
+    except OSError:
+        return None
+    _tell(directory)
+    return None
 
 
 @functools.cache
-def _prepare_libraries() -> None:
-    """Let JAX set LAPACK up, as it does when it lowers the first operation that needs it: programs call addresses."""
-    jax.jit(jax.lax.linalg.cholesky).lower(np.eye(1, dtype=np.float32))
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file that nobody sees before it is complete."""
-    number, name = tempfile.mkstemp(dir=path.parent, prefix="writing-")
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+def _tell(directory: Path) -> None:
+    _log.warning(NOT_TRUSTED, directory)
 
 
 def _make_room(directory: Path) -> None:
-    """Remove what has not been used for longest, until no more than `LARGEST` bytes are left."""
-    found = sorted(((e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(directory)), reverse=True)
+    """Remove what has not been used for longest, until no more than `LARGEST` bytes are left. Other files, in a folder
+    that GRAPHC_CACHE_DIR names, are not ours to remove."""
+    found: list[tuple[float, int, str]] = []
+    for entry in os.scandir(directory):
+        with contextlib.suppress(FileNotFoundError):  # another process makes room, too
+            if _OURS.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                found.append((status.st_mtime, status.st_size, entry.path))
     total = 0
-    for _, size, path in found:
+    for _, size, path in sorted(found, reverse=True):
         total += size
         if total > LARGEST:
-            os.unlink(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
 
 @contextlib.contextmanager

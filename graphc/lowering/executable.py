@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import starmap
 from operator import itemgetter
 from typing import Any, final
 
@@ -12,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from graphc import forking
+from graphc.ir.calling import arrays_of
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache
 from graphc.lowering.keys import key_of
@@ -25,6 +28,7 @@ STRICT: Mapping[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_o
 PLAIN: Mapping[str, Any] | None = None  # XLA's own options
 # what a compiled program raises, before it has begun, for arrays on other devices than those that it was compiled for
 ELSEWHERE = (TypeError, ValueError)
+_FAST: type = type(jax.jit(len))  # a function in C++, which runs no Python once it has been called
 
 
 @final
@@ -39,8 +43,9 @@ class Executable:
              Raises one of `ELSEWHERE` where `dispatch_anywhere` has to be called in its place
     seconds  what it took to compile or to load the program, by stage
 
-    Call it with one array (ndarray, jax.Array or Tensor) for each input; it returns the graph's result with
-    jax.Arrays in place of nodes. Compilation happens at the first call, or in `compile()`.
+    Call it as the function that the graph was traced from, with arrays (ndarray, jax.Array or Tensor) for tensors, or
+    with one array for each input; it returns the graph's result with jax.Arrays in place of nodes. Compilation happens
+    at the first call, or in `compile()`.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Executable:
         strict: bool,
         settled: Collection[int],
     ):
+        forking.refuse(f"the program {graph.name}")
         self.graph = graph
         self.donated = tuple(donate)
         # XLA would copy an output that is returned twice
@@ -71,6 +77,7 @@ class Executable:
         self.seconds: dict[str, float] = {}
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
         self.dispatch: Callable[..., Any] = self._first_dispatch
+        self.into: Callable[[list[Any], tuple[Any, ...]], None] = self._first_into
 
     @cached_property
     def _jitted(self) -> Any:
@@ -95,6 +102,40 @@ class Executable:
             outputs = self._run(*arrays)
         return outputs if self._spread is None else self._spread(outputs)
 
+    def _first_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
+        """Append what `dispatch` returns to `done`, with nothing in between that an interrupt could prevent.
+
+        The program of JAX is Python code the first time, and always if it calls Python: then it is given copies.
+        """
+        outputs = self.dispatch(*self._copied(arrays))
+        fast: Any = self._run
+        if not isinstance(fast, _FAST):
+            self.into = self._slow_into
+        elif self._plain:
+            self.into = lambda done, arrays: done.extend(starmap(fast, (arrays,)))
+        else:
+            self.into = self._set_into
+        done.append(outputs)
+
+    def _slow_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
+        done.append(self.dispatch(*self._copied(arrays)))
+
+    def _set_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
+        run: Any = self._run
+        with setting(self._wide, self._device):
+            if self._spread is None:
+                done.extend(starmap(run, (arrays,)))
+            else:  # nothing is donated
+                done.append(self._spread(run(*arrays)))
+
+    def into_anywhere(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
+        """What `into` does, on whatever devices the arrays lie."""
+        done.append(self.dispatch_anywhere(*self._copied(arrays)))
+
+    def _copied(self, arrays: tuple[Any, ...]) -> list[Any]:
+        """`arrays`, with copies of those that the program takes over."""
+        return [self.own(a) if k in self.donated else a for k, a in enumerate(arrays)]
+
     def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
         """What `dispatch` does, on whatever devices the arrays lie."""
         with setting(self._wide, self._device):
@@ -109,6 +150,7 @@ class Executable:
 
     def call(self, *arrays: Any) -> Sequence[Any]:
         """The outputs of the program. Raises what a check has found: with `outputs`, in which state is as it was."""
+        forking.refuse(f"the program {self.graph.name}")
         try:
             outputs = self.dispatch(*arrays)
         except ELSEWHERE:
@@ -125,8 +167,8 @@ class Executable:
         error.outputs = outputs  # type: ignore[attr-defined]  # donated state, handed back unchanged
         return error
 
-    def __call__(self, *arrays: Any) -> Any:
-        given = [_raw(a) for a in arrays]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = [_raw(a) for a in arrays_of(self.graph, args, kwargs)]
         for position, a in enumerate(given):
             if not isinstance(a, jax.Array):
                 given[position] = np.asarray(a)
@@ -159,6 +201,7 @@ class Executable:
 
         Returns the seconds it took: {"jax trace": ..., "lower": ..., "xla": ...}, or {"load": ...}.
         """
+        forking.refuse(f"the program {self.graph.name}")
         with Announced(f"{self.graph.name} ({len(self.graph):,} nodes)"), setting(self._wide, self._device):
             start = time.perf_counter()
             device = self._device or default_device()

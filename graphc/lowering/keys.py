@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import jax
@@ -19,11 +19,12 @@ import scipy
 from graphc.ops import Literal, Op
 from graphc.ops.aval import Aval
 
-_FORMAT = 1  # of the files
+_FORMAT = 2  # of the files
 _CODE = "ops", "lowering"  # subpackages that a program's meaning depends on, besides its source
 _VARIABLES = "XLA_", "TF_", "CUDA_", "NVIDIA_", "LIBTPU_"  # how those of the environment begin that compilers look at
+_ROOT = __name__.partition(".")[0]
 # whose code is known by its digest, or its version
-_CODED = tuple(f"{package}." for package in (__name__.partition(".")[0], "jax", "numpy", "scipy"))
+_CODED = (*(f"{_ROOT}.{folder}." for folder in _CODE), "jax.", "numpy.", "scipy.")
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type, np.dtype)
 
 
@@ -62,7 +63,7 @@ def _described(value: Any) -> Iterator[str]:
     elif isinstance(value, FunctionType):
         if not f"{value.__module__}.".startswith(_CODED):
             raise _Unknown(value)
-        yield f"{value.__module__}.{value.__qualname__}:{value.__code__.co_firstlineno}"
+        yield f"{value.__module__}.{value.__qualname__}:{value.__code__.co_firstlineno}:{_digest(value.__code__)}"
         bound = (value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items()
         for part in (*bound, *(cell.cell_contents for cell in value.__closure__ or ())):
             yield from _described(part)
@@ -83,13 +84,22 @@ def _described(value: Any) -> Iterator[str]:
 
 
 @functools.cache
+def _digest(code: CodeType) -> str:
+    """What a function does, apart from the values that it refers to: several may stand in one line."""
+    consts = (_digest(c) if isinstance(c, CodeType) else sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c)
+              for c in code.co_consts)  # fmt: skip
+    parts = code.co_code, code.co_names, code.co_varnames, code.co_freevars, list(consts)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+@functools.cache
 def _own_code() -> str | None:
     """A digest of this package's code; None if it does not lie in files."""
     root = Path(__file__).parents[1]
-    files = [path for folder in _CODE for path in sorted((root / folder).glob("*.py"))]
+    files = [path for folder in _CODE for path in sorted((root / folder).rglob("*.py"))]
     digest = hashlib.sha256()
     for path in files:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest() if files else None
 
 

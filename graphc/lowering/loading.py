@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+
 import numpy as np
+
+from graphc import forking
 
 _before = np.random.get_state()
 import jax  # noqa: E402
 
 np.random.set_state(_before)
+
+
+def _settle() -> None:
+    """Let what programs are computing be there before a fork: its results would never arrive in the child."""
+    if not forking.xla_clients() or forking.process.lost:
+        return
+    for array in jax.live_arrays():
+        with contextlib.suppress(RuntimeError):  # given to another program meanwhile, or the result of one that failed
+            array.block_until_ready()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_settle)
 
 __all__ = ["jax"]

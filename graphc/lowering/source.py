@@ -27,6 +27,7 @@ from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.primitives import expression
+from graphc.lowering.zeros import held_numbers, inside, loses_zero, starts, unsigned
 from graphc.ops import Literal, Op, Trait
 from graphc.ops.dtypes import is_half
 from graphc.ops.interpret import widens
@@ -72,6 +73,7 @@ class Source:
     failing whether the function also returns the number of the first check that failed; always, if it has checks
     restore output number -> input number: what the function returns there when a check fails
     settled ids of nodes whose checks are made elsewhere
+    known   the number that an input holds in every place, or None, for each
     """
 
     def __init__(
@@ -82,8 +84,10 @@ class Source:
         failing: bool = False,
         restore: Mapping[int, int] | None = None,
         settled: Collection[int] = (),
+        known: Sequence[Any] = (),
     ):
         self.graph = graph
+        self._held = held_numbers(graph, known)
         self._settled = settled
         self._restore = restore or {}
         self._function = name or graph.name
@@ -197,15 +201,24 @@ class Source:
         if name in self._defined:
             name = f"{name}_{len(self._defined)}"
         self._defined.add(name)
-        inner = Source(body, name, self, failing=self._checked_inside(node))
+        inner = Source(body, name, self, failing=self._checked_inside(node), known=inside(node, self._held))
         self._statements.append(inner.text.removesuffix("\n"))
         self._plain.append(inner.plain)
         return name
 
     def _expression(self, node: Node) -> str:
+        text = self._written(node)
+        if not loses_zero(node, self._avals(node), [self._held.get(i) for i in node.inputs]):
+            return text
+        setattr(self.scope["ops"], unsigned.__name__, unsigned)
+        return f"ops.{unsigned.__name__}({text})"
+
+    def _avals(self, node: Node) -> list[Any]:
+        return [self.graph.nodes[i].aval for i in node.inputs]
+
+    def _written(self, node: Node) -> str:
         if node.op.name not in OVERRIDES:
-            nodes = self.graph.nodes
-            text = expression(node, [self._names[i] for i in node.inputs], [nodes[i].aval for i in node.inputs])
+            text = expression(node, [self._names[i] for i in node.inputs], self._avals(node))
             if text is not None:
                 return text
         call, kernel = jax_kernel(node.op)
@@ -215,13 +228,15 @@ class Source:
         return f"{call}({self._arguments(node)}){narrow}"
 
     def _halves(self, node: Node) -> list[bool]:
-        return in_float32(node.op, [self.graph.nodes[i].aval for i in node.inputs])
+        return in_float32(node.op, self._avals(node))
 
     def _arguments(self, node: Node) -> str:
         pairs = zip((self._names[i] for i in node.inputs), self._halves(node), strict=True)
         operands = [f"{name}.astype(np.float32)" if half else name for name, half in pairs]
         params = dict(node.params)
         if node.op.structured:
+            for k in starts(node, self._held):
+                operands[k] = f"lax.optimization_barrier({operands[k]})"
             params = {name: self._with_functions(value, node) for name, value in params.items()}
             if self._checked_inside(node):
                 params["checked"] = True

@@ -12,6 +12,7 @@ import numpy as np
 from jax.scipy import special
 
 from graphc.lowering.bits import converted
+from graphc.lowering.zeros import unsigned
 from graphc.ops.bessel import ON_HOST
 from graphc.ops.spec import Op
 from graphc.ops.special import incomplete_gamma
@@ -53,28 +54,17 @@ def atanh(x: Any) -> Any:
     return (log1p(x) - log1p(-x)) / 2 if x.dtype == np.float64 else jnp.arctanh(x)
 
 
-@jax.custom_jvp
-def _unsigned(x: Any) -> Any:
-    """`x`, with 0 for -0."""
-    return jnp.where(x == 0, 0, x)
-
-
-@_unsigned.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    return _unsigned(*primals), *tangents
-
-
 def xlog1py(x: Any, y: Any) -> Any:
     if x.dtype != np.float64:
         return special.xlog1py(x, y)
     vanishing = (x == 0) & ((y <= -1) | (y == jnp.inf))
     r = x * log1p(jnp.where(vanishing, 0, y))
-    return jnp.where(x == 0, _unsigned(r), r)
+    return jnp.where(x == 0, unsigned(r), r)
 
 
 def entr(x: Any) -> Any:
     r = special.entr(x)
-    return jnp.where(x == 0, _unsigned(r), r)
+    return jnp.where(x == 0, unsigned(r), r)
 
 
 @jax.custom_jvp
@@ -89,11 +79,11 @@ def _(primals: Any, tangents: Any) -> Any:
 
 
 def i1(x: Any) -> Any:
-    return special.i1(_unsigned(x))
+    return special.i1(unsigned(x))
 
 
 def i1e(x: Any) -> Any:
-    return special.i1e(_unsigned(x))
+    return special.i1e(unsigned(x))
 
 
 def floor_divide(x: Any, y: Any) -> Any:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from graphc.lowering.zeros import unsigned
 from graphc.ops.kernels import lowest
 
 Sizes = tuple[int, ...]
@@ -33,14 +34,44 @@ def conv(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups:
 
 
 def conv_input(g: Any, w: Any, shape: Sizes, **window: Any) -> Any:
+    if jnp.issubdtype(g.dtype, jnp.integer):
+        return _whole_input(g, w, shape, **window)
     # conv is linear in x: XLA's form of its transpose is what JAX derives
     (dx,) = jax.linear_transpose(lambda x: conv(x, w, **window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
     return dx
 
 
 def conv_weight(g: Any, x: Any, shape: Sizes, **window: Any) -> Any:
+    if jnp.issubdtype(g.dtype, jnp.integer):
+        return _whole_weight(g, x, shape, **window)
     (dw,) = jax.linear_transpose(lambda w: conv(x, w, **window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
     return dw
+
+
+# JAX derives nothing for integers: there the transposes are sums over the taps
+
+
+def _whole_input(g: Any, w: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    borders = tuple((p, p) for p in padding)
+    parts = g.reshape(g.shape[0], groups, g.shape[1] // groups, *g.shape[2:])
+    weights = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+    total = jnp.zeros((*shape[:2], *(n + 2 * p for n, p in zip(shape[2:], padding, strict=True))), g.dtype)
+    taps = itertools.product(*map(range, w.shape[2:]))
+    for tap, cut in zip(taps, _cuts(shape, w.shape[2:], stride, borders, dilation), strict=True):
+        part = jnp.einsum("ngo...,goc->ngc...", parts, weights[(..., *tap)])
+        total = total.at[(..., *cut)].add(part.reshape(*shape[:2], *g.shape[2:]))
+    return total[(..., *(slice(p, p + n) for n, p in zip(shape[2:], padding, strict=True)))]
+
+
+def _whole_weight(g: Any, x: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    borders = tuple((p, p) for p in padding)
+    parts = g.reshape(g.shape[0], groups, g.shape[1] // groups, -1)
+    padded = jnp.pad(x, [(0, 0), (0, 0), *borders])
+    rows = []
+    for cut in _cuts(x.shape, shape[2:], stride, borders, dilation):
+        met = padded[(..., *cut)].reshape(x.shape[0], groups, x.shape[1] // groups, -1)
+        rows.append(jnp.einsum("ngop,ngcp->goc", parts, met).reshape(shape[:2]))
+    return jnp.stack(rows, axis=-1).reshape(shape)
 
 
 # --- pooling: windows that tile the image are a reshape, 2x faster than reduce_window
@@ -90,7 +121,7 @@ def _winner(x: Any, kernel: Sizes) -> Any:
 def max_pool_spread(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
     if _tiles(x.shape, kernel, stride, padding, dilation):
         over = g.reshape(*g.shape[:2], *(part for n in g.shape[2:] for part in (n, 1)))
-        return jnp.where(_winner(x, kernel), over, jnp.zeros((), g.dtype)).reshape(x.shape)
+        return unsigned(jnp.where(_winner(x, kernel), over, jnp.zeros((), g.dtype))).reshape(x.shape)
     at = max_pool_index(x, kernel, stride, padding, dilation)
     flat = jnp.zeros((math.prod(x.shape[:2]), math.prod(x.shape[2:])), g.dtype)
     rows = jnp.arange(flat.shape[0])[:, None]
@@ -131,7 +162,10 @@ def _cuts(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilation
 
 def avg_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
     total = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, *_window(kernel, stride, padding))
-    return total * x.dtype.type(1 / math.prod(kernel))
+    count = math.prod(kernel)
+    if jnp.issubdtype(x.dtype, jnp.integer):  # rounded to zero
+        return jnp.sign(total) * (abs(total) // count)
+    return total * x.dtype.type(1 / count)
 
 
 def avg_pool_spread(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:

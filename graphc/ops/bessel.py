@@ -1,4 +1,4 @@
-"""Functions of `torch.special` without derivatives: Bessel and Airy functions, orthogonal polynomials.
+"""Functions of `torch.special` without derivatives: Bessel and Airy functions.
 
 SciPy has them and XLA does not: under JAX those of `ON_HOST` run in the kernels given here.
 """
@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops.polynomials import POLYNOMIALS
 from graphc.ops.rules import pointwise_wide
 from graphc.ops.spec import Op, Trait, op
 
-ON_HOST: list[Op] = []
+ON_HOST: list[Op] = [*POLYNOMIALS]
 
 
 def _scipy(name: str, pick: int | None = None) -> Callable[..., Any]:
@@ -91,81 +92,3 @@ def _spherical_j0(xp: Any, x: Any) -> Any:
 
 op("special_spherical_bessel_j0", "input", impl=_spherical_j0, rule=pointwise_wide, traits=Trait.ORDERS,
    ref=lambda x: _scipy("spherical_jn")(0, x))  # fmt: skip
-
-# --- polynomials of a degree, of which the whole part counts; 0 for a negative one
-
-Next = Callable[[int, Any, Any, Any], Any]  # (k, x, p(k), p(k-1)) -> p(k+1)
-
-
-def _polynomial(first: Callable[[Any], Any], following: Next) -> Callable[..., Any]:
-    """The polynomials that start with 1 and `first`, by their recurrence, until nothing but nan is left, as PyTorch."""
-
-    def kernel(x: Any, n: Any) -> Any:
-        x, n = np.broadcast_arrays(x, n)
-        degrees = n.astype(np.int64)
-        before, current = np.ones_like(x), np.asarray(first(x))
-        result = np.where(degrees < 0, 0, np.where(degrees == 0, before, current))
-        for k in range(1, int(degrees.max(initial=0))):
-            before, current = current, following(k, x, current, before)
-            result = np.where(degrees > k, current, result)
-            if np.isnan(current[degrees > k]).all():
-                break
-        return result.astype(x.dtype)
-
-    return kernel
-
-
-def _chebyshev(k: int, x: Any, p: Any, before: Any) -> Any:
-    return 2 * x * p - before
-
-
-_FIRST: dict[str, Callable[[Any], Any]] = {
-    "t": lambda x: x, "u": lambda x: 2 * x, "v": lambda x: 2 * x - 1, "w": lambda x: 2 * x + 1,
-}  # fmt: skip
-_ANGULAR: dict[str, Callable[..., Any]] = {
-    "t": lambda n, angle: np.cos(n * angle),
-    "u": lambda n, angle: np.sin((n + 1) * angle) / np.sin(angle),
-    "v": lambda n, angle: np.cos((n + 0.5) * angle) / np.cos(angle / 2),
-    "w": lambda n, angle: np.sin((n + 0.5) * angle) / np.sin(angle / 2),
-}
-
-
-def _shifted(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, n: kernel(2 * x - 1, n)
-
-
-def _by_angle(formula: Callable[..., Any], low: float, scale: float) -> Callable[..., Any]:
-    return lambda x, n: formula(np.trunc(n), np.arccos(x * scale + low))
-
-
-def _basis(module: str, function: str) -> Callable[..., Any]:
-    """A polynomial through NumPy's series of its kind, whose last coefficient alone is not 0."""
-
-    def value(x: float, n: float) -> Any:
-        return getattr(getattr(np.polynomial, module), function)(x, [0] * int(n) + [1])
-
-    return np.vectorize(value, otypes=[float])
-
-
-_KINDS = {kind: _polynomial(first, _chebyshev) for kind, first in _FIRST.items()}
-# name in torch.special -> kernel, reference, domain of the first argument
-_POLYNOMIALS = {
-    **{f"chebyshev_polynomial_{kind}": (kernel, _by_angle(_ANGULAR[kind], 0, 1), (-0.9, 0.9))
-       for kind, kernel in _KINDS.items()},
-    **{f"shifted_chebyshev_polynomial_{kind}": (_shifted(kernel), _by_angle(_ANGULAR[kind], -1, 2), (0.1, 0.9))
-       for kind, kernel in _KINDS.items()},
-    "hermite_polynomial_h": (
-        _polynomial(lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)),
-        _basis("hermite", "hermval"), (-2, 2)),
-    "hermite_polynomial_he": (
-        _polynomial(lambda x: x, lambda k, x, p, before: x * p - k * before), _basis("hermite_e", "hermeval"), (-2, 2)),
-    "laguerre_polynomial_l": (
-        _polynomial(lambda x: 1 - x, lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1)),
-        _basis("laguerre", "lagval"), (-2, 2)),
-    "legendre_polynomial_p": (
-        _polynomial(lambda x: x, lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1)),
-        _basis("legendre", "legval"), (-2, 2)),
-}  # fmt: skip
-for _name, (_kernel, _ref, _domain) in _POLYNOMIALS.items():
-    ON_HOST.append(op(f"special_{_name}", "input n", impl=lambda xp, x, n, k=_kernel: k(x, n), numpy=_kernel,
-                      rule=pointwise_wide, traits=Trait.ORDERS, domain=(_domain, (0.0, 6.0)), ref=_ref))  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT64, INT32
+from graphc.ops.references import everywhere
 from graphc.ops.rules import torch_name
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
@@ -36,6 +37,7 @@ def _viewed(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return (x if plain else np.ascontiguousarray(x)).view(dtype)
 
 
+@everywhere
 def _from_bytes(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     shape = (*x.shape[:-1], x.shape[-1] * x.itemsize // dtype.itemsize)
     return np.frombuffer(x.tobytes(), dtype).reshape(shape)

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT16, complex_of, real_of
+from graphc.ops.references import Each
 from graphc.ops.rules import broadcast_shapes, refused, same, torch_name
 from graphc.ops.samples import Complexes, Sample
 from graphc.ops.spec import Op, Rule, Trait, op
@@ -118,7 +119,7 @@ def _only_imaginary(F: Any, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> 
 
 _Z = Sample(Complexes((3, 4)))
 
-conj = op("conj", "input", impl="conj", rule=same, ref="numpy.conj", samples=(_Z, Sample((3, 4))),
+conj = op("conj", "input", impl="conj", rule=same, ref=Each(lambda z: z.conjugate()), samples=(_Z, Sample((3, 4))),
           vjp=dict(input=lambda F, g: F.conj(g)))  # fmt: skip
 real = op("real", "input", impl="real", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),
           ref=lambda z: (z + np.conj(z)).astype(np.complex128).view(np.float64)[..., ::2] / 2,

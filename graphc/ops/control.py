@@ -14,6 +14,7 @@ import numpy as np
 
 from graphc.ops.aval import Aval, Bundle
 from graphc.ops.dtypes import BOOL
+from graphc.ops.references import everywhere
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
@@ -183,6 +184,12 @@ def _clamped(xp: Any, index: Any, size: int) -> Any:
     return xp.clip(index, 0, size - 1)
 
 
+@everywhere
+def _ref_with_row(x: np.ndarray, row: np.ndarray, index: np.ndarray) -> np.ndarray:
+    at = min(max(int(index), 0), len(x) - 1)
+    return np.stack([row if k == at else old for k, old in enumerate(x)])
+
+
 def _np_with_row(x: np.ndarray, row: np.ndarray, index: np.ndarray) -> np.ndarray:
     result = x.copy()
     result[_clamped(np, index, len(x))] = row
@@ -192,13 +199,13 @@ def _np_with_row(x: np.ndarray, row: np.ndarray, index: np.ndarray) -> np.ndarra
 row = op(
     "row", "input index", impl=lambda xp, x, index: x[_clamped(xp, index, x.shape[0])], rule=Rule(_row_rule),
     numpy=lambda x, index: np.array(x[_clamped(np, index, len(x))]),
-    ref=lambda x, index: x[min(max(index, 0), len(x) - 1)],
+    ref=everywhere(lambda x, index: x[min(max(int(index), 0), len(x) - 1)]),
     vjp=dict(input=lambda F, g, input_shape, input_dtype, index: F.with_row(
         F.full(shape=input_shape, value=0, dtype=input_dtype), g, index)),
     samples=(Sample((3, 4), Ints((), 3)), Sample((3,), Ints((), 9, 5))),
 )  # fmt: skip
 with_row = op(
-    "with_row", "input row index", rule=Rule(_with_row_rule), numpy=_np_with_row, ref=_np_with_row,
+    "with_row", "input row index", rule=Rule(_with_row_rule), numpy=_np_with_row, ref=_ref_with_row,
     impl=lambda xp, x, row, index: x.at[_clamped(xp, index, x.shape[0])].set(row),
     vjp=dict(input=lambda F, g, row_shape, row_dtype, index: F.with_row(
                  g, F.full(shape=row_shape, value=0, dtype=row_dtype), index),

@@ -19,7 +19,7 @@ from typing import Any, final
 
 import numpy as np
 
-from graphc import errors
+from graphc import errors, forking
 from graphc.ops.forms import (
     LEAST,
     OPERATIONS,
@@ -61,7 +61,7 @@ class Sizes:
         self._locate = locate
         self._open = 0
         self._now: Mapping[str, int] | None = None
-        self._lock = threading.RLock()
+        self._lock = forking.renewed(threading.RLock())
 
     def new(self, hint: int, name: str = "") -> Dim:
         """A new named size. ValueError for one that is less than 2, which cannot be left open."""

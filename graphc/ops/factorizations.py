@@ -19,6 +19,7 @@ from graphc.ops.dtypes import INT64
 from graphc.ops.gradient import is_complex
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import (
+    FLOATING,
     adjoint,
     columns,
     eye,
@@ -91,7 +92,8 @@ def _ref_cholesky(x):
 
 
 cholesky = op(
-    "cholesky", "input", impl=lambda xp, x: xp.linalg.cholesky(half_sum(xp, x)), numpy=_np_cholesky, rule=Rule(square),
+    "cholesky", "input", impl=lambda xp, x: xp.linalg.cholesky(half_sum(xp, x)), numpy=_np_cholesky,
+    rule=Rule(square, accepts=FLOATING),
     label="LinalgCholeskyEx", ref=_ref_cholesky, vjp=dict(input=_cholesky_vjp),
     check=Check(_definite, LinAlgError, "linalg.cholesky: The factorization could not be completed because the input "
                 "is not positive-definite."),
@@ -181,7 +183,8 @@ def _lu_vjp(F, g, r, input_shape, input_dtype):
 
 
 lu = op(
-    "lu", "input", impl=_np_lu, numpy=_np_lu, rule=Rule(_lu_shape), traits=Trait.HOLOMORPHIC, label="LinalgLuFactorEx",
+    "lu", "input", impl=_np_lu, numpy=_np_lu, rule=Rule(_lu_shape, accepts=FLOATING), traits=Trait.HOLOMORPHIC,
+    label="LinalgLuFactorEx",
     ref=_ref_lu, vjp=dict(input=_lu_vjp),
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 4))), Sample(Regular((2, 3, 2)))),
 )  # fmt: skip
@@ -231,19 +234,20 @@ def _qr(xp, x, complete):
 
 
 def _ref_qr(x, complete):
-    """By Gram and Schmidt, with LAPACK's signs: Householder's reflections leave a diagonal opposite to the column's."""
-    packed = _qr(np, x, complete)
-    width = packed.shape[-1] - x.shape[-1]
-    q = np.zeros_like(packed[..., :width])
+    """By Householder's reflections, each written out, with LAPACK's choice: away from the column's sign."""
+    m, n = x.shape[-2:]
+    width = m if complete else min(m, n)
+    result = np.zeros((*x.shape[:-1], width + n))
     for at in np.ndindex(x.shape[:-2]):
-        for k in range(width):
-            column = x[at][:, k] if k < x.shape[-1] else packed[at][:, k]
-            rest = column - q[at] @ (q[at].T @ column)
-            unit = rest / np.linalg.norm(rest)
-            q[at][:, k] = unit * np.sign(unit @ packed[at][:, k])
-    r = np.swapaxes(q, -1, -2) @ x
-    r = np.concatenate([np.triu(r), np.zeros((*x.shape[:-2], x.shape[-2] - width, x.shape[-1]))], axis=-2)
-    return np.concatenate([q, r], axis=-1)
+        q, r = np.eye(m), x[at].astype(float)
+        for k in range(min(m - 1, n)):
+            v = np.zeros(m)
+            v[k:] = r[k:, k]
+            v[k] += np.copysign(np.sqrt(v @ v), v[k])
+            turn = np.eye(m) - 2 * np.outer(v, v) / (v @ v)
+            q, r = q @ turn, turn @ r
+        result[at][:, :width], result[at][:width, width:] = q[:, :width], np.triu(r)[:width]
+    return result
 
 
 def _qr_vjp(F, g, r, input, input_shape, input_dtype, complete):
@@ -265,7 +269,8 @@ def _qr_vjp(F, g, r, input, input_shape, input_dtype, complete):
 
 
 qr = op(
-    "qr", "input", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape), label="LinalgQr", ref=_ref_qr,
+    "qr", "input", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape, accepts=FLOATING), label="LinalgQr",
+    ref=_ref_qr,
     samples=(Sample(Regular((3, 3)), complete=False), Sample(Regular((4, 2)), complete=False),
              Sample(Regular((2, 2, 3)), complete=False)),
     vjp=dict(input=_qr_vjp),

@@ -9,6 +9,8 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT32, INT64
+from graphc.ops.places import itself
+from graphc.ops.references import everywhere
 from graphc.ops.rules import broadcast_shapes, normalize_axis, same, torch_name
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.scattering import gathered, index_added, scatter_added, scattered
@@ -103,6 +105,7 @@ def added(target: Any, values: Any) -> Any:
     return target.max(values) if values.dtype == bool else target.add(values)
 
 
+@everywhere
 def _ref_index(x, *indices, spec):
     picked = np.broadcast_arrays(*indices)
     places = [axis for axis, s in enumerate(spec) if s is not None]
@@ -115,6 +118,7 @@ def _ref_index(x, *indices, spec):
     return result
 
 
+@everywhere
 def _ref_index_put(x, values, *indices, spec, accumulate):
     flat = np.arange(x.size).reshape(x.shape)
     at = _ref_index(flat, *indices, spec=spec)
@@ -208,6 +212,7 @@ def _jnp_scatter_add(xp, x, index, src, axis):
     return added(x.at[along(xp, index, axis)], src)
 
 
+@everywhere
 def _ref_scatter(x, index, src, axis):
     result = x.copy()
     for at in np.ndindex(index.shape):
@@ -215,6 +220,7 @@ def _ref_scatter(x, index, src, axis):
     return result
 
 
+@everywhere
 def _ref_gather(x, index, axis):
     result = np.empty(index.shape, x.dtype)
     for at in np.ndindex(index.shape):
@@ -222,6 +228,7 @@ def _ref_gather(x, index, axis):
     return result
 
 
+@everywhere
 def _ref_scatter_add(x, index, src, axis):
     result = x.copy()
     for at in np.ndindex(index.shape):
@@ -285,6 +292,7 @@ def _place(xp, index, src, axis, size):
     return xp.where(xp.arange(size, dtype=index.dtype).reshape(at) == index, src + zero, zero)  # -0.0 + 0.0 is 0.0
 
 
+@everywhere
 def _ref_place(index, src, axis, size):
     shape = [size if k == axis % src.ndim else n for k, n in enumerate(src.shape)]
     return _ref_scatter_add(np.zeros(shape, src.dtype), index, src, axis % src.ndim)
@@ -298,4 +306,4 @@ place = op("place", "index src", params={"axis": 0, "size": 0}, impl=_place, rul
 # `index` itself, which may not be negative: what index_select and its like ask of it beyond `index`
 in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: xp.positive(index), rule=same,
               check=bounded(lambda index, size: [(index, 0, size)], IndexError, OUT_OF_RANGE),
-              ref=lambda index, size: index, samples=(Sample(Ints((4,), 5), size=5),))  # fmt: skip
+              ref=itself, samples=(Sample(Ints((4,), 5), size=5),))  # fmt: skip

@@ -28,10 +28,10 @@ def operand_dtype(op: Op, operands: Sequence[tuple[np.dtype, int]]) -> np.dtype 
     rank is 2 for an array with dimensions, 1 for a 0-d array, 0 for a Python scalar (see `result_type`).
     """
     rule = op.rule
-    if not rule.promote:
-        return None
     if rule.accepts is not None:
         rule.accepts(op, [dtype for dtype, _ in operands])
+    if not rule.promote:
+        return None
     dtype = result_type(list(operands[rule.first :]))
     if rule.promote == "float" and not is_inexact(dtype):
         return default_float()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphc.ops import sliding
-from graphc.ops.dtypes import is_floating
+from graphc.ops.dtypes import is_floating, is_inexact
 
 Sizes = tuple[int, ...]
 Borders = tuple[tuple[int, int], ...]
@@ -194,12 +194,12 @@ def _winners(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dila
     if low == -np.inf and np.isnan(best).any():
         for number, part in taps:
             np.copyto(winners, number, where=np.isnan(part))
-    if low == -np.inf and any(map(any, padding)) and np.isneginf(best).any():
-        # an element -inf ties with the border, which must not win
+    if any(map(any, padding)) and (best == low).any():
+        # an element that is the lowest number ties with the border, which must not win
         real = windows(padded(np.ones(x.shape, np.bool_), padding, 0.0), kernel, stride, dilation)
         for (number, part), tap in reversed(list(zip(taps, _taps(kernel), strict=True))):
             inside = real[(slice(None), slice(None), *tap)]
-            np.copyto(winners, number, where=inside & np.isneginf(best) & np.isneginf(part))
+            np.copyto(winners, number, where=inside & (best == low) & (part == low))
     return winners
 
 
@@ -239,6 +239,9 @@ def avg_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders) -> n
     """The mean of each window; padding counts as zeros."""
     view = windows(padded(x, padding), kernel, stride, (1,) * len(kernel))
     result = _over_taps(view, kernel, np.add)
+    if not is_inexact(x.dtype):  # rounded to zero
+        return np.sign(result) * (np.abs(result) // _size(kernel))
+    result += 0.0  # the sum begins at +0: no -0
     result *= x.dtype.type(1 / _size(kernel))
     return result
 

@@ -112,13 +112,22 @@ def _matmul_right(F, g, input, other_shape):
     return swap_last(F, input) @ g
 
 
+def _ref_matmul(x, y):
+    """Sums of products, written out; a vector is a row on the left and a column on the right."""
+    rows = x[None, :] if x.ndim == 1 else x
+    columns = y[:, None] if y.ndim == 1 else y
+    product = np.sum(rows[..., :, :, None] * columns[..., None, :, :], axis=-2)
+    product = product[..., 0, :] if x.ndim == 1 else product
+    return product[..., 0] if y.ndim == 1 else product
+
+
 # PyTorch's matmul is one of several functions, by the ranks of its operands
 _PRODUCTS = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (1, 2): "SqueezeBackward4", (2, 2): "MmBackward0"}
 matmul = op(
     "matmul", "input other", impl="matmul", rule=Rule(_matmul), label="Mm",
     naming=lambda shapes: _PRODUCTS.get((len(shapes[0]), len(shapes[1])), "UnsafeViewBackward0"),
     traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC | Trait.CONTRACTS,
-    flops=_flops, ref="numpy.dot",
+    flops=_flops, ref=_ref_matmul,
     samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),
              Sample((2, 3, 4), (4, 2)), Sample((0, 4), (4, 2))),
     vjp=dict(input=_matmul_left, other=_matmul_right),
@@ -133,7 +142,7 @@ def _np_addmm(c, x, y):
 
 addmm = op(
     "addmm", "input mat1 mat2", impl=lambda xp, c, x, y: xp.matmul(x, y) + c, numpy=_np_addmm, rule=Rule(_addmm),
-    traits=Trait.BROADCASTS | Trait.HOLOMORPHIC, flops=_flops, ref=lambda c, x, y: np.einsum("ij,jk->ik", x, y) + c,
+    traits=Trait.BROADCASTS | Trait.HOLOMORPHIC, flops=_flops, ref=lambda c, x, y: _ref_matmul(x, y) + c,
     samples=(Sample((2,), (3, 4), (4, 2)), Sample((3, 2), (3, 4), (4, 2)), Sample((), (3, 4), (4, 2))),
     vjp=dict(input=lambda F, g: g, mat1=lambda F, g, mat2: g @ swap_last(F, mat2),
              mat2=lambda F, g, mat1: swap_last(F, mat1) @ g),

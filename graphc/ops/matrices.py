@@ -8,7 +8,12 @@ from typing import Any
 from graphc.ops.aval import Aval
 from graphc.ops.gradient import is_complex
 from graphc.ops.linalg import swap_last
+from graphc.ops.rules import accepting
 from graphc.ops.spec import Op
+
+FLOATING = accepting(
+    "fc", "linalg.{name}: Expected a floating point or complex tensor as input. Got {dtype}", RuntimeError
+)
 
 
 def adjoint(F: Any, x: Any) -> Any:

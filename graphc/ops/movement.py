@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops import places
 from graphc.ops.aval import Aval, Literal, aval_of, same_shape
 from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
@@ -84,18 +85,18 @@ reshape = op(
     rule=reshape_rule,
     traits=VIEW,
     label="View",
-    ref=lambda x, shape: np.array(x.ravel().tolist()).reshape(shape),
+    ref=places.reshaped,
     samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
     vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)),
 )
 permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
              numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW,
-             ref=lambda x, dims: np.einsum(x, list(range(x.ndim)), list(dims)),
+             ref=places.permuted,
              samples=(Sample((2, 3), dims=(1, 0)), Sample((2, 3, 4), dims=(2, 0, 1)), Sample((), dims=())),
              vjp=dict(input=lambda F, g, dims: F.permute(g, dims=inverse_permutation(dims))))  # fmt: skip
 broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
                   rule=Rule(expanded), traits=LINEAR, label="Expand",
-                  ref=lambda x, shape: x + np.zeros(shape),
+                  ref=places.repeated,
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
 
@@ -122,7 +123,7 @@ expand = op(
     definition=lambda F, x, shape: F.broadcast_to(x, shape=shape),
     rule=Rule(expanded),
     traits=VIEW,
-    ref=lambda x, shape: x + np.zeros(shape),
+    ref=places.repeated,
     samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,))),
     vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)),
 )
@@ -182,13 +183,7 @@ diagonal = op(
         )
     ),
     traits=VIEW,
-    ref=lambda x, offset, dim1, dim2: np.array(
-        [
-            np.moveaxis(x, (dim1, dim2), (0, 1))[i, i + offset]
-            for i in range(x.shape[dim1])
-            if 0 <= i + offset < x.shape[dim2]
-        ]
-    ).transpose(*range(1, x.ndim - 1), 0),
+    ref=places.diagonal,
     samples=(
         Sample((3, 4), offset=1, dim1=0, dim2=1),
         Sample((4, 3), offset=-1, dim1=0, dim2=1),
@@ -204,7 +199,7 @@ flip = op(
     numpy=lambda x, axis: np.flip(x, axis).copy(),
     rule=same,
     traits=LINEAR,
-    ref="numpy.flip",
+    ref=places.flipped,
     samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
     vjp=dict(input=lambda F, g, axis: F.flip(g, axis=axis)),
 )
@@ -234,7 +229,7 @@ slice_ = op(
     impl=_take_slices,
     rule=Rule(_slice),
     traits=VIEW,
-    ref=lambda x, start, stop, step: x[np.ix_(*map(np.arange, start, stop, step))],
+    ref=places.cut,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)),
         Sample((3,), start=(1,), stop=(1,), step=(1,)),
@@ -266,7 +261,7 @@ basic_index = op(
     rule=Rule(lambda op, avals, params: Aval(params["shape"], avals[0].dtype)),
     traits=VIEW,
     label="Select",
-    ref=lambda x, start, stop, step, shape: x[np.ix_(*map(np.arange, start, stop, step))].reshape(shape),
+    ref=places.indexed,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(2, 3), step=(1, 2), shape=(2,)),
         Sample((3,), start=(2,), stop=(3,), step=(1,), shape=()),
@@ -298,13 +293,6 @@ def _np_pad_zeros(x, low, high, interior):
     return result
 
 
-def _ref_pad(x, low, high, interior):
-    for axis, gap in enumerate(interior):
-        gaps = np.repeat(np.arange(1, x.shape[axis]), gap)
-        x = np.insert(x, gaps, 0, axis=axis)
-    return np.pad(x, list(zip(low, high, strict=True)))
-
-
 def _unpad(F, g, input_shape, low, interior):
     inside = _inside(input_shape, low, interior)
     return F.slice(g, start=tuple(s.start for s in inside), stop=tuple(s.stop for s in inside),
@@ -321,7 +309,7 @@ pad_zeros = op(
     rule=Rule(_pad_zeros),
     traits=LINEAR,
     label="ConstantPadNd",
-    ref=_ref_pad,
+    ref=places.padded,
     samples=(
         Sample((2, 3), low=(1, 0), high=(0, 2), interior=(0, 1)),
         Sample((3,), low=(0,), high=(1,), interior=(2,)),
@@ -368,16 +356,12 @@ cat = op(
     rule=Rule(_cat, "common"),
     vjp=dict(tensors=_cat_vjp),
     traits=LINEAR,
-    ref=lambda *xs, axis: np.swapaxes([row for x in xs for row in np.swapaxes(x, 0, axis)], 0, axis),
+    ref=places.joined,
     samples=(Sample((2, 3), (1, 3), axis=0), Sample((2, 3), (2, 1), (2, 2), axis=1), Sample((2, 3), axis=1)),
 )
 
 
-def _triangle(name: str, keeps: Any) -> Op:
-    def reference(x, diagonal):
-        offset = np.subtract.outer(np.arange(x.shape[-1]), np.arange(x.shape[-2])).T - diagonal  # column - row
-        return x * keeps(offset)
-
+def _triangle(name: str, reference: Any) -> Op:
     def kernel(xp, x, diagonal):
         return getattr(xp, name)(x, diagonal)
 
@@ -386,8 +370,8 @@ def _triangle(name: str, keeps: Any) -> Op:
               vjp=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal=diagonal)))  # fmt: skip
 
 
-tril = _triangle("tril", lambda offset: offset <= 0)
-triu = _triangle("triu", lambda offset: offset >= 0)
+tril = _triangle("tril", places.lower)
+triu = _triangle("triu", places.upper)
 
 # --- creation: no array arguments
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import kernels
+from graphc.ops import kernels, windowed
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, SHORT_NAMES
-from graphc.ops.rules import C_NAMES
+from graphc.ops.rules import C_NAMES, accepting
 from graphc.ops.samples import Sample
-from graphc.ops.spec import Op, Rule, Trait, op
+from graphc.ops.spec import Op, Rule, Trait, either_zero, op
 
 LINEAR, BILINEAR = Trait.LINEAR, Trait.BILINEAR | Trait.HOLOMORPHIC
 
@@ -82,50 +82,8 @@ def _conv_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> i
     return 2 * result.size * avals[1].size // avals[1].shape[0]
 
 
-def _patches(x, kernel, stride, dilation, out):
-    """(position, patch) of every window of the padded `x`."""
-    for at in np.ndindex(*out):
-        yield (
-            at,
-            x[
-                (
-                    slice(None),
-                    slice(None),
-                    *(
-                        slice(p * s, p * s + d * (k - 1) + 1, d)
-                        for p, s, k, d in zip(at, stride, kernel, dilation, strict=True)
-                    ),
-                )
-            ],
-        )
-
-
-def _out(shape, kernel, stride, dilation):
-    return [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(shape[2:], kernel, stride, dilation, strict=True)]
-
-
-def _naive_conv(x, w, stride, padding, dilation, groups):
-    """Convolution as its definition: a loop over output positions."""
-    x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
-    o, cg, *kernel = w.shape
-    out = _out(x.shape, kernel, stride, dilation)
-    r = np.zeros((x.shape[0], o, *out))
-    over = tuple(range(1, x.ndim))
-    for k in range(o):
-        first = k // (o // groups) * cg
-        for at, patch in _patches(x[:, first : first + cg], kernel, stride, dilation, out):
-            r[(slice(None), k, *at)] = np.sum(patch * w[k], axis=over)
-    return r
-
-
-def _transpose_of(function, shape):
-    """The transpose of a linear function, by applying it to every unit vector."""
-    units = np.eye(int(np.prod(shape))).reshape(-1, *shape)
-    columns = [function(unit).ravel() for unit in units]
-    return lambda g: np.array([column @ g.ravel() for column in columns]).reshape(shape)
-
-
 CONVOLVING = BILINEAR | Trait.PADS | Trait.CONTRACTS
+_NO_BOOL = accepting("iufc", "\"slow_conv2d_cpu\" not implemented for '{dtype}'")
 
 
 def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> None:
@@ -135,8 +93,9 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     samples = [(x, w, out, {**defaults, **params}) for x, w, out, params in (plain, strided, grouped)]
     transposes = samples[:2]
     op(
-        name, "input weight", params=defaults, impl=kernels.conv, numpy=kernels.conv, rule=Rule(_conv),
-        traits=CONVOLVING, label="Convolution", flops=_conv_flops, ref=_naive_conv,
+        name, "input weight", params=defaults, impl=kernels.conv, numpy=kernels.conv,
+        rule=Rule(_conv, accepts=_NO_BOOL),
+        traits=CONVOLVING, label="Convolution", flops=_conv_flops, ref=windowed.convolved,
         samples=tuple(Sample(x, w, **params) for x, w, _, params in samples),
         vjp=dict(
             input=lambda F, g, weight, input_shape, stride, padding, dilation, groups: getattr(F, f"{name}_input")(
@@ -146,9 +105,9 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     )  # fmt: skip
     op(
         f"{name}_input", "grad weight", params={"shape": None, **defaults}, impl=kernels.conv_input,
-        numpy=kernels.conv_input, rule=Rule(_of_shape), traits=CONVOLVING, label="Convolution",
+        numpy=kernels.conv_input, rule=Rule(_of_shape, accepts=_NO_BOOL), traits=CONVOLVING, label="Convolution",
         flops=lambda avals, result, params: 2 * avals[0].size * avals[1].size // avals[1].shape[0],
-        ref=lambda g, w, shape, **p: _transpose_of(lambda x: _naive_conv(x, w, **p), shape)(g),
+        ref=windowed.convolved_back,
         samples=tuple(Sample(out, w, shape=x, **params) for x, w, out, params in transposes),
         vjp=dict(
             grad=lambda F, g, weight, stride, padding, dilation, groups: getattr(F, name)(
@@ -158,9 +117,9 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     )  # fmt: skip
     op(
         f"{name}_weight", "grad input", params={"shape": None, **defaults}, impl=kernels.conv_weight,
-        numpy=kernels.conv_weight, rule=Rule(_of_shape), traits=CONVOLVING, label="Convolution",
+        numpy=kernels.conv_weight, rule=Rule(_of_shape, accepts=_NO_BOOL), traits=CONVOLVING, label="Convolution",
         flops=lambda avals, result, params: 2 * avals[0].size * result.size // max(result.shape[0], 1),
-        ref=lambda g, x, shape, **p: _transpose_of(lambda w: _naive_conv(x, w, **p), shape)(g),
+        ref=windowed.convolved_weight,
         samples=tuple(Sample(out, x, shape=w, **params) for x, w, out, params in transposes),
         vjp=dict(
             grad=lambda F, g, input, stride, padding, dilation, groups: getattr(F, name)(
@@ -219,34 +178,15 @@ def _like_input(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(avals[1].shape, avals[0].dtype)
 
 
-def _naive_pool(reduce):
-    def pool(x, kernel, stride, padding, dilation=None, fill=0.0):
-        x = np.pad(x, ((0, 0), (0, 0), *padding), constant_values=fill)
-        dilation = dilation or (1,) * len(kernel)
-        out = _out(x.shape, kernel, stride, dilation)
-        r = np.zeros((*x.shape[:2], *out))
-        for at, patch in _patches(x, kernel, stride, dilation, out):
-            r[(slice(None), slice(None), *at)] = reduce(patch, axis=tuple(range(2, x.ndim)))
-        return r
+def _averaged(kernel: str) -> Any:
+    """The test that there are means: of floats, and of int64, rounded to zero."""
 
-    return pool
+    def accepts(op: Op, dtypes: list[np.dtype]) -> None:
+        for dtype in dtypes:
+            if dtype != INT64:
+                accepting("f", f"\"{kernel}\" not implemented for '{{dtype}}'")(op, [dtype])
 
-
-_naive_max, _naive_mean = _naive_pool(np.max), _naive_pool(np.mean)
-
-
-def _naive_pick(t, x, **p):
-    """The derivative of max pooling in direction t, as a difference quotient; the samples have no ties."""
-    step = 1e-6
-    return (_naive_max(x + step * t, **p, fill=-np.inf) - _naive_max(x, **p, fill=-np.inf)) / step
-
-
-def _naive_index(x, **p):
-    """Positions in the flattened image: those of the maxima, which the samples have once."""
-    best = _naive_max(x, **p, fill=-np.inf)
-    flat = x.reshape(*x.shape[:2], -1)
-    same = flat[:, :, None, :] == best.reshape(*x.shape[:2], -1, 1)
-    return same.argmax(axis=-1).reshape(best.shape)
+    return accepts
 
 
 def _pools(rank: int, *samples: tuple) -> None:
@@ -256,43 +196,49 @@ def _pools(rank: int, *samples: tuple) -> None:
     tiled = [(x, out, {**windows, **params}) for x, out, params in samples]
     plain = [(x, out, {k: p[k] for k in average}) for x, out, p in tiled if p["dilation"] == windows["dilation"]]
     name, mean = f"max_pool{rank}d", f"avg_pool{rank}d"
+    ordered = accepting("iuf", f"\"{name}\" not implemented for '{{dtype}}'")
+    averaged = _averaged("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d")
     op(
-        name, "input", params=windows, impl=kernels.max_pool, numpy=kernels.max_pool, rule=Rule(_pool),
-        ref=lambda x, **p: _naive_max(x, **p, fill=-np.inf), label=f"MaxPool{rank}DWithIndices",
+        name, "input", params=windows, impl=kernels.max_pool, numpy=kernels.max_pool, rule=Rule(_pool, accepts=ordered),
+        ref=windowed.largest, nearest=either_zero, label=f"MaxPool{rank}DWithIndices",
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
         vjp=dict(input=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
         f"{name}_spread", "grad input", params=windows, impl=kernels.max_pool_spread, numpy=kernels.max_pool_spread,
-        rule=Rule(_like_input), traits=LINEAR,
-        ref=lambda g, x, **p: _transpose_of(lambda t: _naive_pick(t, x, **p), x.shape)(g),
+        rule=Rule(_like_input, accepts=ordered), traits=LINEAR,
+        ref=windowed.spread,
         samples=tuple(Sample(out, x, **params) for x, out, params in tiled),
         vjp=dict(grad=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_pick")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
         f"{name}_pick", "tangent input", params=windows, impl=kernels.max_pool_pick, numpy=kernels.max_pool_pick,
-        rule=Rule(_pool), traits=LINEAR, ref=_naive_pick,
+        rule=Rule(_pool, accepts=ordered), traits=LINEAR, ref=windowed.picked,
         samples=tuple(Sample(x, x, **params) for x, _, params in tiled),
         vjp=dict(tangent=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
         f"{name}_index", "input", params=windows, impl=kernels.max_pool_index, numpy=kernels.max_pool_index,
-        rule=Rule(_pool_index), ref=_naive_index, samples=tuple(Sample(x, **params) for x, _, params in tiled),
+        rule=Rule(_pool_index, accepts=ordered), ref=windowed.place_of_largest,
+        samples=tuple(Sample(x, **params) for x, _, params in tiled),
     )  # fmt: skip
     op(
-        mean, "input", params=average, impl=kernels.avg_pool, numpy=kernels.avg_pool, rule=Rule(_pool),
-        traits=LINEAR, ref=_naive_mean, label=f"AvgPool{rank}D",
+        mean, "input", params=average, impl=kernels.avg_pool, numpy=kernels.avg_pool,
+        rule=Rule(_pool, accepts=averaged),
+        traits=LINEAR, ref=windowed.averaged, label=f"AvgPool{rank}D",
         samples=tuple(Sample(x, **params) for x, _, params in plain),
         vjp=dict(input=lambda F, g, input_shape, kernel, stride, padding: getattr(F, f"{mean}_spread")(
             g, shape=input_shape, kernel=kernel, stride=stride, padding=padding)),
     )  # fmt: skip
     op(
         f"{mean}_spread", "grad", params={"shape": None, **average}, impl=kernels.avg_pool_spread,
-        numpy=kernels.avg_pool_spread, rule=Rule(_of_shape), traits=LINEAR,
-        ref=lambda g, shape, **p: _transpose_of(lambda x: _naive_mean(x, **p), shape)(g),
+        numpy=kernels.avg_pool_spread,
+        rule=Rule(_of_shape, accepts=accepting("f", f"\"{mean}_backward\" not implemented for '{{dtype}}'")),
+        traits=LINEAR,
+        ref=windowed.averaged_back,
         samples=tuple(Sample(out, shape=x, **params) for x, out, params in plain),
         vjp=dict(grad=lambda F, g, kernel, stride, padding: getattr(F, mean)(
             g, kernel=kernel, stride=stride, padding=padding)),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from graphc.ops import rows
 from graphc.ops.reduce import OVER, spread
-from graphc.ops.rules import reduce_float
+from graphc.ops.rules import reduce_size
 from graphc.ops.samples import Sample
 from graphc.ops.spec import op
 from graphc.ops.sums import sums
@@ -32,16 +31,10 @@ def _power_norm_vjp(F: Any, g, r, input, input_shape, input_dtype, order, axis, 
     return F.where(zero, 0, slope * spread(F, g, input_shape, axis, keepdims))
 
 
-def _ref_power_norm(x, order, axis, keepdims):
-    if order == 0:
-        return np.count_nonzero(x, axis=axis, keepdims=keepdims).astype(x.dtype)
-    total = np.exp(order * np.log(np.abs(x))).sum(axis=axis, keepdims=keepdims)
-    return np.exp(np.log(total) / order)
-
-
 power_norm = op(
-    "power_norm", "input", params={"order": 2.0, **OVER}, impl=_power_norm, rule=reduce_float, domain=(0.3, 2.0),
-    label="LinalgVectorNorm", ref=_ref_power_norm, vjp=dict(input=_power_norm_vjp),
+    "power_norm", "input", params={"order": 2.0, **OVER}, impl=_power_norm, rule=reduce_size, domain=(0.3, 2.0),
+    label="LinalgVectorNorm", ref=rows.reduced(rows.power_norm),
+    slopes=dict(input=rows.backward(rows.power_norm_slope)), vjp=dict(input=_power_norm_vjp),
     samples=(Sample((3, 4), order=3.0, axis=(0, 1), keepdims=False),
              Sample((2, 3), order=0.5, axis=(1,), keepdims=True),
              Sample((3,), order=-1.5, axis=(0,), keepdims=False), Sample((2, 2), order=0.0, axis=(0,), keepdims=False),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 
 import numpy as np
 
+from graphc.ops import scalars
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.places import itself
+from graphc.ops.references import Each
 from graphc.ops.rules import (
     cast_rule,
     integral,
@@ -40,10 +44,11 @@ sub = op(
 )  # fmt: skip
 mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
          vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input))  # fmt: skip
-div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref="operator.truediv",
+div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref=Each(scalars.quotient),
          overloads={"sf": "MulBackward0"},
          domain=((-2.0, 2.0), (0.5, 3.0)),
-         vjp=dict(input=lambda F, g, other: g / other, other=lambda F, g, r, other: -g * (r / other)))  # fmt: skip
+         vjp=dict(input=lambda F, g, other: g / other,
+                  other=lambda F, g, input, other: -g * ((input / other) / other)))  # fmt: skip
 neg = op(
     "neg",
     "input",
@@ -65,7 +70,8 @@ abs = op(
     rule=modulus,
     traits=Trait.IDEMPOTENT,
     domain=(0.2, 3.0),
-    ref="math.fabs",
+    ref=Each(scalars.absolute),
+    slopes=dict(input=Each(scalars.absolute_slope)),
     kinks=(Kink((0.0,), (0.0,)),),
     vjp=dict(input=lambda F, g, input: g * F.sgn(input)),
 )
@@ -75,7 +81,7 @@ def _sign(xp, x):
     # sign(nan) is 0 and sign(-0.0) is 0 in PyTorch; NumPy and XLA give nan and -0. Of a complex z: z / |z|
     if x.dtype.kind == "c":
         return xp.where(x == 0, 0, x / xp.where(x == 0, 1, xp.abs(x))).astype(x.dtype)
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype) if x.dtype != bool else x
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype) if x.dtype != bool else xp.array(x)
 
 
 def _sign_vjp(F, g, r, input, input_dtype):
@@ -88,9 +94,10 @@ def _sign_vjp(F, g, r, input, input_dtype):
 
 
 sign = op("sign", "input", impl=_sign, rule=pointwise, traits=Trait.ORDERS, domain=(0.2, 3.0),
-          ref=lambda x: np.where(x > 0, 1.0, -1.0), vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
+          ref=Each(scalars.sign), slopes=dict(input=Each(scalars.NOTHING)),
+          vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
 sgn = op("sgn", "input", impl=_sign, rule=pointwise._replace(holomorphic=False), domain=(0.2, 3.0),
-         ref=lambda x: np.where(x > 0, 1.0, -1.0), vjp=dict(input=_sign_vjp))  # fmt: skip
+         ref=Each(scalars.sign), slopes=dict(input=Each(scalars.NOTHING)), vjp=dict(input=_sign_vjp))  # fmt: skip
 
 
 def _nonzero_divisor(xp, x, y):
@@ -101,7 +108,8 @@ ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError")
 
 floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
                   traits=Trait.ORDERS, vjp=dict(input=lambda F, g: g * 0, other=lambda F, g: g * 0),
-                  domain=((-3.0, 3.0), (0.7, 1.9)), ref="operator.floordiv")  # fmt: skip
+                  domain=((-3.0, 3.0), (0.7, 1.9)), ref=Each(scalars.floor_divide),
+                  slopes=dict(input=Each(scalars.NOTHING), other=Each(scalars.NOTHING)))  # fmt: skip
 
 
 def _remainder(xp, x, y):
@@ -120,7 +128,8 @@ remainder = op(
     overloads={"fs": "RemainderBackward0"},
     check=ZERO_DIVISION,
     domain=((0.1, 0.9), (1.1, 1.9)),
-    ref="operator.mod",
+    ref=Each(scalars.remainder),
+    slopes=dict(input=Each(scalars.given), other=Each(scalars.remainder_slope)),
     vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.floor_divide(input, other)),
 )
 
@@ -137,15 +146,21 @@ def _pow_exponent(F, g, r, input, other):
     return F.where((input == 0) & F.isfinite(r), 0, g * (r * F.log(input)))
 
 
+def _whole_power(xp, x, y):
+    return is_inexact(y.dtype) or xp.all(y >= 0)
+
+
 pow = op(
     "pow",
     "input other",
     impl="power",
     rule=pointwise_no_bool._replace(scalars="one"),
+    check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed."),
     label="PowBackward1",
     overloads={"fs": "PowBackward0", "sf": "PowBackward2"},
     domain=((0.5, 2.0), (-2.0, 2.0)),
-    ref="math.pow",
+    ref=Each(scalars.power),
+    slopes=dict(input=Each(scalars.power_slope_of_base), other=Each(scalars.power_slope_of_exponent)),
     kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
     vjp=dict(input=_pow_base, other=_pow_exponent),
 )
@@ -159,7 +174,7 @@ def _integer_pow(xp, x, y):
 
 
 integer_pow = op("integer_pow", "input exponent", impl=_integer_pow, label="PowBackward1", domain=(0, 4),
-                 rule=integral._replace(accepts=pointwise_no_bool.accepts), ref="numpy.power")  # fmt: skip
+                 rule=integral._replace(accepts=pointwise_no_bool.accepts), ref=Each(scalars.power))  # fmt: skip
 
 
 def _pow_scalar_vjp(F, g, input, exponent, input_shape, input_dtype):
@@ -173,23 +188,23 @@ pow_scalar = op(
     "pow_scalar", "input", params={"exponent": 1}, impl=lambda xp, x, exponent: xp.power(x, exponent), rule=same,
     numpy=lambda x, exponent: np.power(x, exponent), label="Pow",
     definition=lambda F, x, exponent: F.pow(x, exponent), domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC,
-    ref=lambda x, exponent: np.array([v**exponent for v in x.ravel().tolist()]).reshape(x.shape),
+    ref=Each(lambda x, exponent: scalars.power(x, exponent)),
     samples=(Sample((2, 3), exponent=3), Sample((3,), exponent=-0.5), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
-square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=lambda x: x * x,
+square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=Each(lambda x: x * x),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
-sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref="math.sqrt",
+sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
           vjp=dict(input=lambda F, g, r: g / (2 * r)))  # fmt: skip
 rsqrt = op("rsqrt", "input", impl=lambda xp, x: 1 / xp.sqrt(x), rule=pointwise_float, domain=(0.2, 4.0),
-           ref=lambda x: x**-0.5, vjp=dict(input=lambda F, g, r: g * (-0.5 * (r * r * r))))  # fmt: skip
+           ref=Each(scalars.reciprocal_root), vjp=dict(input=lambda F, g, r: g * (-0.5 * (r * r * r))))  # fmt: skip
 reciprocal = op("reciprocal", "input", impl=lambda xp, x: 1 / x, rule=pointwise_float, domain=(0.4, 3.0),
-                ref=lambda x: x**-1.0, vjp=dict(input=lambda F, g, r: -g * (r * r)))  # fmt: skip
+                ref=Each(scalars.reciprocal), vjp=dict(input=lambda F, g, r: -g * (r * r)))  # fmt: skip
 
 # --- exponentials and logarithms
 
 exp = op("exp", "input", impl="exp", rule=pointwise_float, ref="math.exp", vjp=dict(input=lambda F, g, r: g * r))
-exp2 = op("exp2", "input", impl="exp2", rule=pointwise_float, ref=lambda x: 2.0**x,
+exp2 = op("exp2", "input", impl="exp2", rule=pointwise_float, ref=Each(scalars.power_of_two),
           vjp=dict(input=lambda F, g, r: g * (r * 0.6931471805599453)))  # fmt: skip
 expm1 = op("expm1", "input", impl="expm1", rule=pointwise_float, ref="math.expm1",
            vjp=dict(input=lambda F, g, r: g * (r + 1)))  # fmt: skip
@@ -229,7 +244,8 @@ def _atan2_vjp(sign):
 
 
 atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=""),
-           traits=Trait.ORDERS, domain=((-2.0, 2.0), (0.3, 2.0)), ref="math.atan2",
+           traits=Trait.ORDERS, domain=((-2.0, 2.0), (0.3, 2.0)), ref=Each(scalars.angle_of),
+           slopes=dict(input=Each(scalars.angle_slope(0)), other=Each(scalars.angle_slope(1))),
            kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
 sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
@@ -257,20 +273,21 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 erf = op("erf", "input", impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 sigmoid = op("sigmoid", "input", impl="special.expit", numpy=_sigmoid, rule=pointwise_float,
-             ref="scipy.special.expit", vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
+             ref=Each(scalars.logistic), vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
 softplus = op(
     "softplus",
     "input",
     impl=lambda xp, x: xp.logaddexp(x, 0),
     rule=pointwise_floats_only,
-    ref=lambda x: np.log(1 + np.exp(x)),
+    ref=Each(scalars.softplus),
     vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),
 )
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch; r is not negative, and nan passes its gradient
 relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS,
-          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=lambda x: np.clip(x, 0, None),
+          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified),
+          slopes=dict(input=Each(scalars.rectified_slope)),
           vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip
 
 # --- choices between values
@@ -292,12 +309,14 @@ def _choice(name: str, better, ufunc, ref):
         domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
         vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
                  other=lambda F, g, input, other: share(F, g, other, input)),
+        slopes=dict(input=Each(scalars.extreme_slope(better, True)), other=Each(scalars.extreme_slope(better, False))),
     )  # fmt: skip
 
 
-maximum = _choice("maximum", operator.gt, np.maximum, lambda x, y: np.fmax(x, y))
-minimum = _choice("minimum", operator.lt, np.minimum, lambda x, y: np.fmin(x, y))
-where = op("where", "condition input other", impl="where", rule=where_rule, ref=lambda c, x, y: np.choose(c, [y, x]),
+maximum = _choice("maximum", operator.gt, np.maximum, Each(scalars.larger))
+minimum = _choice("minimum", operator.lt, np.minimum, Each(scalars.smaller))
+where = op("where", "condition input other", impl="where", rule=where_rule, ref=Each(scalars.chosen),
+           slopes=dict(input=Each(scalars.where_slope(True)), other=Each(scalars.where_slope(False))),
            vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
                     other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip
 
@@ -314,12 +333,12 @@ def _to_dtype(x, dtype):
 
 
 cast = op("cast", "input", params={"dtype": None}, impl=_cast, numpy=_to_dtype,
-          rule=cast_rule, label="ToCopy", ref=lambda x, dtype: np.array(x, dtype=dtype),
+          rule=cast_rule, label="ToCopy", ref=Each(scalars.converted),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
 # an output of a user's autograd.Function of `operands`, in a graph; the tracer knows its gradient rule
 user_function = op(
     "user_function", "input *operands", impl=lambda xp, x, *operands: xp.positive(x),
-    numpy=lambda x, *operands: x.copy(), rule=same, traits=Trait.OPAQUE, ref=lambda x, *operands: np.copy(x),
+    numpy=lambda x, *operands: x.copy(), rule=same, traits=Trait.OPAQUE, ref=itself,
 )  # fmt: skip
 stop_gradient = op(
     "stop_gradient",
@@ -328,21 +347,22 @@ stop_gradient = op(
     rule=same,
     traits=Trait.VIEW | Trait.IDEMPOTENT,
     label="Detach",
-    ref=lambda x: x,
+    ref=itself,
 )
-clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR, ref=np.array,
+clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR, ref=itself,
            vjp=dict(input=lambda F, g: g))  # fmt: skip
 
 # --- rounding: piecewise constant, so the gradient is 0
 
-for _name, _impl in {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "round"}.items():
+for _name, _whole in {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round": builtins.round}.items():
     op(
         _name,
         "input",
-        impl=_impl,
+        impl=_name,
         rule=pointwise_no_bool,
         traits=Trait.IDEMPOTENT | Trait.ORDERS,
         domain=(0.55, 0.95),
-        ref=f"numpy.{_impl}",
+        ref=Each(scalars.rounder(_whole)),
+        slopes=dict(input=Each(scalars.NOTHING)),
         vjp=dict(input=lambda F, g: g * 0),
     )

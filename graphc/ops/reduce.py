@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops import rows, scalars
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import (
@@ -22,7 +23,7 @@ from graphc.ops.rules import (
     scan_rule,
 )
 from graphc.ops.samples import Sample
-from graphc.ops.spec import Rule, Trait, op
+from graphc.ops.spec import Rule, Trait, either_zero, op
 from graphc.ops.sums import sums, total
 
 OVER = {"axis": (), "keepdims": False}
@@ -70,13 +71,6 @@ def _np_mean(x, axis, keepdims):
     return total(x, axis, None, keepdims) / x.dtype.type(count(x.shape, axis))
 
 
-def _ref_sum(x, axis, keepdims):
-    rest = [i for i in range(x.ndim) if i not in axis]
-    rows = np.transpose(x, (*rest, *axis)).reshape(size_of(tuple(x.shape[i] for i in rest)), -1)
-    found = np.array([math.fsum(row) for row in rows])
-    return found.reshape(kept(x.shape, axis) if keepdims else [x.shape[i] for i in rest])
-
-
 def _prod_vjp(F, g, input, input_shape, axis, keepdims):
     # the product of the others: p / x without zeros; with exactly one zero, the rest's product at that place
     zero = input == 0
@@ -103,12 +97,12 @@ sum = op(
     numpy=_np_sum,
     rule=reduce_sum,
     traits=Trait.LINEAR,
-    ref=_ref_sum,
+    ref=rows.reduced(rows.total),
     samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
     vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)),
 )
 mean = op("mean", "input", params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
-          ref=lambda x, axis, keepdims: _ref_sum(x, axis, keepdims) / count(x.shape, axis), samples=_REDUCTIONS,
+          ref=rows.reduced(rows.mean), samples=_REDUCTIONS,
           vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(
               F, g / builtins.max(count(input_shape, axis), 1), input_shape, axis, keepdims)))  # fmt: skip
 
@@ -146,7 +140,7 @@ def _var_vjp(F, g, input, input_shape, input_dtype, axis, keepdims, correction):
 
 
 var = op("var", "input", params={**OVER, "correction": 1}, impl=_var, numpy=_np_var, rule=reduce_size,
-         ref=lambda x, axis, keepdims, correction: np.var(x, axis=axis, keepdims=keepdims, ddof=correction),
+         ref=rows.reduced(rows.variance),
          samples=tuple(Sample(*s.inputs, **s.params, correction=c) for s in _REDUCTIONS for c in (0, 0.5)),
          vjp=dict(input=_var_vjp))  # fmt: skip
 prod = op(
@@ -155,18 +149,39 @@ prod = op(
     params=OVER,
     rule=reduce_sum,
     samples=_REDUCTIONS,
-    ref="numpy.multiply.reduce",
+    ref=rows.reduced(rows.product),
+    slopes=dict(input=rows.backward(rows.product_slope)),
     impl=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype)),
     domain=(0.5, 2.0),
     traits=Trait.HOLOMORPHIC,
     vjp=dict(input=_prod_vjp),
 )
 amax = op("amax", "input", params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
-          traits=Trait.ORDERS, ref="numpy.maximum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
+          traits=Trait.ORDERS, ref=rows.reduced(rows.extreme, better=scalars.larger), nearest=either_zero,
+          slopes=dict(input=rows.backward(rows.extreme_slope, largest=True)),
+          vjp=dict(input=_extremum_vjp))  # fmt: skip
 amin = op("amin", "input", params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
-          traits=Trait.ORDERS, ref="numpy.minimum.reduce", vjp=dict(input=_extremum_vjp))  # fmt: skip
-any = op("any", "input", params=OVER, impl="any", rule=reduce_bool, samples=_REDUCTIONS, ref="numpy.logical_or.reduce")
-all = op("all", "input", params=OVER, impl="all", rule=reduce_bool, samples=_REDUCTIONS, ref="numpy.logical_and.reduce")
+          traits=Trait.ORDERS, ref=rows.reduced(rows.extreme, better=scalars.smaller), nearest=either_zero,
+          slopes=dict(input=rows.backward(rows.extreme_slope, largest=False)),
+          vjp=dict(input=_extremum_vjp))  # fmt: skip
+any = op(
+    "any",
+    "input",
+    params=OVER,
+    impl="any",
+    rule=reduce_bool,
+    samples=_REDUCTIONS,
+    ref=rows.reduced(lambda row: builtins.any(row)),
+)
+all = op(
+    "all",
+    "input",
+    params=OVER,
+    impl="all",
+    rule=reduce_bool,
+    samples=_REDUCTIONS,
+    ref=rows.reduced(lambda row: builtins.all(row)),
+)
 
 
 def _first_extreme(reducer: str):
@@ -176,25 +191,13 @@ def _first_extreme(reducer: str):
     return impl
 
 
-def _ref_arg(better):
-    def along(row):
-        best = 0
-        for i, value in enumerate(row):
-            best = i if better(value, row[best]) else best
-        return best
-
-    def reference(x, axis, keepdims):
-        r = np.apply_along_axis(along, axis, x) if x.ndim else np.int64(0)
-        return np.expand_dims(r, axis) if keepdims and x.ndim else r
-
-    return reference
-
-
 _ARG_SAMPLES = tuple(Sample(*s.inputs, **s.params, keepdims=k) for s in _ROWS for k in (False, True))
 argmax = op("argmax", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmax"), rule=arg_reduce,
-            samples=_ARG_SAMPLES, traits=Trait.ORDERS, ref=_ref_arg(lambda a, b: a > b))  # fmt: skip
+            samples=_ARG_SAMPLES, traits=Trait.ORDERS,
+            ref=rows.reduced(rows.place_of_extreme, largest=True))  # fmt: skip
 argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmin"), rule=arg_reduce,
-            samples=_ARG_SAMPLES, traits=Trait.ORDERS, ref=_ref_arg(lambda a, b: a < b))  # fmt: skip
+            samples=_ARG_SAMPLES, traits=Trait.ORDERS,
+            ref=rows.reduced(rows.place_of_extreme, largest=False))  # fmt: skip
 
 # --- along one axis
 
@@ -205,8 +208,10 @@ def _np_cumsum(x, axis, reverse=False):
     source, target = (np.flip(x, axis), np.flip(result, axis)) if reverse else (x, result)
     if x.size < LONG or x.shape[axis] < 2 * BLOCK:
         np.cumsum(source, axis=axis, dtype=dtype, out=target)
-        return result
-    _cumsum_by_blocks(np.moveaxis(source, axis, -1), np.moveaxis(target, axis, -1))
+    else:
+        _cumsum_by_blocks(np.moveaxis(source, axis, -1), np.moveaxis(target, axis, -1))
+    if is_inexact(dtype):
+        result += 0  # the sum begins at +0: no -0
     return result
 
 
@@ -227,11 +232,6 @@ def _cumsum_by_blocks(x, out):
     out[..., whole:] += before[..., -1:]
 
 
-def _ref_cumsum(x, axis, reverse=False):
-    ends = [range(i, x.shape[axis]) if reverse else range(i + 1) for i in range(x.shape[axis])]
-    return np.stack([_ref_sum(x.take(end, axis), (axis,), False) for end in ends], axis)
-
-
 # `reverse` adds from the end; it is the transpose
 cumsum = op(
     "cumsum",
@@ -244,7 +244,7 @@ cumsum = op(
     impl=lambda xp, x, axis, reverse=False: (
         xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis)
     ),
-    ref=_ref_cumsum,
+    ref=rows.scanned(rows.running_total),
     vjp=dict(input=lambda F, g, axis, reverse: F.cumsum(g, axis=axis, reverse=not reverse)),
 )
 
@@ -293,15 +293,16 @@ def _logsumexp(xp, x, axis, keepdims):
 def _np_dot_along(x, y, axis):
     if x.ndim and axis == x.ndim - 1 and x.dtype.kind == "f":
         return np.vecdot(x, y)[..., None]  # without the products in memory
-    return total(x * y, axis, None, True)
+    return _np_sum(x * y, axis, True)
 
 
 dot_along = op(
     "dot_along", "input other", params=ALONG, impl=lambda xp, x, y, axis: xp.sum(x * y, axis=axis, keepdims=True),
     numpy=_np_dot_along, definition=lambda F, x, y, axis: F.sum(x * y, axis=(axis,), keepdims=True),
-    rule=Rule(lambda op, avals, params: Aval(kept(avals[0].shape, (params["axis"],)), avals[0].dtype)),
+    rule=Rule(lambda op, avals, params: Aval(
+        kept(avals[0].shape, (params["axis"],)), accumulation_dtype(avals[0].dtype))),
     samples=(Sample((3, 4), (3, 4), axis=1), Sample((3, 4), (3, 4), axis=0)),
-    ref=lambda x, y, axis: _ref_sum(x * y, (axis,), True),
+    ref=lambda x, y, axis: rows.reduced(rows.total)(x * y, (axis,), True),
     vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input),
 )  # fmt: skip
 softmax = op(
@@ -312,7 +313,7 @@ softmax = op(
     numpy=_np_softmax,
     rule=same_float,
     samples=_ROWS,
-    ref="scipy.special.softmax",
+    ref=rows.scanned(rows.shares),
     vjp=dict(input=lambda F, g, r, axis: r * (g - F.dot_along(g, r, axis=axis))),
 )
 log_softmax = op(
@@ -323,11 +324,11 @@ log_softmax = op(
     numpy=_np_log_softmax,
     rule=same_float,
     samples=_ROWS,
-    ref="scipy.special.log_softmax",
+    ref=rows.scanned(rows.log_shares),
     vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)),
 )
 logsumexp = op("logsumexp", "input", params=OVER, impl=_logsumexp, rule=reduce_float, samples=_REDUCTIONS,
-               ref=lambda x, axis, keepdims: np.log(_ref_sum(np.exp(x), axis, keepdims)), traits=Trait.HOLOMORPHIC,
+               ref=rows.reduced(rows.log_of_sum), traits=Trait.HOLOMORPHIC,
                vjp=dict(input=lambda F, g, r, input, input_shape, axis, keepdims:
                         spread(F, g, input_shape, axis, keepdims)
                         * F.exp(input - spread(F, r, input_shape, axis, keepdims))))  # fmt: skip

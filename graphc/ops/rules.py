@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, same_shape, size_of
-from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_half, is_inexact, real_of
+from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, TORCH_NAMES, is_half, is_inexact, kind, real_of
 from graphc.ops.spec import Op, Rule, Trait
 
 C_NAMES = {**{name: long.lower() for name, long in TORCH_NAMES.items()}, "u8": "unsigned char", "i8": "signed char",
@@ -149,6 +149,20 @@ def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all, some
         refuse_unordered(op, dtypes)
 
     return Rule(_pointwise, "common", pointwise=True, accepts=accepts, holomorphic=True)
+
+
+def accepting(kinds: str, message: str, error: type[Exception] = NotImplementedError) -> Callable[..., None]:
+    """The test that operands are of these kinds (see `dtypes.kind`), with PyTorch's message for others.
+
+    message  with places for the op's {name} and PyTorch's name of the {dtype}
+    """
+
+    def accepts(op: Op, dtypes: list[np.dtype]) -> None:
+        for dtype in dtypes:
+            if kind(dtype) not in kinds:
+                raise error(message.format(name=op.name, dtype=torch_name(dtype)))
+
+    return accepts
 
 
 def _floats_only(op: Op, dtypes: list[np.dtype]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -54,7 +55,33 @@ class Full(NamedTuple):
     value: float
 
 
-KINDS = (Floats, Complexes, Ints, Bools, Definite, Regular)
+class Ties(NamedTuple):
+    """A float array of `shape` with few different values, and zeros among them."""
+
+    shape: tuple[int, ...]
+
+
+class Large(NamedTuple):
+    """A float array of `shape` with numbers whose exponentials are out of range, beside small ones."""
+
+    shape: tuple[int, ...]
+
+
+class Odd(NamedTuple):
+    """A float array of `shape` with zeros of both signs, infinities and nan among numbers of the op's domain."""
+
+    shape: tuple[int, ...]
+
+
+_TIES = (-1.0, 0.0, 1.0, 1.0, 2.0)
+_LARGE = (-1e4, -200.0, -1.0, 0.5, 3.0, 200.0, 1e4)
+_ODD = (0.0, -0.0, np.inf, -np.inf, np.nan)
+KINDS = (Floats, Complexes, Ints, Bools, Definite, Regular, Ties, Large, Odd)
+
+
+def _shown(spec: Any) -> str:
+    kind = f"{type(spec).__name__.lower()}" if isinstance(spec, (Ties, Large, Odd)) else ""
+    return kind + ("x".join(map(str, spec.shape)) or "scalar")
 
 
 @final
@@ -68,20 +95,38 @@ class Sample:
         self.params = params
 
     def __repr__(self) -> str:
-        shapes = ",".join("x".join(map(str, s.shape)) or "scalar" for s in self.inputs)
+        shapes = ",".join(_shown(s) for s in self.inputs)
         return "-".join([shapes, *(f"{k}={v}".replace(" ", "") for k, v in self.params.items())])
+
+    def extremes(self) -> Iterator[Sample]:
+        """The same call at special places: ties, large numbers, signed zeros, infinities, nan; repeated indices."""
+        whole = [s for s in self.inputs if isinstance(s, Ints) and len(s.shape) and s.high - s.low > 2]
+        repeated = [s._replace(low=s.high - 2) if isinstance(s, Ints) and s in whole else s for s in self.inputs]
+        for kind in (Ties, Large, Odd) if any(isinstance(s, Floats) and s.shape for s in self.inputs) else ():
+            yield Sample(*(kind(s.shape) if isinstance(s, Floats) else s for s in repeated), **self.params)
+        if whole:
+            yield Sample(*repeated, **self.params)
 
     def arrays(self, rng: np.random.Generator, domain: Any = None, dtype: Any = np.float64) -> list[np.ndarray]:
         """Draw the input arrays; `domain` is one (low, high), one for each array, or None for (-2, 2)."""
-        return [_draw(rng, s, _interval(domain, i), dtype) for i, s in enumerate(self.inputs)]
+        return [_draw(rng, s, interval(domain, i), dtype) for i, s in enumerate(self.inputs)]
 
 
-def _interval(domain: Any, index: int) -> tuple[float, float]:
+def interval(domain: Any, index: int) -> tuple[float, float]:
+    """Of operand number `index`, by the `domain` of an op."""
     if domain is None:
         return (-2.0, 2.0)
     if isinstance(domain[0], tuple):
         return domain[min(index, len(domain) - 1)]
     return domain
+
+
+def _drawn_from(rng: np.random.Generator, spec: Ties | Large | Odd, real: np.ndarray) -> np.ndarray:
+    if real.dtype.kind not in "fcV":  # of these there is nothing odd
+        return np.asarray(rng.choice((0, 1, 1, 2), spec.shape)).astype(real.dtype)
+    if isinstance(spec, Odd):
+        return np.where(rng.random(spec.shape) < 0.4, rng.choice(_ODD, spec.shape), real).astype(real.dtype)
+    return np.asarray(rng.choice(_TIES if isinstance(spec, Ties) else _LARGE, spec.shape)).astype(real.dtype)
 
 
 def _draw(rng: np.random.Generator, spec: Any, interval: tuple[float, float], dtype: Any) -> np.ndarray:
@@ -90,6 +135,8 @@ def _draw(rng: np.random.Generator, spec: Any, interval: tuple[float, float], dt
     if isinstance(spec, Bools):
         return rng.random(spec.shape) < 0.5
     real = np.asarray(rng.uniform(*interval, spec.shape)).astype(dtype)
+    if isinstance(spec, (Ties, Large, Odd)):
+        return _drawn_from(rng, spec, real)
     if isinstance(spec, (Definite, Regular)):
         dominant = (np.eye(spec.shape[-2], spec.shape[-1]) * np.arange(2, spec.shape[-1] + 2)).astype(dtype)
         if isinstance(spec, Definite):

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import LinAlgError
+from graphc.ops import exact
 from graphc.ops.aval import Aval
 from graphc.ops.linalg import swap_last
-from graphc.ops.matrices import columns, rows, square
+from graphc.ops.matrices import FLOATING, columns, rows, square
+from graphc.ops.rules import accepting
 from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
 
@@ -88,18 +90,6 @@ def _solution(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return y
 
 
-def _ref_solve(x, y, **params):
-    """By Cramer's rule."""
-    result = np.empty_like(y)
-    for at in np.ndindex(x.shape[:-2]):
-        for j in range(y.shape[-1]):
-            for i in range(x.shape[-1]):
-                moved = x[at].copy()
-                moved[:, i] = y[at][:, j]
-                result[(*at, i, j)] = np.linalg.det(moved) / np.linalg.det(x[at])
-    return result
-
-
 def _solve_left(F, g, r, input, checked):
     return -(F.solve(swap_last(F, input), g, checked=checked) @ swap_last(F, r))
 
@@ -111,8 +101,8 @@ def _inv_vjp(F, g, r):
 
 inv = op(
     "inv", "input", params={"checked": True}, impl=lambda xp, x, checked: xp.linalg.inv(x), numpy=_np_inv,
-    rule=Rule(square), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
-    ref=lambda x, checked: _ref_solve(x, np.broadcast_to(np.eye(x.shape[-1]), x.shape).copy()),
+    rule=Rule(square, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
+    ref=exact.inverse,
     check=Check(_regular, LinAlgError,
                 "linalg.inv: The inversion could not be completed because the input matrix is singular."),
     samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False)),
@@ -120,7 +110,8 @@ inv = op(
 )  # fmt: skip
 solve = op(
     "solve", "input other", params={"checked": True}, impl=lambda xp, x, y, checked: xp.linalg.solve(x, y),
-    numpy=_np_solve, rule=Rule(_solution), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx", ref=_ref_solve,
+    numpy=_np_solve, rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx",
+    ref=exact.solution,
     check=Check(_regular, LinAlgError, UNSOLVABLE.format(batch="")),
     samples=(Sample(Regular((3, 3)), (3, 2), checked=True), Sample(Regular((2, 2, 2)), (2, 2, 1), checked=True)),
     vjp=dict(input=_solve_left,
@@ -164,13 +155,6 @@ def _substituted(x, y, upper, unit):
     return result
 
 
-def _ref_triangular(x, y, upper, unit):
-    x = np.triu(x) if upper else np.tril(x)
-    if unit:
-        x = x - x * np.eye(x.shape[-1]) + np.eye(x.shape[-1])
-    return np.linalg.inv(x) @ y
-
-
 def _triangular_vjp(F, g, r, input, upper, unit):
     d = -(F.solve_triangular(swap_last(F, input), g, upper=not upper, unit=unit) @ swap_last(F, r))
     return F.triu(d, diagonal=int(unit)) if upper else F.tril(d, diagonal=-int(unit))
@@ -178,8 +162,10 @@ def _triangular_vjp(F, g, r, input, upper, unit):
 
 solve_triangular = op(
     "solve_triangular", "input other", params={"upper": False, "unit": False}, impl=_np_solve_triangular,
-    numpy=_np_solve_triangular, rule=Rule(_solution), traits=Trait.HOLOMORPHIC, label="LinalgSolveTriangular",
-    ref=_ref_triangular,
+    numpy=_np_solve_triangular,
+    rule=Rule(_solution, accepts=accepting("fc", "\"triangular_solve_cpu\" not implemented for '{dtype}'")),
+    traits=Trait.HOLOMORPHIC, label="LinalgSolveTriangular",
+    ref=exact.triangular_solution,
     samples=(Sample(Definite((3, 3)), (3, 2), upper=True, unit=False),
              Sample(Definite((3, 3)), (3, 1), upper=False, unit=True),
              Sample(Definite((2, 2, 2)), (2, 2, 1), upper=False, unit=False)),
@@ -213,14 +199,6 @@ def _np_cofactor(x):
     return np.where(known, _cofactor(np, np.where(known, x, 0).astype(wide)), np.nan).astype(x.dtype)
 
 
-def _ref_cofactor(x):
-    result = np.empty_like(x)
-    for *at, i, j in np.ndindex(x.shape):
-        rest = np.delete(np.delete(x[tuple(at)], i, 0), j, 1)
-        result[(*at, i, j)] = (-1) ** (i + j) * np.linalg.det(rest)
-    return result
-
-
 def _cofactor_vjp(F, g, r, input):
     # c = det(x) x^-T: dc = tr(x^-1 dx) c - x^-T dx^T c
     t = swap_last(F, F.inv(input, checked=True))
@@ -243,14 +221,16 @@ def _det_vjp(F, g, r, input, input_shape):
 
 
 det = op(
-    "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=_np_det, rule=Rule(_scalar), traits=Trait.HOLOMORPHIC,
-    label="LinalgDet", ref=lambda x: np.sum(x[..., 0, :] * _ref_cofactor(x)[..., 0, :], axis=-1),
+    "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=_np_det, rule=Rule(_scalar, accepts=FLOATING),
+    traits=Trait.HOLOMORPHIC,
+    label="LinalgDet", ref=exact.determinant,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
     vjp=dict(input=_det_vjp),
 )  # fmt: skip
 cofactor = op(
-    "cofactor", "input", impl=_cofactor, numpy=_np_cofactor, rule=Rule(square), traits=Trait.HOLOMORPHIC,
-    ref=_ref_cofactor,
+    "cofactor", "input", impl=_cofactor, numpy=_np_cofactor, rule=Rule(square, accepts=FLOATING),
+    traits=Trait.HOLOMORPHIC,
+    ref=exact.cofactors,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),
 )  # fmt: skip
 
@@ -277,6 +257,8 @@ def _np_matrix_exp(x):
 
 
 def _ref_matrix_exp(x):
+    if np.abs(x).sum(-1).max(initial=0) > 12:
+        raise ValueError("too large for the series")
     total, term = np.zeros_like(x), np.broadcast_to(np.eye(x.shape[-1]), x.shape)
     for k in range(1, 120):
         total = total + term
@@ -295,7 +277,8 @@ def _matrix_exp_vjp(F, g, input):
 
 
 matrix_exp = op(
-    "matrix_exp", "input", impl=_np_matrix_exp, numpy=_np_matrix_exp, rule=Rule(square), traits=Trait.HOLOMORPHIC,
+    "matrix_exp", "input", impl=_np_matrix_exp, numpy=_np_matrix_exp, rule=Rule(square, accepts=FLOATING),
+    traits=Trait.HOLOMORPHIC,
     label="LinalgMatrixExp", ref=_ref_matrix_exp, samples=(Sample((3, 3)), Sample((2, 2, 2))),
     vjp=dict(input=_matrix_exp_vjp),
 )  # fmt: skip

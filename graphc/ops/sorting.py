@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import functools
 import itertools
-import operator
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from graphc.ops import rows, scalars
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_inexact
 from graphc.ops.index import along
+from graphc.ops.references import everywhere
 from graphc.ops.rules import accumulation_dtype, refuse_unordered, scan_rule, torch_name
 from graphc.ops.samples import Floats, Ints, Sample
-from graphc.ops.spec import Op, Rule, Trait, bounded, op
+from graphc.ops.spec import Op, Rule, Trait, bounded, either_zero, op
 
 _ROWS = ((3, 4), 1), ((2, 3, 2), 1), ((5,), 0)
 
@@ -40,17 +41,9 @@ def _argsort(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return x.shape[axis] - 1 - xp.flip(order, axis).astype(np.int64)
 
 
-def _ref_argsort(x, axis, descending):
-    def order(row):
-        places = sorted(range(len(row)), key=lambda i: -row[i] if descending else row[i])
-        return np.array(places, np.int64)
-
-    return np.apply_along_axis(order, axis, x)
-
-
 argsort = op(
     "argsort", "input", params={"axis": -1, "descending": False}, impl=_argsort, rule=Rule(_places),
-    traits=Trait.ORDERS, ref=_ref_argsort,
+    traits=Trait.ORDERS, ref=rows.scanned(rows.order),
     samples=(*(Sample(s, axis=a, descending=d) for s, a in _ROWS for d in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, descending=True), Sample(Ints((2, 9), 3), axis=1, descending=False)),
 )  # fmt: skip
@@ -68,18 +61,9 @@ def _last_hit(xp: Any, x: Any, running: Any, axis: int) -> Any:
     return xp.maximum.accumulate(hits, axis=axis).astype(np.int64)
 
 
-def _ref_argcummax(x, axis, largest):
-    def places(row):
-        sign = 1 if largest else -1
-        at = itertools.accumulate(range(len(row)), lambda i, j: j if sign * row[j] >= sign * row[i] else i)
-        return np.array(list(at), np.int64)
-
-    return np.apply_along_axis(places, axis, x)
-
-
 argcummax = op(
     "argcummax", "input", params={"axis": -1, "largest": True}, impl=_argcummax, rule=Rule(_places),
-    traits=Trait.ORDERS, ref=_ref_argcummax,
+    traits=Trait.ORDERS, ref=rows.scanned(rows.running_place_of_extreme),
     samples=(*(Sample(s, axis=a, largest=b) for s, a in _ROWS for b in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, largest=True)),
 )  # fmt: skip
@@ -102,7 +86,7 @@ def _cumprod_vjp(F, g, r, input, axis):
 cumprod = op(
     "cumprod", "input", params={"axis": -1}, rule=scan_rule, traits=Trait.HOLOMORPHIC,
     impl=lambda xp, x, axis: xp.cumprod(x, axis=axis, dtype=accumulation_dtype(x.dtype)), domain=(0.5, 2.0),
-    ref=lambda x, axis: np.apply_along_axis(lambda row: np.array([*itertools.accumulate(row, operator.mul)]), axis, x),
+    ref=rows.scanned(rows.running_product), slopes=dict(input=rows.running_product_slope),
     samples=tuple(Sample(s, axis=a) for s, a in _ROWS), vjp=dict(input=_cumprod_vjp),
 )  # fmt: skip
 
@@ -131,7 +115,7 @@ def zeros_alike(xp: Any, x: Any) -> Any:
 
 def _np_logcumsumexp(x, axis):
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, axis=axis)
+        return np.logaddexp.accumulate(x, axis=axis) + 0  # the first is log(exp(x)): no -0
     x = zeros_alike(np, x)
     rows = list(itertools.accumulate(np.moveaxis(x, axis, 0), functools.partial(logaddexp, np)))
     return np.moveaxis(np.array(rows, x.dtype), 0, axis) if rows else x.copy()
@@ -159,7 +143,7 @@ def _logcumsumexp_vjp(F, g, r, input, input_dtype, axis):
 logcumsumexp = op(
     "logcumsumexp", "input", params={"axis": -1}, rule=Rule(_logs), traits=Trait.HOLOMORPHIC,
     impl="logcumsumexp", numpy=_np_logcumsumexp,
-    ref=lambda x, axis: np.log(np.cumsum(np.exp(x), axis)), samples=tuple(Sample(s, axis=a) for s, a in _ROWS),
+    ref=rows.scanned(rows.running_log_of_sum), samples=tuple(Sample(s, axis=a) for s, a in _ROWS),
     vjp=dict(input=_logcumsumexp_vjp),
 )  # fmt: skip
 
@@ -210,9 +194,21 @@ def _blocks(xp, sequence, values, right):
     return xp.sum(before | (value != value), axis=-1, dtype=np.int64)
 
 
+@everywhere
+def _ref_searchsorted(sequence, values, right):
+    """How many elements of the sequence lie before each value; a nan lies behind all."""
+    if np.isnan(sequence).any():
+        raise ValueError("a sequence with nan is in no order")
+    result = np.zeros(values.shape, np.int64)
+    for at in np.ndindex(values.shape):
+        row, v = sequence[at[:-1]] if sequence.ndim > 1 else sequence, values[at]
+        result[at] = sum(bool(v != v or (s <= v if right else s < v)) for s in row)
+    return result
+
+
 searchsorted = op(
     "searchsorted", "sequence values", params={"right": False}, impl=_blocks, numpy=_np_searchsorted,
-    rule=Rule(_searchsorted), ref=lambda s, v, right: _blocks(np, s, v, right), traits=Trait.ORDERS,
+    rule=Rule(_searchsorted), ref=_ref_searchsorted, traits=Trait.ORDERS,
     samples=(Sample(Floats((1,)), (2, 3), right=True), Sample(Floats((2, 1)), (2, 3), right=False)),
 )  # fmt: skip
 
@@ -234,8 +230,9 @@ def _jnp_scatter_reduce(xp, x, index, src, axis, reduce):
     return {"prod": target.multiply, "amax": target.max, "amin": target.min}[reduce](src)
 
 
+@everywhere
 def _ref_scatter_reduce(x, index, src, axis, reduce):
-    combine = {"prod": lambda a, b: a * b, "amax": max, "amin": min}[reduce]
+    combine = {"prod": lambda a, b: a * b, "amax": scalars.larger, "amin": scalars.smaller}[reduce]
     result = x.copy()
     for at in np.ndindex(index.shape):
         to = (*at[:axis], index[at], *at[axis + 1 :])
@@ -276,7 +273,7 @@ scatter_reduce = op(
     impl=_jnp_scatter_reduce, rule=Rule(lambda op, avals, params: avals[0]), ref=_ref_scatter_reduce,
     check=bounded(lambda x, index, src, axis, reduce: [(index, 0, x.shape[axis])], RuntimeError,
                   "index out of bounds in scatter_reduce()"),
-    vjp=dict(input=_reduce_input, src=_reduce_src), domain=((0.5, 2.0), (0.5, 2.0), (0.5, 2.0)),
+    nearest=either_zero, vjp=dict(input=_reduce_input, src=_reduce_src), domain=((0.5, 2.0), (0.5, 2.0), (0.5, 2.0)),
     samples=(*(Sample((3, 4), Ints((3, 3), 4), (3, 3), axis=1, reduce=k) for k in UFUNCS),
              Sample((5,), Ints((7,), 5), (7,), axis=0, reduce="prod")),
 )  # fmt: skip

@@ -7,7 +7,7 @@ ARCHITECTURE.md ("Adding an op"); the fields are documented on `Op`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, final
 
@@ -68,10 +68,25 @@ class Vjp(NamedTuple):
 
 
 class Kink(NamedTuple):
-    """A point where the derivative jumps, and the subgradients declared there (PyTorch's)."""
+    """A point where the derivative jumps or is infinite, and the subgradients declared there (PyTorch's).
+
+    alike: f(*operands), where the same is declared: `at` is one of infinitely many points, as poles are
+    """
 
     at: tuple[float, ...]
     grads: tuple[float, ...]
+    alike: Callable[..., np.ndarray] | None = None
+
+    def holds(self, operands: Sequence[np.ndarray]) -> np.ndarray:
+        """At which elements of `operands`, of one shape, this is declared."""
+        if self.alike is not None:
+            return self.alike(*operands)
+        return np.logical_and.reduce([a == at for a, at in zip(operands, self.at, strict=True)])
+
+
+def either_zero(result: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """`Op.nearest` of extremes: of 0 and -0, which are equal, either may be the largest."""
+    return np.where((result == 0) & (like == 0), like, result)
 
 
 @final
@@ -89,7 +104,9 @@ class Op:
     traits    algebraic facts
     domain    (low, high) of each argument for samples, where the op is smooth
     kinks     subgradient conventions
-    ref       independent reference: a dotted name, or a function of arrays and parameters
+    ref       independent reference: a dotted name, or a function of arrays and parameters (graphc.ops.references)
+    slopes    independent gradients: by argument `f(g, *arrays, **params)`, where differences of `ref` tell nothing, at
+              kinks, ties and limits
     samples   inputs for the derived tests of ops with parameters (graphc.ops.samples)
     flops     (avals, result aval, params) -> number of scalar operations
     check     validity test of input values, where only the data decides (zero divisors, indices)
@@ -127,6 +144,7 @@ class Op:
         "ref",
         "rule",
         "samples",
+        "slopes",
         "structured",
         "traits",
         "variadic",
@@ -148,6 +166,7 @@ class Op:
         domain: Any = None,
         kinks: tuple[Kink, ...] = (),
         ref: str | Callable[..., Any] | None = None,
+        slopes: Mapping[str, Callable[..., Any]] | None = None,
         samples: tuple[Any, ...] = (),
         flops: Callable[[list[Aval], Aval, Mapping[str, Any]], int] | None = None,
         check: Check | None = None,
@@ -177,6 +196,7 @@ class Op:
         self.domain = domain
         self.kinks = kinks
         self.ref = ref
+        self.slopes = MappingProxyType(dict(slopes or {}))
         self.samples = samples
         self.flops = flops
         self.check = check

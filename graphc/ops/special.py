@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops import scalars
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, is_half
 from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
+from graphc.ops.references import Each
 from graphc.ops.rules import (
     counting,
     pointwise_float,
@@ -70,18 +72,22 @@ def _is_negative(xp: Any, x: Any) -> Any:
 
 copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float._replace(scalars="last"),
               traits=ORDERS | Trait.BITS, overloads={"fs": "CopysignBackward1"}, domain=((0.3, 2.0), (0.3, 2.0)),
-              ref="math.copysign",
+              ref=Each(scalars.with_sign),
+              slopes=dict(input=Each(scalars.copied_sign_slope), other=Each(scalars.NOTHING)),
               kinks=(Kink((0.0, 1.0), (0.0, 0.0)),),
               vjp=dict(input=_copysign_vjp, other=lambda F, g: g * 0))  # fmt: skip
 signbit = op("signbit", "input", impl=_is_negative, rule=Rule(_signbit, pointwise=True), traits=Trait.BITS,
-             ref=lambda x: np.vectorize(lambda v: math.copysign(1, v) < 0, otypes=[bool])(x))  # fmt: skip
+             ref=Each(scalars.is_negative))  # fmt: skip
 nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floating, traits=ORDERS,
-               ref="math.nextafter", domain=((0.3, 1.0), (1.5, 3.0)), kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
+               ref=Each(scalars.next_number), domain=((0.3, 1.0), (1.5, 3.0)),
+               slopes=dict(input=Each(scalars.neighbour_slope), other=Each(scalars.NOTHING)),
+               kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
 fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
           check=ZERO_DIVISION, label="FmodBackward1", overloads={"fs": "FmodBackward0"},
-          domain=((0.1, 0.9), (1.1, 1.9)), ref="math.fmod",
+          domain=((0.1, 0.9), (1.1, 1.9)), ref=Each(scalars.truncated_remainder),
+          slopes=dict(input=Each(scalars.given), other=Each(scalars.truncated_slope)),
           vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.trunc(input / other)))  # fmt: skip
 
 
@@ -101,12 +107,8 @@ frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1]
 # --- whole numbers
 
 
-def _whole(function: Any) -> Any:
-    return np.vectorize(function, otypes=[np.int64])
-
-
-gcd = op("gcd", "input other", impl="gcd", rule=counting, traits=COMMUTATIVE, ref=_whole(math.gcd), domain=(-30, 30))
-lcm = op("lcm", "input other", impl="lcm", rule=counting, traits=COMMUTATIVE, ref=_whole(math.lcm), domain=(-30, 30))
+gcd = op("gcd", "input other", impl="gcd", rule=counting, traits=COMMUTATIVE, ref=Each(math.gcd), domain=(-30, 30))
+lcm = op("lcm", "input other", impl="lcm", rule=counting, traits=COMMUTATIVE, ref=Each(math.lcm), domain=(-30, 30))
 
 # --- sizes and logarithms of sums
 
@@ -123,16 +125,16 @@ hypot = op("hypot", "input other", impl="hypot", rule=pointwise_floating, traits
            vjp=dict(input=lambda F, g, r, input: g * (input / r),
                     other=lambda F, g, r, other: g * (other / r)))  # fmt: skip
 logaddexp = op("logaddexp", "input other", impl=_logaddexp, rule=pointwise_floating,
-               ref=lambda x, y: np.log(np.exp(x) + np.exp(y)),
+               ref=Each(scalars.log_of_sum),
                vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp(other - input)),
                         other=lambda F, g, input, other: g / (1 + F.exp(input - other))))  # fmt: skip
 logaddexp2 = op("logaddexp2", "input other", impl="logaddexp2", rule=pointwise_floating, traits=ORDERS,
-                ref=lambda x, y: np.log2(2**x + 2**y),
+                ref=Each(scalars.log_of_sum_of_twos),
                 vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp2(other - input)),
                          other=lambda F, g, input, other: g / (1 + F.exp2(input - other))))  # fmt: skip
 
 
-def _x_times(name: str, log: str, label: str, shift: float) -> Any:
+def _x_times(name: str, log: str, label: str, shift: float, ref: Any, slope: Any) -> Any:
     """x * log(y + shift), 0 where x is 0 and y no nan; the gradients at 0 * log(0) are PyTorch's."""
     overloads = {"sf": f"{label}Backward1", "fs": f"{label}Backward2"}
 
@@ -142,14 +144,16 @@ def _x_times(name: str, log: str, label: str, shift: float) -> Any:
     return op(
         name, "input other", impl=f"special.{name.removeprefix('special_')}", traits=ORDERS,
         rule=pointwise_float._replace(scalars="one"), label=label, overloads=overloads,
-        domain=((-2.0, 2.0), (0.2, 3.0)), ref=lambda x, y: x * np.log(y + shift),
+        domain=((-2.0, 2.0), (0.2, 3.0)), ref=Each(ref), slopes=dict(input=Each(slope)),
         vjp=dict(input=vanishing, other=lambda F, g, input, other: g * (input / (other + shift))),
         kinks=(Kink((0.0, 0.0 - shift), (0.0, math.nan)),),
     )  # fmt: skip
 
 
-xlogy = _x_times("xlogy", "log", "Xlogy", 0.0)
-special_xlog1py = _x_times("special_xlog1py", "log1p", "SpecialXlog1Py", 1.0)
+xlogy = _x_times("xlogy", "log", "Xlogy", 0.0, scalars.times_log, scalars.times_log_slope)
+special_xlog1py = _x_times(
+    "special_xlog1py", "log1p", "SpecialXlog1Py", 1.0, scalars.times_log1p, scalars.times_log1p_slope
+)
 
 
 def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
@@ -159,7 +163,8 @@ def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
 
 
 sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, vjp=dict(input=_sinc_vjp),
-          ref=lambda x: np.sin(np.pi * x) / (np.pi * x), kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
+          ref=Each(scalars.sine_of_pi), slopes=dict(input=Each(scalars.sine_of_pi_slope)),
+          kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
 
 
 def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
@@ -169,7 +174,8 @@ def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
 
 
 logit = op("logit", "input", impl="special.logit", rule=pointwise_float, traits=ORDERS, domain=(0.1, 0.9),
-           ref=lambda x: np.log(x) - np.log(1 - x), vjp=dict(input=_logit_vjp))  # fmt: skip
+           ref=Each(scalars.logit), vjp=dict(input=_logit_vjp),
+           kinks=(Kink((2.0,), (math.nan,), lambda x: (x < 0) | (x > 1)),))  # fmt: skip
 
 # --- the error function and the normal distribution
 
@@ -218,7 +224,7 @@ special_log_ndtr = op(
 )  # fmt: skip
 special_entr = op(
     "special_entr", "input", impl="special.entr", rule=pointwise_float, traits=ORDERS, domain=(0.2, 3.0),
-    ref=lambda x: -x * np.log(x), vjp=dict(input=lambda F, g, input: g * (-1 - F.log(input))),
+    ref=Each(scalars.entropy), vjp=dict(input=lambda F, g, input: g * (-1 - F.log(input))),
 )  # fmt: skip
 
 # --- the gamma function
@@ -303,6 +309,11 @@ def _trigamma(xp: Any, x: Any) -> Any:
     return xp.where(left, math.pi**2 / (sine * sine) - total, total).astype(x.dtype)
 
 
+def _at_pole(x: np.ndarray) -> np.ndarray:
+    """The poles of the gamma function and its like, where rounding gives `_trigamma` a large number on either side."""
+    return (x <= 0) & (x == np.floor(x))
+
+
 def _trigamma_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
     wide = F.cast(input, dtype=FLOAT32) if is_half(input_dtype) else input  # the zeta function has no 16-bit form
     slope = -2 * F.special_zeta(3, wide)
@@ -311,7 +322,7 @@ def _trigamma_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
 
 trigamma = op(
     "trigamma", "input", impl=_trigamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0), label="Polygamma",
-    ref=lambda x: _zeta_sum(2.0, x), vjp=dict(input=_trigamma_vjp),
+    ref=lambda x: _zeta_sum(2.0, x), vjp=dict(input=_trigamma_vjp), kinks=(Kink((-1.0,), (-math.inf,), _at_pole),),
 )  # fmt: skip
 digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
              ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.trigamma(input)))  # fmt: skip

@@ -19,6 +19,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import complex_of, real_of
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import (
+    FLOATING,
     adjoint,
     differences,
     eye,
@@ -107,28 +108,37 @@ def _eigh_vjp(F, g, r, input_shape, input_dtype):
     return hermitian_part(F, vectors @ inner @ adjoint(F, vectors))
 
 
+def _by_rotations(a):
+    """The eigenvalues of a symmetric matrix in ascending order, and its eigenvectors, by Jacobi's rotations."""
+    v = np.eye(len(a))
+    for _ in range(30):
+        for i, j in zip(*np.triu_indices(len(a), 1), strict=True):
+            angle = 0.5 * np.arctan2(2 * a[i, j], a[j, j] - a[i, i])
+            turn = np.eye(len(a))
+            turn[i, i] = turn[j, j] = np.cos(angle)
+            turn[i, j], turn[j, i] = np.sin(angle), -np.sin(angle)
+            a, v = turn.T @ a @ turn, v @ turn
+    order = np.argsort(np.diagonal(a))
+    return np.diagonal(a)[order], v[:, order]
+
+
+def _determined(values, vectors):
+    """`vectors`, with nan for those of values that are equal but for rounding: any basis of their span is right."""
+    gaps = np.abs(values[:, None] - values) + np.where(np.eye(len(values), dtype=bool), np.inf, 0)
+    return np.where(gaps.min(axis=0) > 1e-8 * np.abs(values).max(initial=0), vectors, np.nan)
+
+
 def _ref_eigh(x, upper):
-    """By Jacobi's rotations, with the signs of the kernel's vectors."""
-    packed = _eigh(np, x, upper)
-    result = np.empty_like(packed)
+    result = np.empty((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]))
     for at in np.ndindex(x.shape[:-2]):
-        a, v = x[at].copy(), np.eye(x.shape[-1])
-        for _ in range(30):
-            for i, j in zip(*np.triu_indices(len(a), 1), strict=True):
-                angle = 0.5 * np.arctan2(2 * a[i, j], a[j, j] - a[i, i])
-                turn = np.eye(len(a))
-                turn[i, i] = turn[j, j] = np.cos(angle)
-                turn[i, j], turn[j, i] = np.sin(angle), -np.sin(angle)
-                a, v = turn.T @ a @ turn, v @ turn
-        order = np.argsort(np.diagonal(a))
-        v = v[:, order]
-        result[at][0], result[at][1:] = np.diagonal(a)[order], v * np.sign(np.sum(v * packed[at][1:], axis=0))
+        values, vectors = _by_rotations(x[at])
+        result[at][0], result[at][1:] = values, _determined(values, vectors)
     return result
 
 
 eigh = op(
     "eigh", "input", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
-    rule=Rule(_eigen_shape), label="LinalgEigh", ref=_ref_eigh,
+    rule=Rule(_eigen_shape, accepts=FLOATING), label="LinalgEigh", ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),
     vjp=dict(input=_eigh_vjp), nearest=_nearest_vectors,
 )  # fmt: skip
@@ -164,20 +174,22 @@ def _eig_vjp(F, g, r, input_shape, input_dtype):
 
 
 def _ref_eig(x):
-    """The eigenvalues as roots of the characteristic polynomial, and the kernel's vectors, if they are ones."""
-    packed = _eig(np, x)
-    result = packed.copy()
+    """The eigenvalues as roots of the characteristic polynomial, the vectors by inverse iteration."""
+    n = x.shape[-1]
+    result = np.zeros((*x.shape[:-2], n + 1, n), complex)
     for at in np.ndindex(x.shape[:-2]):
-        roots = np.roots(np.poly(x[at]))
-        values, vectors = packed[at][0], packed[at][1:]
-        result[at][0] = [roots[np.argmin(abs(roots - v))] for v in values]
-        images = x[at] @ vectors / values
-        result[at][1:] = images / np.linalg.norm(images, axis=0)
+        for k, value in enumerate(np.roots(np.poly(x[at]))):
+            vector = np.ones(n, complex)
+            for _ in range(3):
+                vector = np.linalg.solve(x[at] - (value + 1e-9) * np.eye(n), vector)
+                vector = vector / np.sqrt(np.sum(abs(vector) ** 2))
+            result[at][0, k], result[at][1:, k] = value, vector
     return result
 
 
 eig = op(
-    "eig", "input", impl=_eig, numpy=_np_eig, rule=Rule(_eigen_shape), label="LinalgEig", ref=_ref_eig,
+    "eig", "input", impl=_eig, numpy=_np_eig, rule=Rule(_eigen_shape, accepts=FLOATING), label="LinalgEig",
+    ref=_ref_eig,
     vjp=dict(input=_eig_vjp), nearest=_nearest_pairs,
     check=Check(lambda xp, x: True if xp is np else xp.all(xp.isfinite(x)), RuntimeError, NOT_FINITE),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
@@ -224,22 +236,22 @@ def _svd_vjp(F, g, r, input_shape, input_dtype):
 
 
 def _ref_svd(x):
-    """From the eigenvalues of x^T x, with the signs of the kernel's vectors."""
-    packed = _svd(np, x)
+    """From the eigenvalues of x^T x."""
     m, n = x.shape[-2:]
     k = min(m, n)
-    result = np.empty_like(packed)
+    result = np.empty((*x.shape[:-2], 1 + m + n, k))
     for at in np.ndindex(x.shape[:-2]):
-        v = _ref_eigh(x[at].T @ x[at], False)[1:, ::-1][:, :k]
-        v = v * np.sign(np.sum(v * packed[at][1 + m :], axis=0))
-        image = x[at] @ v
-        s = np.linalg.norm(image, axis=0)
-        result[at][0], result[at][1 : 1 + m], result[at][1 + m :] = s, image / s, v
+        values, vectors = _by_rotations(x[at].T @ x[at])
+        s = np.linalg.norm(x[at] @ vectors[:, ::-1][:, :k], axis=0)
+        v = _determined(values, vectors)[:, ::-1][:, :k]
+        # of a value that is nothing but rounding, the left vector is that, too
+        u = x[at] @ v / np.where(s > 1e-8 * s.max(initial=0), s, np.nan)
+        result[at][0], result[at][1 : 1 + m], result[at][1 + m :] = s, u, v
     return result
 
 
 svd = op(
-    "svd", "input", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK, rule=Rule(_svd_shape),
+    "svd", "input", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK, rule=Rule(_svd_shape, accepts=FLOATING),
     label="LinalgSvd", ref=_ref_svd, vjp=dict(input=_svd_vjp), nearest=_nearest_vectors,
     samples=(Sample(Regular((3, 3))), Sample(Regular((4, 2))), Sample(Regular((2, 2, 3)))),
 )  # fmt: skip
@@ -282,7 +294,7 @@ def _pinv_vjp(F, g, r, input, input_shape):
 
 pinv = op(
     "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv,
-    numpy=converging("svd", _pinv), check=SVD_CHECK, rule=Rule(_pinv_shape), label="LinalgPinv",
+    numpy=converging("svd", _pinv), check=SVD_CHECK, rule=Rule(_pinv_shape, accepts=FLOATING), label="LinalgPinv",
     ref=lambda x, atol, rtol, hermitian: np.linalg.solve(x.T @ x, x.T),
     samples=(Sample(Regular((4, 2)), (), (), hermitian=False), Sample(Regular((3, 3)), (), (), hermitian=False)),
     domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),

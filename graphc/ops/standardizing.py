@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.interpret import F as arrays
-from graphc.ops.rules import same, same_float
+from graphc.ops.rules import accepting, same, same_float
 from graphc.ops.samples import Sample
 from graphc.ops.spec import op
 
+_REAL = accepting("f", "\"LayerNormKernelImpl\" not implemented for '{dtype}'")
 _SAMPLES = (Sample((3, 5), axis=(1,), eps=1e-5), Sample((2, 3, 4), axis=(1, 2), eps=0.1))
 
 
@@ -68,14 +69,18 @@ def _standardize_grad(g: np.ndarray, r: np.ndarray, x: np.ndarray, axis: tuple[i
 
 
 standardize = op(
-    "standardize", "input", params={"axis": (), "eps": 1e-5}, rule=same_float, samples=_SAMPLES, definition=_definition,
+    "standardize", "input", params={"axis": (), "eps": 1e-5}, rule=same_float._replace(accepts=_REAL),
+    samples=_SAMPLES, definition=_definition,
     impl=lambda xp, x, axis, eps: _standardize(x, axis, eps),
     ref=lambda x, axis, eps: (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps),
     vjp=dict(input=lambda F, g, r, input, axis, eps: F.standardize_grad(g, r, input, axis=axis, eps=eps)),
 )  # fmt: skip
 standardize_grad = op(
-    "standardize_grad", "grad output input", params={"axis": (), "eps": 1e-5}, rule=same, definition=_grad_definition,
+    "standardize_grad", "grad output input", params={"axis": (), "eps": 1e-5}, rule=same._replace(accepts=_REAL),
+    definition=_grad_definition,
     impl=lambda xp, g, r, x, axis, eps: _standardize_grad(g, r, x, axis, eps),
     samples=tuple(Sample(*s.inputs * 3, **s.params) for s in _SAMPLES),
-    ref=lambda g, r, x, axis, eps: _grad_definition(arrays, g, r, x, axis, eps),
+    ref=lambda g, r, x, axis, eps: (
+        (g - g.mean(axis, keepdims=True) - r * (g * r).mean(axis, keepdims=True))
+        / np.sqrt(x.var(axis, keepdims=True) + eps)),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
+from graphc.ops.references import everywhere
 from graphc.ops.rules import same
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Rule, Trait, op
@@ -118,11 +119,13 @@ def _layout(layout: Layout, shape: tuple[int, ...]) -> tuple[tuple[int, ...], in
     return layout or (row_major(shape), 0)
 
 
+@everywhere
 def _ref_as_strided(x, size, stride, offset, layout):
     memory = dict(zip(places(x.shape, *_layout(layout, x.shape)).flat, x.flat, strict=True))
     return np.array([memory.get(p, 0) for p in places(size, stride, offset).flat], x.dtype).reshape(size)
 
 
+@everywhere
 def _ref_add(g, shape, size, stride, offset, layout):
     totals: dict[int, Any] = {}
     for p, value in zip(places(size, stride, offset).flat, g.flat, strict=True):
@@ -130,6 +133,7 @@ def _ref_add(g, shape, size, stride, offset, layout):
     return _ref_as_strided_memory(totals, shape, layout, g.dtype)
 
 
+@everywhere
 def _ref_scatter(x, src, size, stride, offset, layout):
     memory = dict(zip(places(x.shape, *_layout(layout, x.shape)).flat, x.flat, strict=True))
     memory.update(zip(places(size, stride, offset).flat, src.flat, strict=True))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import PathChanged
+from graphc.ops.places import itself
+from graphc.ops.references import everywhere
 from graphc.ops.rules import same
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Check, Rule, Trait, op
@@ -24,12 +26,20 @@ def _put_slice(xp: Any, x: Any, src: Any, start: Any, stop: Any, step: Any) -> A
 
 _FIRST = Rule(lambda op, avals, params: avals[0])
 
+
+@everywhere
+def _ref_put_slice(x, src, start, stop, step):
+    result = x.copy()
+    for at in np.ndindex(src.shape):
+        result[tuple(a + k * s for k, a, s in zip(at, start, step, strict=True))] = src[at]
+    return result
+
+
 # `input` with `src` in the place of what `slice` would read
 put_slice = op(
     "put_slice", "input src", params={"start": None, "stop": None, "step": None}, impl=_put_slice,
     numpy=_np_put_slice, rule=_FIRST,
-    ref=lambda x, src, start, stop, step: np.where(
-        _inside(x.shape, start, stop, step), _spread(x.shape, src, start, stop, step), x),
+    ref=_ref_put_slice,
     samples=(
         Sample((5, 4), (4, 2), start=(1, 0), stop=(5, 3), step=(1, 2)),
         Sample((3,), (1,), start=(1,), stop=(2,), step=(1,)),
@@ -43,23 +53,10 @@ put_slice = op(
 )  # fmt: skip
 
 
-def _inside(shape, start, stop, step):
-    return np.einsum(
-        ",".join("abcdefgh"[: len(shape)]),
-        *(np.isin(np.arange(n), np.arange(a, b, s)) for n, a, b, s in zip(shape, start, stop, step, strict=True)),
-    ).astype(bool)
-
-
-def _spread(shape, src, start, stop, step):
-    places = (np.arange(n) for n in shape)
-    rows = [np.clip((p - a) // s, 0, m - 1) for p, a, s, m in zip(places, start, step, src.shape, strict=True)]
-    return src[np.ix_(*rows)]
-
-
 # `input` after a write that autograd did not see (under no_grad, or to `.data`): its past keeps its gradient
 overwritten = op(
     "overwritten", "input value", impl=lambda xp, x, value: value, numpy=lambda x, value: value.copy(), rule=_FIRST,
-    ref=lambda x, value: value, samples=(Sample((3, 2), (3, 2)),), traits=Trait.SURROGATE,
+    ref=everywhere(lambda x, value: value), samples=(Sample((3, 2), (3, 2)),), traits=Trait.SURROGATE,
     vjp=dict(input=lambda F, g: g),
 )  # fmt: skip
 
@@ -71,7 +68,7 @@ def _agrees(xp: Any, x: Any, expected: Any) -> Any:
 # a value on which Python has decided something while the program was traced: right only while the value is the same
 decided = op(
     "decided", "input expected", impl=lambda xp, x, expected: x, numpy=lambda x, expected: x.copy(), rule=same,
-    ref=lambda x, expected: x, traits=Trait.IMPURE,
+    ref=itself, traits=Trait.IMPURE,
     check=Check(_agrees, PathChanged, "the program takes another path here"),
     samples=(Sample(Ints((3,), 3, 2), Ints((3,), 3, 2)),),
 )  # fmt: skip

@@ -38,18 +38,25 @@ def _indexed(rules: tuple[RewriteRule, ...]) -> RuleIndex:
     return RuleIndex(rules)
 
 
-def simplify(rules: Sequence[RewriteRule]) -> Pass:
-    """A pass that applies `rules` until none fires."""
+def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Pass:
+    """A pass that applies `rules` until none fires.
+
+    most     how often rules may fire in all graphs that the pass is given; None: as often as they match
+    firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
+    """
     index = _indexed(tuple(rules))
+    done = [] if firings is None else firings
 
     def run(graph: Graph) -> Graph:
         where = None
         for _ in range(SWEEPS):
-            rewritten, firings = rewrite(graph, index, where)
-            if not firings:
+            rewritten, fired = rewrite(graph, index, where, None if most is None else most - len(done))
+            if most is not None:
+                done.extend(fired)
+            if not fired:
                 break
             clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
-            graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(firings)))
+            graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(fired)))
             where = changed(rewritten, clean)
             if not where:
                 break
@@ -81,7 +88,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
 
 
 def _recorded(graph: Graph, record: Record) -> Graph:
-    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record))
+    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record), graph.call)
 
 
 @without_collector

@@ -253,4 +253,4 @@ def _with_inputs(graph: Graph, at: int, replaced: Sequence[int], body: Graph, in
     }
     nodes = {id: node for id, node in graph.nodes.items() if id not in added}
     inputs = (*graph.inputs[:at], *ids, *graph.inputs[at:])
-    return Graph(graph.name, {**added, **nodes}, inputs, graph.result, graph.history)
+    return Graph(graph.name, {**added, **nodes}, inputs, graph.result, graph.history, graph.call)

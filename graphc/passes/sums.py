@@ -13,6 +13,7 @@ from typing import NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops import OPS
+from graphc.ops.dtypes import is_inexact
 from graphc.passes.dce import eliminate_dead_code
 
 _ADD, _PAD, _MATMUL, _PERMUTE, _SUM = (OPS[name] for name in ("add", "pad_zeros", "matmul", "permute", "sum"))
@@ -168,7 +169,10 @@ class _Writer:
 
     def _joined(self, group: _Pieces) -> Symbol:
         F = self.builder.language
-        whole = F.cat(*(self._symbol(self._old[id].inputs[0]) for id in group.terms), axis=group.axis)
+        pieces = [self._symbol(self._old[id].inputs[0]) for id in group.terms]
+        if is_inexact(pieces[0].dtype):
+            pieces = [piece + 0.0 for piece in pieces]  # as the zeros of the pads do: -0 becomes +0
+        whole = F.cat(*pieces, axis=group.axis)
         if not group.before and not group.after:
             return whole
         axes = range(len(whole.shape))

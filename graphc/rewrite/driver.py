@@ -85,8 +85,10 @@ def _fits(part: Any, operand: tuple[Op, Any]) -> bool:
     return part == number
 
 
-def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None) -> tuple[Graph, list[Firing]]:
-    """One sweep over `graph` in order, rewriting what matches; only at the nodes `where`, if given.
+def rewrite(
+    graph: Graph, rules: RuleIndex, where: Container[int] | None = None, most: int | None = None
+) -> tuple[Graph, list[Firing]]:
+    """One sweep over `graph` in order, rewriting what matches; only at the nodes `where`, if given, and `most` times.
 
     A sweep sees its own rewrites below a node, so another one is needed only after other passes have merged or folded
     nodes. Dead nodes are left for the next pass.
@@ -101,7 +103,7 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
         if new and not new.keys().isdisjoint(node.inputs):
             node = node.on(tuple([new.get(i, i) for i in node.inputs]))
         nodes[id] = node
-        if where is not None and id not in where:
+        if (where is not None and id not in where) or (most is not None and len(firings) >= most):
             continue
         at = id
         forms: list[Node] = []  # what this place has been, so that x - y -> y - x does not go round
@@ -116,6 +118,8 @@ def rewrite(graph: Graph, rules: RuleIndex, where: Container[int] | None = None)
                 del firings[fired:]
                 break
             at = replaced
+            if most is not None and len(firings) >= most:
+                break
         if at != id:
             new[id] = at
             uses[at] += uses[id]

@@ -159,7 +159,7 @@ def test_random_numbers_are_inputs(tmp_path: Path):
 
 def test_no_certificate_without_agreement(tmp_path: Path):
     def masked(x: Any) -> Any:
-        return x[x > 0]
+        return x * bool(x.data_ptr())
 
     def raises(x: Any) -> Any:
         return x.reshape(7)
@@ -208,9 +208,7 @@ def test_command_line_in_processes_of_their_own(program: Path, tmp_path: Path, c
     # another process, another folder, another order of everything that is hashed by address
     command = [sys.executable, "-m", "compare", "verify", path, "program.py:loss", "--args", "program.py:arguments"]
     environment = {"PYTHONPATH": str(Path(compare.__file__).parents[1]), "PYTHONHASHSEED": "7", "GRAPHC_CACHE": "0"}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "the certificate holds" in done.stdout, done.stdout + done.stderr
     program.write_text(PROGRAM.replace("2 * h", "3 * h"))
     assert main(["verify", path, *target]) == 1

@@ -22,7 +22,7 @@ def unstable(x, y):
     return x * float(time.perf_counter_ns() % 1000003)
 
 def branches(x, y):
-    return x[x > 0], y
+    return x * bool(x.data_ptr()), y
 
 def arguments():
     return torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0])
@@ -120,6 +120,6 @@ def test_unknown_op(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.slow
 def test_as_a_program(program: str):
     command = [sys.executable, "-m", "compare", "check", f"{program}:factory", "--modes", "graph"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
     assert "good: identical" in done.stdout

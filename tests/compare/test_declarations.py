@@ -12,7 +12,7 @@ import compare
 from compare.checking.case import Case
 from compare.checking.outcome import Outcome
 from compare.declared.declarations import DECLARATION
-from compare.declared.operations import OpsReport
+from compare.declared.operations import IN_EVERY_MODE, OpsReport
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
 from compare.modes import modes_named
@@ -35,9 +35,8 @@ def test_sound_op(declare: Declare):
     report = compare.check_op(op)
     assert report.ok, str(report)
     names = [r.name for _, r in report.reports]
-    assert {"planted[3x4]", "planted[3x4] strided", "planted[scalar]", "planted[0x4]", "planted[3x4] in int64"} <= {
-        *names
-    }
+    assert {"planted[3x4]", "planted[scalar]", "planted[0x4]", "planted[3x4] in int64"} <= {*names}
+    assert {f"planted[3x4], {layout}" for layout in IN_EVERY_MODE} <= {*names}
     assert any(f.what.startswith("second gradient of") for _, r in report.reports for f in r.findings)
 
 
@@ -71,7 +70,17 @@ def test_kernel_that_ignores_strides(declare: Declare):
 
     op = declare("planted", "x", **{**SOUND, "numpy": kernel, "vjp": {}})
     report = compare.check_op(op, **QUICK)
-    assert [r.name for _, r in report.reports if not r.ok] == ["planted[3x4] strided"], str(report)
+    wrong = {r.name for _, r in report.reports if not r.ok}
+    assert {f"planted[3x4], {layout}" for layout in IN_EVERY_MODE} <= wrong, str(report)
+    assert (DECLARATION, "layouts") in findings(report)
+
+
+def test_kernel_that_is_wrong_backwards(declare: Declare):
+    def kernel(x: Any) -> Any:
+        return x * x + (x.ndim > 0 and x.strides[-1] < 0)
+
+    op = declare("planted", "x", **{**SOUND, "numpy": kernel, "vjp": {}})
+    assert (DECLARATION, "layouts") in findings(compare.check_op(op, **QUICK))
 
 
 def test_lowering_that_is_wrong_in_one_dtype(declare: Declare, monkeypatch: pytest.MonkeyPatch):

@@ -36,4 +36,5 @@ def test_import_loads_nothing():
     )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == {"compare", "graphc", "graphc.lazy"}
+    light = {"graphc.errors", "graphc.forking"}  # of Python's own modules alone; it has to be there before a fork
+    assert set(done.stdout.split()) == {"compare", "graphc", "graphc.lazy"} | light

@@ -107,7 +107,7 @@ def test_a_figure_that_is_changed_is_found(report: HtmlReport):
 
 def test_the_rewrites_show_the_users_line(report: HtmlReport):
     rules = {r["rule"]: r["line"] for r in report.rewrites() if "rule" in r}
-    assert rules["softplus"] == "return torch.log(1 + torch.exp(x @ w)).sum()"
+    assert rules["log_of_one_and_exp"] == "return torch.log(1 + torch.exp(x @ w)).sum()"
 
 
 def test_it_needs_no_other_file(report: HtmlReport, document: Document):

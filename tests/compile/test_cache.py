@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,9 @@ import pytest
 import eager as torch
 import graphc
 from eager.language import E
+from graphc.errors import ProgramFileError
 from graphc.ir import Graph
-from graphc.lowering import cache, keys, timing
+from graphc.lowering import cache, keys, programs, timing
 from graphc.lowering.executable import Executable
 from graphc.lowering.source import jax_kernel
 from graphc.ops import OPS, op
@@ -76,7 +81,8 @@ def test_a_second_process_takes_programs_from_the_cache(tmp_path: Path):
     assert how == COMPILED and len(list((tmp_path / "cache").iterdir())) == 3
     assert run(tmp_path / "cache") == (first, LOADED)
     # with other settings of XLA they are other programs
-    assert run(tmp_path / "cache", XLA_FLAGS="--xla_cpu_enable_fast_math=false") == (first, COMPILED)
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_enable_fast_math=false"
+    assert run(tmp_path / "cache", XLA_FLAGS=flags) == (first, COMPILED)
 
 
 def test_the_cache_can_be_turned_off_and_yields_to_jaxs_own(tmp_path: Path):
@@ -155,16 +161,174 @@ def test_the_lines_of_the_program_do_not_matter(kept: Path):
     assert [called(first), called(second)] == ["compiled", "loaded"]
 
 
-def flipped(data: bytes) -> bytes:
-    return data[:200] + bytes([data[200] ^ 1]) + data[201:]
+def tripled(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x) * 3
 
 
-@pytest.mark.parametrize("damage", [flipped, lambda data: data[:100], lambda data: b""])
-def test_a_damaged_file_is_compiled_anew(kept: Path, damage):
+def as_in_a_later_version(data: bytes) -> bytes:
+    content = data.replace(b"program 2", b"program 3", 1)[:-32]
+    return content + hashlib.sha256(content).digest()
+
+
+# (content of a file, of another one) -> what the first is then
+DAMAGE: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "of the other": lambda data, other: other,
+    "head of the other": lambda data, other: other[:120] + data[120:],
+    "tail of the other": lambda data, other: data[:120] + other[120:],
+    "both": lambda data, other: data + other,
+    "twice": lambda data, other: data + data,
+    "empty": lambda data, other: b"",
+    "cut": lambda data, other: data[:100],
+    "without its end": lambda data, other: data[:-1],
+    "longer": lambda data, other: data + b"\0",
+    "of a later version": lambda data, other: as_in_a_later_version(data),
+    "of the version before": lambda data, other: hashlib.sha256(data[120:-32]).digest() + data[120:-32],
+    **{f"bit in byte {k}": lambda data, other, k=k: data[:k] + bytes([data[k] ^ 1]) + data[k + 1 :]
+       for k in (0, 14, 20, 79, 81, 90, 99, 200, -40, -1)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_compiled_anew(kept: Path, damage: str, caplog: pytest.LogCaptureFixture):
     assert called(lowered()) == "compiled"
     (path,) = kept.iterdir()
-    path.write_bytes(damage(path.read_bytes()))
+    lowered(tripled).compile()
+    (other,) = set(kept.iterdir()) - {path}
+    path.write_bytes(DAMAGE[damage](path.read_bytes(), other.read_bytes()))
     assert [called(lowered()), called(lowered())] == ["compiled", "loaded"]
+    (line,) = caplog.messages
+    assert str(path) in line and "compiled anew" in line
+
+
+@pytest.mark.parametrize("how", ["exchanged", "renamed", "linked", "linked symbolically"])
+def test_a_program_of_another_is_never_run(kept: Path, how: str):
+    first, second = lowered(), lowered(tripled)
+    first.compile()
+    (path,) = kept.iterdir()
+    second.compile()
+    (other,) = set(kept.iterdir()) - {path}
+    if how == "exchanged":
+        path.rename(kept / "between")
+        other.rename(path)
+        (kept / "between").rename(other)
+    else:
+        path.unlink()
+        {"renamed": other.rename, "linked": path.hardlink_to, "linked symbolically": path.symlink_to}[how](
+            path if how == "renamed" else other
+        )
+    for fn, factor in ((doubled, 2), (tripled, 3)):
+        np.testing.assert_allclose(np.asarray(lowered(fn)(X.copy())), np.tanh(X) * factor, rtol=1e-6)
+    assert called(lowered()) == "loaded"  # each has its own again
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_what_is_no_file_is_compiled_anew(kept: Path):
+    assert called(lowered()) == "compiled"
+    (path,) = kept.iterdir()
+    path.unlink()
+    os.mkfifo(path)  # to which nobody writes
+    assert [called(lowered()), called(lowered())] == ["compiled", "loaded"]
+    path.unlink()
+    path.mkdir()
+    assert called(lowered()) == "compiled"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no such permissions")
+@pytest.mark.parametrize("mode", [0o602, 0o620, 0o666])
+def test_a_file_that_others_may_write_is_not_loaded(kept: Path, mode: int):
+    assert called(lowered()) == "compiled"
+    (path,) = kept.iterdir()
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(mode)
+    assert [called(lowered()), called(lowered())] == ["compiled", "loaded"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no such permissions")
+def test_a_folder_that_others_may_write_to_is_not_used(kept: Path, caplog: pytest.LogCaptureFixture):
+    kept.chmod(0o777)
+    assert [called(lowered()), called(lowered())] == ["compiled", "compiled"] and not list(kept.iterdir())
+    assert len(caplog.messages) == 1 and "chmod go-w" in caplog.messages[0]
+
+
+def test_files_of_another_user_are_not_loaded(kept: Path, monkeypatch: pytest.MonkeyPatch):
+    assert called(lowered()) == "compiled"
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)  # root's may be
+    assert called(lowered()) == ("loaded" if user == 0 else "compiled")
+    (path,) = kept.iterdir()
+    status = os.stat_result((0o100600, 0, 0, 1, user + 2, 0, 0, 0, 0, 0))
+    assert not programs.trusted(status) and programs.trusted(path.stat()) == (user == 0)
+
+
+def test_a_description_that_names_anything_else_is_refused():
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return print, ("went off",)
+
+    for value in (Bomb(), [os.system], {"a": (Path("x"), 1)}, np.zeros(3), functools.partial(print)):
+        with pytest.raises(ProgramFileError, match="which no program consists of"):
+            programs.check_parts(pickle.dumps(value), ProgramFileError.of("f"))
+
+
+def test_a_full_disk_is_no_error_and_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(path: Path, data: bytes) -> int:
+        with open(path, "wb") as file:
+            file.write(data[:100])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        assert called(lowered()) == "compiled"
+    assert not list(kept.iterdir()) and called(lowered()) == "compiled"
+
+
+def test_other_files_in_the_folder_are_left_alone(kept: Path, monkeypatch: pytest.MonkeyPatch):
+    """GRAPHC_CACHE_DIR may name a folder with files of the user's: making room must not take them."""
+    for name in ("letter.txt", "5e" * 31, "5E" * 32):
+        (kept / name).write_bytes(b"mine" * 1000)
+        os.utime(kept / name, (0, 0))
+    (kept / f".{'5e' * 20}.{'ab' * 8}.part").write_bytes(b"left by a process that was killed")
+    monkeypatch.setattr(cache, "LARGEST", 0)
+    lowered().compile()
+    assert sorted(path.name for path in kept.iterdir()) == sorted(["letter.txt", "5e" * 31, "5E" * 32])
+
+
+AT_ONCE = """
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import eager as torch, graphc
+from graphc.lowering import cache
+cache.WORTHWHILE = 0.0
+def run(k):
+    for _ in range(4):
+        found = graphc.lower(graphc.trace(lambda x: torch.tanh(x) * k, torch.zeros(3)))(np.ones(3, np.float32))
+        np.testing.assert_allclose(np.asarray(found), np.tanh(1) * k, rtol=1e-6)
+with ThreadPoolExecutor(4) as threads:
+    list(threads.map(run, (2.0, 3.0, 2.0, 3.0)))
+print("done")
+"""
+
+
+def test_threads_that_write_at_once(kept: Path, caplog: pytest.LogCaptureFixture):
+    exec(AT_ONCE, {})
+    assert not caplog.messages and len(list(kept.iterdir())) == 2
+
+
+@pytest.mark.deep
+def test_processes_that_write_at_once(tmp_path: Path):
+    environment = {**os.environ, "GRAPHC_CACHE_DIR": str(tmp_path / "cache"), "GRAPHC_CACHE": ""}
+    running = [subprocess.Popen([sys.executable, "-c", AT_ONCE], env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) for _ in range(3)]  # fmt: skip
+    for process in running:
+        out, told = process.communicate()
+        assert out == "done\n" and "anew" not in told and "Traceback" not in told, told
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_functions_in_one_line_are_told_apart():
+    first, second, third = (lambda x: x + 1), (lambda x: x + 2), (lambda x: x - 1)
+    assert len({keys._digest(f.__code__) for f in (first, second, third)}) == 3
+    assert keys._digest(first.__code__) == keys._digest(eval("lambda x: x + 1").__code__)
 
 
 def test_a_file_of_another_build_is_compiled_anew(kept: Path, monkeypatch: pytest.MonkeyPatch):

@@ -7,7 +7,6 @@ import pytest
 
 import eager as torch
 import graphc
-from graphc.errors import CaptureError
 
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
 
@@ -33,12 +32,6 @@ def test_a_matrix_without_result_raises(function, message):
 def test_condition_of_a_singular_matrix_is_infinite():
     fast = graphc.compile(lambda a: torch.linalg.cond(a, 1))
     assert fast(torch.tensor(SINGULAR)).item() == float("inf")
-
-
-@pytest.mark.parametrize("name", ["unique", "unique_consecutive", "bincount"])
-def test_a_size_that_depends_on_values_is_refused(name):
-    with pytest.raises(CaptureError):
-        graphc.compile(getattr(torch, name))(torch.tensor([1, 2, 2]))
 
 
 def test_products_of_square_matrices_are_optimized_in_finite_time():

@@ -40,8 +40,7 @@ def together(work, seconds=SECONDS):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(seconds + 120)
-        assert not t.is_alive(), "a thread hangs"
+        t.join()
     if failures:
         raise failures[0]
 

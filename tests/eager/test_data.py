@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,14 +104,22 @@ def test_workers_are_processes_that_seed_every_generator():
     assert data.get_worker_info() is None
 
 
-def test_a_late_batch_waits_for_its_turn_unless_order_does_not_matter():
-    def read(index: int) -> int:
-        time.sleep(0.5 if index == 0 else 0)
-        return index
+def test_a_late_batch_waits_for_its_turn_unless_order_does_not_matter(tmp_path: Path):
+    def reader(done: Path) -> Callable[[int], int]:
+        """What is late with 0: until the other worker has begun its last, and so handed over what it had before."""
 
-    settings = {"batch_size": None, "num_workers": 2}
-    assert list(data.DataLoader(Numbers(6, read), **settings)) == list(range(6))
-    loose = list(data.DataLoader(Numbers(6, read), **settings, in_order=False))
+        def read(index: int) -> int:
+            if index == 5:
+                done.touch()
+            while index == 0 and not done.exists():
+                time.sleep(0.01)
+            return index
+
+        return read
+
+    settings = {"batch_size": None, "num_workers": 2, "prefetch_factor": 3}
+    assert list(data.DataLoader(Numbers(6, reader(tmp_path / "a")), **settings)) == list(range(6))
+    loose = list(data.DataLoader(Numbers(6, reader(tmp_path / "b")), **settings, in_order=False))
     assert sorted(loose) == list(range(6))
     assert loose[0] != 0
 

@@ -163,3 +163,32 @@ def test_a_trace_goes_through_numpy():
 
     x = eager.tensor([1.0, 2.0])
     agree(f(x).numpy().astype(np.float32), (x.exp() * 2).sum() + x.sum())
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 8])
+@pytest.mark.parametrize("dtype", [eager.float32, eager.float64], ids=str)
+def test_a_ufunc_writes_into_any_tensor(step: int, dtype: Any):
+    """NumPy's own `negative`, in place, and `isnan`, with such an `out`, are wrong at some of these steps."""
+    x = (eager.arange(20.0 * step, dtype=dtype) - 4.5)[::step]
+    expected = [-v for v in x.tolist()]
+    np.negative(x, out=x)
+    assert x.tolist() == expected
+    flags = eager.zeros(20 * step, dtype=eager.bool)[::step]
+    np.isnan(x * float("nan"), out=flags)
+    assert flags.tolist() == [True] * 20
+
+
+def test_a_ufunc_that_writes_a_tensor_is_a_write():
+    w, a = eager.tensor([1.0, 2.0], requires_grad=True), eager.tensor([1.0, 2.0])
+    loss = (w * a).sum()
+    np.add(a, 1, out=a)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_parts_of_a_ufunc_with_several_results_go_where_they_are_wanted():
+    whole, x = eager.zeros(4), np.array([1.5, -2.25], np.float32)
+    found = np.modf(eager.from_numpy(x), out=(None, whole[::2]))
+    assert whole.tolist() == [1.0, 0.0, -2.0, 0.0] and np.asarray(found[0]).tolist() == [0.5, -0.25]
+    np.negative(whole, out=whole, where=np.array([True, False, False, True]))
+    assert whole.tolist() == [-1.0, 0.0, -2.0, 0.0]

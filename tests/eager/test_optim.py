@@ -29,7 +29,6 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("AdamW", {"lr": 0.01}),
     ("AdamW", {"lr": 0.01, "amsgrad": True, "weight_decay": 0.2}),
     ("Adadelta", {}),
-    ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-4, "weight_decay": 0.1, "maximize": True}),
     ("Adagrad", {}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
     ("Adamax", {}),
@@ -48,6 +47,14 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("Rprop", {}),
     ("Rprop", {"lr": 0.1, "etas": (0.4, 1.5), "step_sizes": (1e-3, 0.5)}),
 ]
+REAL = [  # not for complex numbers
+    ("Adafactor", {}),
+    (
+        "Adafactor",
+        {"lr": 0.1, "beta2_decay": -0.5, "eps": (1e-6, 1e-2), "d": 2.0, "weight_decay": 0.1, "maximize": True},
+    ),
+    ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-4, "weight_decay": 0.1, "maximize": True}),
+]
 
 
 def parameter(values: Any, dtype: Any = np.float32) -> Parameter:
@@ -59,7 +66,7 @@ def gradient(p: np.ndarray, step: int) -> np.ndarray:
     return np.sin(2 * p + step).astype(p.dtype)
 
 
-@pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *REAL], ids=lambda value: str(value))
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-14)])
 def test_trajectories_are_pytorchs(
     name: str, settings: dict[str, Any], dtype: Any, tolerance: float, rng: np.random.Generator
@@ -229,6 +236,12 @@ class Guards:
 
     def created(self, t: Tensor) -> None:
         """A tensor was made during the trace."""
+
+    def on_interrupt(self, undo: Callable[[], None]) -> None:
+        """Nothing interrupts it."""
+
+    def replace(self, target: Tensor, value: Tensor) -> bool:
+        return False
 
 
 def test_a_traced_step_does_the_same_and_guards_its_state_and_the_first_momentum():
@@ -424,3 +437,38 @@ def test_hooks_run_around_every_kind_of_step():
     made.register_step_pre_hook(lambda o, args, kwargs: 3)
     with pytest.raises(RuntimeError, match=r"must return None or a tuple of \(new_args, new_kwargs\), but got 3"):
         made.step()
+
+
+MUON = [{}, {"lr": 0.1, "nesterov": False, "adjust_lr_fn": "match_rms_adamw"}, {"ns_steps": 3, "weight_decay": 0.0}]
+
+
+@pytest.mark.parametrize("settings", MUON, ids=str)
+def test_muon_is_pytorchs_within_16_bits(settings: dict[str, Any], rng: np.random.Generator):
+    """Its step is an orthogonal factor in bfloat16, of 8 bits."""
+    torch = torch_or_skip()
+    start = [rng.standard_normal(shape).astype(np.float32) for shape in ((4, 3), (3, 5))]
+    grads = [[rng.standard_normal(p.shape).astype(np.float32) for p in start] for _ in range(3)]
+    theirs, mine = [torch.nn.Parameter(torch.tensor(p)) for p in start], [parameter(p) for p in start]
+    reference, found = torch.optim.Muon(theirs, **settings), optim.Muon(mine, **settings)
+    assert repr(found) == repr(reference)
+    for given in grads:
+        for p, q, g in zip(theirs, mine, given, strict=True):
+            p.grad, q.grad = torch.tensor(g), tensor(g)
+        reference.step()
+        found.step()
+    for p, q, before in zip(theirs, mine, start, strict=True):
+        moved = np.abs(p.detach().numpy() - before).max()
+        np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=0, atol=0.15 * moved)
+        assert found.state[q]["momentum_buffer"].shape == q.shape
+
+
+def test_muon_is_for_matrices():
+    with pytest.raises(ValueError, match="Muon only supports 2D parameters"):
+        optim.Muon([parameter([1.0, 2.0])])
+
+
+def test_adafactor_refuses_complex_parameters():
+    p = parameter([1 + 1j], np.complex64)
+    p.grad = tensor(np.ones(1, np.complex64))
+    with pytest.raises(RuntimeError, match="Adafactor does not support complex parameters"):
+        optim.Adafactor([p]).step()

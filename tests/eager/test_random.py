@@ -50,17 +50,19 @@ def test_uniform_streams_are_equal_to_the_bit(torch: Any, shape: tuple[int, ...]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("name", "tolerance"), [("float32", 5e-7), ("float64", 1e-14), ("complex64", 5e-7)])
+@pytest.mark.parametrize(("name", "tolerance"), [("float32", 5e-6), ("float64", 1e-14), ("complex64", 5e-6)])
 def test_normal_streams_agree_to_the_last_bits_of_the_logarithm(
     torch: Any, shape: tuple[int, ...], name: str, tolerance: float
 ):
+    # PyTorch has a logarithm, sine and cosine for each kind of processor; an angle of up to 2 pi that is an ULP off
+    # moves a number of up to sqrt(-2 log 2^-24) = 5.8 by 36 ULP of 1
     mine, theirs = getattr(dtypes, name), getattr(torch, name)
     for _ in range(2):
         np.testing.assert_allclose(
             array(random.randn(shape, dtype=mine)), array(torch.randn(shape, dtype=theirs)), rtol=0, atol=tolerance
         )
     a, b = random.normal(0.5, 2.0, shape), torch.normal(0.5, 2.0, shape)
-    np.testing.assert_allclose(array(a), array(b), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(array(a), array(b), rtol=0, atol=1e-5)
 
 
 def test_fewer_than_16_normal_numbers_are_equal_to_the_bit_and_the_second_of_a_pair_is_kept(torch: Any):

@@ -70,5 +70,5 @@ def test_errors_are_one_line_and_status_1(tmp_path: Path, saved: str, capsys: py
 
 
 def test_as_a_module(saved: str):
-    done = subprocess.run([sys.executable, "-m", "graphc", "show", saved], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-m", "graphc", "show", saved], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("def loss")

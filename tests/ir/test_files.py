@@ -9,9 +9,7 @@ import random
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +24,10 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32
 from graphc.passes import optimize
 from tests.ir import graphs
+from tests.readers.watch import nothing_runs
+from tests.work import lines_run
 
-SECONDS = 5  # for one file of a few kilobytes; the machine may be busy
+LINES = 1000  # of Python that may run for each byte of a file, or for each node of a graph that is read
 WINDOWS = ("conv2d", "max_pool2d", "conv1d_input", "max_pool1d_spread", "avg_pool2d_spread")
 OTHERS = ("fft", "irfft", "searchsorted", "scatter_reduce", "standardize", "cumsum", "power_norm", "qr", "pow_scalar")
 MADE: dict[str, Callable[[], Graph]] = {
@@ -59,7 +59,6 @@ def forged(text: str | bytes, checksum: bool = True) -> bytes:
 
 def read(data: bytes) -> Graph | None:
     """The graph in `data`, checked and usable; None if that is refused by name. Anything else is raised."""
-    start = time.perf_counter()
     try:
         graph = load(io.BytesIO(data))
     except ParseError as error:
@@ -72,7 +71,6 @@ def read(data: bytes) -> Graph | None:
             optimize(graph).check()
         except GraphError as error:
             raise AssertionError(f"accepted, but cannot be optimized:\n{graph}") from error
-    assert time.perf_counter() - start < SECONDS
     return graph
 
 
@@ -148,9 +146,9 @@ def test_large_constants_and_many_nodes():
     for _ in range(3000):
         x = b.language.tanh(x)
     graph = b.graph("f", Ref(x.id))
-    start = time.perf_counter()
-    assert load(io.BytesIO(saved(graph))) == graph
-    assert time.perf_counter() - start < 60
+    data = saved(graph)
+    assert lines_run(lambda: load(io.BytesIO(data))) < LINES * len(graph.nodes)
+    assert load(io.BytesIO(data)) == graph
 
 
 # --- files that are no graphs
@@ -240,46 +238,6 @@ HOSTILE_HEADS = {
 BODY = "def f(x: f32[2]):\n    {}\n    return x\n"
 
 
-# what the interpreter reports when code runs, files open or modules load (sys.audit)
-REPORTED = (
-    "exec",
-    "import",
-    "open",
-    "os.system",
-    "os.exec",
-    "subprocess.Popen",
-    "socket",
-    "pickle",
-    "marshal",
-    "ctypes",
-)
-_watched: list[list[str]] = []
-
-
-def _hear(event: str, arguments: object) -> None:
-    # for a syntax error the interpreter looks for the line in a file of the text's name
-    if _watched and event.startswith(REPORTED) and arguments != ("<graph>", "rb", 0):
-        _watched[-1].append(f"{event} {arguments}")
-
-
-@contextmanager
-def nothing_runs() -> Iterator[None]:
-    """Raises AssertionError if code ran, a file was opened or a module loaded inside."""
-    if not _installed:
-        sys.addaudithook(_hear)
-        _installed.append(True)
-    seen: list[str] = []
-    _watched.append(seen)
-    try:
-        yield
-    finally:
-        _watched.pop()
-    assert not seen, seen
-
-
-_installed: list[bool] = []
-
-
 def load_watched(data: bytes) -> Graph | None:
     """`load`, and None for what it refuses."""
     with nothing_runs():
@@ -328,10 +286,9 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 @pytest.mark.parametrize("size", [100, 3_000, 100_000])
-def test_deep_and_long_files_are_quick(name: str, size: int):
-    start = time.perf_counter()
-    read(forged(BOMBS[name](size)))
-    assert time.perf_counter() - start < SECONDS
+def test_deep_and_long_files_take_linear_work(name: str, size: int):
+    data = forged(BOMBS[name](size))
+    assert lines_run(lambda: read(data)) < LINES * len(data)
 
 
 def test_graphs_in_graphs_do_not_multiply():
@@ -492,7 +449,7 @@ def test_a_hostile_file_in_a_process_of_its_own_ends_well(tmp_path: Path):
             f"try: f.load({str(tmp_path / 'bomb')!r})\n"
             "except f.ParseError: print('refused')"
         )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.returncode == 0, f"{name}: {done.stderr[-300:]}"
 
 

@@ -92,7 +92,7 @@ def test_every_op_runs_without_graphc(group: int, tmp_path: Path):
     np.savez(tmp_path / "given.npz", *arrays)
     settings = {**os.environ, "XLA_FLAGS": quick.FLAGS}
     command = [sys.executable, "-c", ALONE]
-    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     got = np.load(tmp_path / "got.npz")
     for k, (label, want) in enumerate(zip(labels, lower(graph)(*arrays), strict=True)):

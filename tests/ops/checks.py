@@ -11,7 +11,7 @@ from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import COMPLEX128, FLOAT64
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
 from graphc.ops.movement import sum_to
-from graphc.ops.references import reference_of
+from graphc.ops.references import opinion
 from graphc.ops.spec import Kink, Op, Trait
 
 Arrays = Sequence[np.ndarray]
@@ -58,14 +58,17 @@ def check_reference(
     op: Op, arrays: Arrays, params: Params, tolerance: Mapping[str, float] = REFERENCE_TOLERANCE
 ) -> None:
     """The kernel agrees with the independent reference: closely for floats, exactly for the rest."""
-    params = with_defaults(op, params)
-    result = evaluate(op, promoted(op, arrays), params)
+    params, arrays = with_defaults(op, params), promoted(op, arrays)
+    result = evaluate(op, arrays, params)
     try:
-        reference = reference_of(op)
+        said = opinion(op, arrays, params, result)
     except LookupError as error:
         raise AssertionError(str(error)) from None
-    expected = np.asarray(reference(*arrays, **params))
-    assert result.shape == expected.shape, f"{op.name}: shape {result.shape}, the reference has {expected.shape}"
+    assert said is not None, f"{op.name}: the reference has no opinion"
+    assert result.shape == said.shape, f"{op.name}: shape {result.shape}, the reference has {said.shape}"
+    expected = np.ma.getdata(said) if op.nearest is None else op.nearest(np.ma.getdata(said), result)
+    asked = ~np.ma.getmaskarray(said)
+    result, expected = result[asked], expected[asked]
     if result.dtype.kind in "fc":
         single = result.dtype not in (FLOAT64, COMPLEX128)
         close = np.allclose(result, expected, **({"rtol": 1e-6, "atol": 1e-6} if single else tolerance), equal_nan=True)

@@ -1,4 +1,4 @@
-"""Where eager parts from PyTorch by decision, and what the compiled mode refuses."""
+"""Where eager parts from PyTorch by decision, and what the compiled mode compiles for certain values only."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ GRADIENTS: tuple[tuple[str, str, str], ...] = (
     ("t.special.log_ndtr", "[12]v", "PyTorch's gradient at -inf is inf - inf; the limit is infinity"),
 )
 
-# the same of the compiled mode alone
+# the same of the compiled mode alone, also where it refuses
 COMPILED: tuple[tuple[str, str, str], ...] = (
     ("t.empty_like(x).stride()", "]t", "the values of a graph have no memory layout: they count as row-major"),
+    ("t.slice_inverse", "", "a graph has no memory around a view"),
 )
 
-_SHAPE = "the values decide on the shape"
-# (start of the call, part of the operands, why a graph cannot have it): test_compiled asks for a CaptureError
-REFUSED: tuple[tuple[str, str, str], ...] = (
+_PYTHON = "the values become Python's"
+_SHAPE = "they decide on the shape"
+# (start of the call, part of the operands, why): a program for the values of up to 64 elements, or for the size that
+# they give, traced anew for others
+BY_VALUE: tuple[tuple[str, str, str], ...] = (
     ("t.bincount(x", "", _SHAPE),
     ("t.unique(x", "", _SHAPE),
     ("t.unique_consecutive(x", "", _SHAPE),
@@ -48,11 +51,6 @@ REFUSED: tuple[tuple[str, str, str], ...] = (
     ("x[m]", "", _SHAPE),
     ("x[:, m]", "", _SHAPE),
     ("x[m, i]", "", _SHAPE),
-)
-
-_PYTHON = "the values become Python's"
-# (start of the call, part of the operands, why): compiled for the values of up to 64 elements, traced anew for others
-BY_VALUE: tuple[tuple[str, str, str], ...] = (
     ("F.rrelu(x, training=True)", "", "as many random numbers are drawn as elements are negative"),
     ("F.ctc_loss", "", "the labels' values lay out the alignments"),
     ("t.allclose(x", "", _PYTHON),

@@ -13,8 +13,8 @@ import eager
 from graphc.capture.trace import capture
 from graphc.errors import CaptureError
 from graphc.ops.spec import OPS
-from tests.samples import digest, recorder
-from tests.samples.deviations import BY_VALUE, DEVIATIONS, GRADIENTS, REFUSED
+from tests.samples import digest, names, recorder
+from tests.samples.deviations import BY_VALUE, COMPILED, DEVIATIONS, GRADIENTS
 from tests.samples.operands import make
 from tests.samples.recorder import Sample
 
@@ -30,6 +30,13 @@ no (PyTorch has none either). *compiled*: yes, or why not. *known deviations* fr
 
 | name | made of | gradient | compiled | known deviations |
 |---|---|---|---|---|
+"""
+NAMES = """
+## Names
+
+The public names of PyTorch {version} (`dir` of the module or class, without submodules), and why some are not here.
+What is here works eagerly and in compiled functions, but for what the table above says.
+
 """
 PYTORCH = "2.13"
 
@@ -79,8 +86,8 @@ def rows() -> dict[str, Row]:
             row.primitives.update(primitives_of(sample))
             row.compiled.add("yes")
         except CaptureError:
-            refused = reasons(sample, REFUSED)
-            row.compiled.add(f"refused: {refused[0]}" if refused else f"by value: {reasons(sample, BY_VALUE)[0]}")
+            by_value = reasons(sample, BY_VALUE)
+            row.compiled.add(f"by value: {by_value[0]}" if by_value else f"refused: {reasons(sample, COMPILED)[0]}")
     return found
 
 
@@ -106,6 +113,7 @@ def main() -> None:
         )
         cells = (f"`{name}`", made, *("; ".join(sorted(c)) or "no" for c in (row.gradient, row.compiled)))
         print(f"| {' | '.join(cells)} | {'; '.join(row.deviations)} |")
+    print(NAMES.format(version=PYTORCH) + names.table(), end="")
 
 
 if __name__ == "__main__":

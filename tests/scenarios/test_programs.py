@@ -10,6 +10,7 @@ from tests.scenarios import (  # noqa: F401  (programs)
     branches,
     callables,
     compiled_modules,
+    counted,
     grads,
     inner_rules,
     interplay,

@@ -64,6 +64,7 @@ OPTIMIZERS = {
     "rmsprop": lambda ps: optim.RMSprop(ps, lr=0.01, momentum=0.5, centered=True),
     "adagrad": lambda ps: optim.Adagrad(ps, lr=0.1, lr_decay=0.01),
     "adadelta": lambda ps: optim.Adadelta(ps, lr=1.0),
+    "adafactor": lambda ps: optim.Adafactor(ps, lr=0.05, weight_decay=0.1),
     "adamax": lambda ps: optim.Adamax(ps, lr=0.01),
     "nadam": lambda ps: optim.NAdam(ps, lr=0.01),
     "radam": lambda ps: optim.RAdam(ps, lr=0.01),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import eager as torch
-from tests.scenarios.harness import attempt, program, refused, state
+from tests.scenarios.harness import attempt, program, state
 
 
 def many(f, *shapes, times=3):
@@ -146,12 +146,6 @@ def masked_writes(compile):
     c = compile(f)
     x = torch.randn(2, 3)
     return [(c(x, m), x.clone()) for m in (x > 0, x < 0, x > 100)]
-
-
-@refused("mask needs the values")
-def a_result_whose_shape_depends_on_values(compile):
-    c = compile(lambda x: x[x > 0] * 3)
-    return c(torch.randn(5))
 
 
 @program

@@ -2,18 +2,30 @@
 
 from compare.selftest.fault import Fault
 from compare.selftest.faults import (
+    aliases,
+    batching,
+    combinations,
+    control_flow,
     functionalization,
+    generated,
     gradients,
     guards,
     kernels,
+    layouts,
     lowerings,
+    partitions,
     passes,
+    places,
     randomness,
     rules,
     shapes,
+    shared,
 )
 
-_TABLES = (gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards)
+_TABLES = (
+    gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
+    control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places,
+)  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 
 __all__ = ["FAULTS"]

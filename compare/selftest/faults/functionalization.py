@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from compare.locating.surroundings import STATE
 from compare.selftest import stateful
 from compare.selftest.fault import Expected, Fault, Trials
@@ -110,12 +112,19 @@ def _histories_lost(sound: Any) -> Any:
     return lambda self, tensor: History.NONE if sound(self, tensor) is History.LIVE else sound(self, tensor)
 
 
-def _ones(sound: Any) -> Any:
-    def complete(self: Runner, cotangents: Any) -> Any:
-        given = cotangents if isinstance(cotangents, dict) else {0: cotangents}
-        return [a if n in given else a + 1 for n, a in enumerate(sound(self, cotangents))]
+def _completed(value: float) -> Callable[[Any], Any]:
+    """Gradients that have not arrived have this value."""
 
-    return complete
+    def planted(sound: Any) -> Any:
+        def shares(self: Runner, node: Any, g: Any) -> Any:
+            if isinstance(g, dict):
+                outputs = [self.plan.outputs[k] for k in self.plan.live]
+                g = {k: g[k] if k in g else np.full(about[0], value, about[1]) for k, about in enumerate(outputs)}
+            return sound(self, node, g)
+
+        return shares
+
+    return planted
 
 
 _whole_state = in_turn(program(stateful.writes, X, Y), session(stateful.argument_written))
@@ -164,7 +173,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("Python attributes are not written", lambda: attribute(Environment, "written", lambda self: []),
            session(stateful.counting)),
     _fault("results have no history", wrapped(Autograd, "history", _histories_lost), program(stateful.used_twice, X)),
-    _fault("missing cotangents are ones", wrapped(Runner, "_complete", _ones), session(stateful.one_of_two)),
+    _fault("missing cotangents are ones", wrapped(Runner, "shares", _completed(1.0)), session(stateful.one_of_two)),
+    _fault("missing cotangents are zeros", wrapped(Runner, "shares", _completed(0.0)), program(stateful.apart, X, Y)),
     _fault("of several shares of a gradient the last", lambda: attribute(reverse, "_add", _last_share),
            program(stateful.used_twice, X)),
 )  # fmt: skip

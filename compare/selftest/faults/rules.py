@@ -75,7 +75,7 @@ FAULTS: tuple[Fault, ...] = (
          program(lambda x: x.exp().log1p(), _x), REASSOCIATES),
     # wrong signs, wrong operands
     _altered("add_neg", program(lambda x, y: x + (-y), _x, _y), right=lambda F, x, y: y - x),
-    _altered("neg_sub", program(lambda x, y: -(x - y), _x, _y), right=lambda F, x, y: x - y),
+    _altered("sub_neg", program(lambda x, y: x - (-y), _x, _y), right=lambda F, x, y: x - y),
     _altered("div_neg_neg", program(lambda x, y: (-x) / (-y), _x, _y), right=lambda F, x, y: F.neg(x / y)),
     _altered("abs_neg", program(lambda x: (-x).abs(), _signed), right=lambda F, x: x),
     _altered("relu_relu", program(lambda x: torch.relu(torch.relu(x)), _signed), right=lambda F, x: x),

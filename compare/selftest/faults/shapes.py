@@ -54,7 +54,30 @@ def _without_ones(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> A
     return Aval(tuple(n for n in aval.shape if n != 1), aval.dtype)
 
 
+def _longer(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    """The last dim is one longer."""
+    return Aval((*aval.shape[:-1], aval.shape[-1] + 1), aval.dtype) if aval.shape else aval
+
+
+def _flat(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return Aval((aval.size,), aval.dtype)
+
+
+def _float32(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    return Aval(aval.shape, np.dtype(np.float32))
+
+
 FAULTS: tuple[Fault, ...] = (
+    _fault("one longer", _longer, "pad_zeros"),
+    _fault("one longer", _longer, "cumsum"),
+    _fault("one longer", _longer, "conv2d"),
+    _fault("flat", _flat, "tril"),
+    _fault("flat", _flat, "solve"),
+    _fault("flat", _flat, "flip"),
+    _fault("reversed", _reversed, "gather"),
+    _fault("float32", _float32, "logical_not"),
+    _fault("one longer", _longer, "index"),
+    _fault("one longer", _longer, "broadcast_to"),
     _fault("promoted", _wide, "tanh"),
     _fault("promoted", _wide, "mean"),
     _fault("that of the first operand", _of_first, "mul"),

@@ -13,15 +13,16 @@ from eager.functional.precision import rounds_once
 from eager.functional.reductions import mean
 from eager.language import E
 from eager.naming import enclosed, named
-from eager.nn.functions.pooling import batched, refuse, unbatched
+from eager.nn.functions.pooling import batched, refuse, unbatched, with_indices
 from eager.nn.functions.windows import Sizes, check_ndim
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64, is_floating
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices",
 ]  # fmt: skip
 
 
@@ -198,3 +199,6 @@ def _flat_windows(sizes: Sizes, targets: Sizes) -> np.ndarray:
 
 
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(_adaptive_max, (1, 2, 3))
+adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = map(
+    with_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d)
+)

@@ -11,13 +11,14 @@ from eager.functional.arguments import ALL_AXES, constant, shape_of
 from eager.language import E
 from eager.naming import enclosed, named
 from eager.nn.functions.activation import refused_along
+from eager.nn.functions.distance import linear
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
 from eager.state import current_interpreter, sequence
 from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64, is_floating
 from graphc.ops.rules import torch_name
 
-__all__ = ["cross_entropy", "nll_loss"]
+__all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 MASKED = 4096  # scores: above, reading all of them through a mask costs more than picking some
 TARGETS = (INT64, np.dtype(np.uint8))
@@ -50,6 +51,26 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         logs = E.log_softmax(input, axis=axis)
         return _of_probabilities(logs, target, weight, reduction, label_smoothing, axis)
     return _nll(E.log_softmax(input, axis=axis), target, weight, ignore_index, reduction, label_smoothing)
+
+
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
+    """The cross entropy of `linear(input, linear_weight)`: (N, F) by (C, *, F). As in PyTorch.
+
+    `options` say how PyTorch cuts the product into pieces, and change nothing here.
+    """
+    *sizes, features = linear_weight._d.shape
+    rows = E.reshape(linear_weight, shape=(math.prod(sizes), features))
+    logits = linear(input, rows, None if linear_bias is None else E.reshape(linear_bias, shape=(math.prod(sizes),)))
+    if len(sizes) > 1:
+        logits = E.reshape(logits, shape=(*logits._d.shape[:-1], *sizes))
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )
 
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,

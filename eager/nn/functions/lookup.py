@@ -10,16 +10,18 @@ import numpy as np
 
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
+from eager.functional.gathering import scatter_add
 from eager.functional.precision import rounds_once
 from eager.functional.slices import inside as within
 from eager.functional.static import at_hand, required, valueless
 from eager.grad_mode import no_grad
 from eager.inplace import assign
 from eager.language import E
+from eager.linalg.norms import vector_norm
 from eager.naming import named, whole
 from eager.sampling import default_generator, sample, sample_like
 from eager.tensor import Tensor
-from graphc.ops.dtypes import INT32, INT64, is_floating, is_inexact
+from graphc.ops.dtypes import FLOAT64, INT32, INT64, is_floating, is_inexact
 from graphc.ops.index import OUT_OF_RANGE
 from graphc.ops.rules import torch_name
 
@@ -188,21 +190,22 @@ def _padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
 
 def _shortened(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` that are looked up and longer than `max_norm` to that length, in place."""
-    rows = np.unique(indices._known())
-    array = weight._known()
-    lengths = np.linalg.norm(array[rows].astype(np.float64), norm_type, axis=1)
-    factors = np.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0)
-    changed = array.copy()
-    changed[rows] *= factors[:, None].astype(array.dtype)
+    flat = E.reshape(indices, shape=(math.prod(indices._d.shape),))
     with no_grad():
-        assign(weight, Tensor._wrap(changed), "embedding_renorm")
+        rows = E.index(weight, flat, spec=(0,))
+        lengths = vector_norm(E.cast(rows, dtype=FLOAT64), norm_type, 1, keepdim=True)
+        factors = E.where(E.gt(lengths, max_norm), E.div(max_norm, E.add(lengths, 1e-7)), 1.0)
+        # equal indices write equal rows
+        weight.index_put_((flat,), E.mul(rows, E.cast(factors, dtype=rows._dtype())))  # type: ignore[attr-defined]
 
 
-def _unrare(rows: Tensor, indices: Tensor) -> Tensor:
-    """`rows` with gradients divided by how often their index occurs."""
-    values = indices._known()
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    share = Tensor._wrap((1 / counts[inverse.reshape(values.shape)])[..., None].astype(rows._dtype()))
+def _unrare(rows: Tensor, indices: Tensor, count: int) -> Tensor:
+    """`rows` with gradients divided by how often their index, of `count`, occurs."""
+    flat = E.reshape(indices, shape=(math.prod(indices._d.shape),))
+    zeros = E.full(shape=(count,), value=0, dtype=rows._dtype())
+    ones = E.full(shape=tuple(flat._d.shape), value=1, dtype=rows._dtype())
+    times = E.index(scatter_add(zeros, 0, E.cast(flat, dtype=INT64), ones), indices, spec=(0,))
+    share = E.reshape(E.reciprocal(times), shape=(*indices._d.shape, 1))
     return E.add(E.mul(rows, share), E.stop_gradient(E.sub(rows, E.mul(rows, share))))
 
 
@@ -222,7 +225,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         _shortened(weight, input, max_norm, norm_type)
     rows = E.index(weight, input, spec=(0,))
     if scale_grad_by_freq:
-        rows = _unrare(rows, input)
+        rows = _unrare(rows, input, weight._d.shape[0])
     if padding_idx is None:
         return rows
     padding = E.reshape(E.eq(input, padding_idx), shape=(*input._d.shape, 1))
@@ -356,7 +359,7 @@ def _bagged(weight: Tensor, input: Tensor, inside: Tensor, table: np.ndarray, mo
     rows = E.index(weight, chosen, spec=(0,))
     if scale_grad_by_freq:
         flat = E.index(weight, input, spec=(0,))
-        rows = E.index(_unrare(flat, input), Tensor._wrap(table), spec=(0,))
+        rows = E.index(_unrare(flat, input, weight._d.shape[0]), Tensor._wrap(table), spec=(0,))
     counted = inside
     if padding_idx is not None:
         counted = E.bitwise_and(counted, E.ne(chosen, padding_idx))

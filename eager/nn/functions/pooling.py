@@ -27,8 +27,8 @@ from graphc.ops.dtypes import BOOL, FLOAT64, INT64, is_floating
 from graphc.ops.rules import torch_name
 
 __all__ = [
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d",
-    "max_pool3d",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
+    "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
 ]  # fmt: skip
 
 
@@ -92,7 +92,21 @@ def _max_pool(rank: int) -> Any:
     return function
 
 
+def with_indices(pool: Any) -> Any:
+    """`pool` with `return_indices`."""
+
+    def function(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        return pool(*args, **{**kwargs, "return_indices": True})
+
+    function.__name__ = function.__qualname__ = f"{pool.__name__}_with_indices"
+    function.__doc__ = f"(maxima, places). As `torch.nn.functional.{function.__name__}`."
+    return function
+
+
 max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
+    with_indices, (max_pool1d, max_pool2d, max_pool3d)
+)
 
 
 def _counts(size: Sizes, kernel: Sizes, stride: Sizes, borders: Any, padding: Sizes, include_pad: bool) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from eager.nn import functional as F
 from eager.nn.functions.reductions import chosen_reduction
 from eager.nn.module import Module
-from eager.nn.modules.basic import PairwiseDistance
+from eager.nn.modules.basic import Linear, PairwiseDistance
 from eager.tensor import Tensor
 
 
@@ -99,6 +100,54 @@ class CrossEntropyLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
             reduction=self.reduction,
+        )
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """`CrossEntropyLoss` of a linear layer's result; with `out_features`, of (N, C, *out_features)."""
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: Any = None,
+    ):
+        super().__init__(weight, None, None, reduction)
+        self.in_features, self.num_classes, self.out_features = in_features, num_classes, out_features
+        self.linear = Linear(in_features, num_classes * math.prod(out_features), bias=bias, device=device, dtype=dtype)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.options = options
+
+    def extra_repr(self) -> str:
+        shown = ("in_features", "num_classes", "out_features", "bias", "reduction", "ignore_index", "label_smoothing",
+                 "options")  # fmt: skip
+        values = {**vars(self), "bias": self.linear.bias is not None}
+        return ", ".join(f"{name}={values[name]}" for name in shown)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Input (N, in_features) and target -> a 0-d tensor, or all losses if nothing is reduced."""
+        sizes = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.view(*sizes, self.in_features),
+            target,
+            linear_bias=None if bias is None else bias.view(*sizes),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
         )
 
 

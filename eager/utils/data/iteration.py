@@ -82,7 +82,9 @@ class WorkerPass(Pass):
             settings = Settings(worker, self._workers, self._base_seed, loader.worker_init_fn)
             arguments = (self._recipe, settings, tasks, self._results, self._stopping)
             process = context.Process(target=work, args=arguments, daemon=True)
-            process.start()
+            with warnings.catch_warnings():  # what JAX says of forks, which a worker that never calls it may ignore
+                warnings.filterwarnings("ignore", r"os\.fork\(\) was called.*JAX", RuntimeWarning)
+                process.start()
             self._queues.append(tasks)
             self._processes.append(process)
         self._stop = weakref.finalize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from graphc.capture.state import reads
 from graphc.capture.state.objects import is_iterator
 from graphc.capture.state.owners import is_impure
 from graphc.capture.state.places import Entry, Path, Place
-from graphc.capture.state.snapshots import MISSING, SCALARS
+from graphc.capture.state.snapshots import MISSING, SCALARS, UNALTERABLE
 
 CALLED = "{} is called once, when the function is traced"
 ADVANCED = "{} is an iterator: it is advanced once, when the function is traced"
@@ -85,8 +86,10 @@ class Agenda:
             self._escape_later(function, path)
 
     def _escape_later(self, value: Any, path: Path) -> None:
-        if isinstance(value, SCALARS) or value is MISSING or isinstance(value, Method):
+        if isinstance(value, (*SCALARS, *UNALTERABLE)) or value is MISSING or isinstance(value, Method):
             return
+        if value is sys.modules:
+            return  # what is imported meanwhile does not matter to what has been
         if id(value) not in self._escaped:
             self._escaped[id(value)] = (value, path)
             self._todo.append(lambda: self._escape(value, path))

@@ -4,8 +4,8 @@ Python values are built into a graph, so all those that the function's code reac
 the like by value, containers and ndarrays by content, tensors, functions and other objects by identity. See `reachable`
 for what is reached, and `snapshots` for when two values are the same.
 
-Not guarded: the standard library and installed packages (taken as constant), and what no copy can tell, such as
-`random.random()`; `impure` lists those calls.
+Not guarded: the standard library and installed packages that know nothing of tensors (taken as constant, see
+`owners`), and what no copy can tell, such as `random.random()`; `impure` lists those calls.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from graphc.capture.state.places import Change, Inside, Place, condition_lines
 from graphc.capture.state.reachable import Reachable
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
+from graphc.ops.dims import has_dim
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
@@ -127,7 +128,10 @@ def _holds_traced(cache: Any) -> bool:
     """Whether functools has put what was made for a graph into the cache of a function."""
     held = gc.get_referents(cache)  # results, or (if any number is kept) the dict with them
     found = [value for x in held for value in (x.values() if isinstance(x, dict) else [x])]
-    return any(type(leaf) is Number or type(leaf._d) is Symbol for value in found for leaf in leaves_of(value))
+    return any(
+        has_dim(value) or any(type(leaf) is Number or leaf._d.__class__ is Symbol for leaf in leaves_of(value))
+        for value in found
+    )
 
 
 def _itself(owner: Any, given: Any) -> Any:

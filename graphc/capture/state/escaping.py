@@ -22,6 +22,7 @@ from graphc.capture.state.objects import (
     NOWHERE,
     TABLES,
     attribute_names,
+    framework_names,
     has_settings,
     hook_tables,
     is_iterator,
@@ -251,6 +252,7 @@ class Escaping(Lookup):
         available = set(attribute_names(value))
         if self._reflective and not isinstance(value, (FunctionType, ModuleType)):
             named = {name for name in available if not is_special(name)}
+            named -= framework_names(type(value)) - self._loose
         else:
             named = available & self._loose
         if self._probed and namespace(value) is not NOWHERE and _may_get_names(value):

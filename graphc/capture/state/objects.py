@@ -11,6 +11,7 @@ from typing import Any
 from eager.nn.calling import Called
 from eager.nn.hooks import HookTable
 from eager.nn.module import Module
+from eager.optim.optimizer import Optimizer
 from graphc.capture.state.owners import is_user_class
 from graphc.capture.state.snapshots import MISSING, SCALARS, SEQUENCES
 
@@ -78,6 +79,14 @@ def is_special(name: str) -> bool:
 def hook_tables(cls: type) -> tuple[str, ...]:
     """The attributes in which a module of this class keeps the hooks that its calls run."""
     return tuple(n for k in cls.__mro__ if k is Called for n, v in vars(k).items() if isinstance(v, HookTable))
+
+
+@functools.lru_cache(maxsize=1024)
+def framework_names(cls: type) -> frozenset[str]:
+    """The attributes in which eager keeps what is guarded as what it is: a module's tables, an optimizer's state."""
+    if issubclass(cls, Module):
+        return frozenset(vars(Module())) - {"training"}
+    return frozenset(("state", "param_groups")) if issubclass(cls, Optimizer) else frozenset()
 
 
 @functools.lru_cache(maxsize=1024)

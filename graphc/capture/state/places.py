@@ -28,7 +28,7 @@ class Path(NamedTuple):
 
     def item(self, key: Any) -> Path:
         if isinstance(key, Tensor):  # an optimizer's state: the text of a tensor is long, and reads its values
-            shown = f"{type(key).__name__}{list(key.shape)}"
+            shown = f"{type(key).__name__}{list(key._d.shape)}"
             return Path(f"{self.shown}[<{shown}>]", f"{self.name}.{shown}" if self.name else shown)
         return Path(f"{self.shown}[{key!r}]", f"{self.name}.{key}" if self.name else str(key))
 

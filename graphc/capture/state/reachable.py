@@ -21,7 +21,7 @@ from graphc.capture.state.agenda import Method
 from graphc.capture.state.escaping import Escaping
 from graphc.capture.state.growing import WRITERS
 from graphc.capture.state.objects import has_item
-from graphc.capture.state.owners import is_user_class, is_user_code
+from graphc.capture.state.owners import is_installed, is_user_class, is_user_code
 from graphc.capture.state.places import Attribute, Cell, Inside, Kind, Path, RequiresGrad
 from graphc.capture.state.settings import SETTINGS
 from graphc.capture.state.snapshots import CONTAINERS, MISSING, SCALARS
@@ -102,8 +102,9 @@ class Reachable(Escaping):
             for cell in cells.values():
                 self._callable_in(cell, path)
             return
-        for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            self._place(Attribute, fn, name, path.attribute(name))
+        if not is_installed(fn.__code__):  # whose code users replace, if at all, function by function
+            for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                self._place(Attribute, fn, name, path.attribute(name))
         self._escape_later(fn.__kwdefaults__, path.attribute("__kwdefaults__"))
         known = self._parameters(fn, path, owner, positional, keywords or {})
         self._code(fn.__code__, _Context(cells, fn.__globals__, known))
@@ -188,7 +189,8 @@ class Reachable(Escaping):
             value = self._entry(context.names, name, path, guarded)
             if value is MISSING:
                 value = getattr(builtins, name, MISSING)
-                self.asks_types = self.asks_types or value is type
+                # packages ask it of tensors, to tell libraries apart: all numbers would be fixed for it
+                self.asks_types = self.asks_types or (value is type and not is_installed(code))
         elif chain.root == reads.MODULE:
             package = context.names.get("__package__")
             value = sys.modules.get(name) or sys.modules.get(f"{package}.{name}", MISSING)

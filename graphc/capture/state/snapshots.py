@@ -26,7 +26,8 @@ from eager.tensor import Tensor
 
 EXACT = (bool, int, str, bytes, type(None), type(...))  # equal values of one type are the same
 SCALARS = (*EXACT, float, complex)
-_VALUES = (np.dtype, dtype, enum.Enum, range, slice, Fraction, Decimal, PurePath)
+UNALTERABLE = (np.dtype, dtype, range, slice, Fraction, Decimal, PurePath)  # values, with nothing inside to be changed
+_VALUES = (*UNALTERABLE, enum.Enum)
 SEQUENCES = (list, tuple, deque)
 _MUTABLE: tuple[Any, ...] = (list, deque, set, OrderedDict, dict)  # OrderedDict keeps its order in a place of its own
 CONTAINERS = (*SEQUENCES, set, frozenset, dict)
@@ -210,16 +211,21 @@ def _inside(path: str, value: Any, kept: Contents) -> str:
     if kept.keys is not None:
         for key, old in zip(kept.keys, kept.kept, strict=True):
             if key not in value or not same(value[key], old):
-                return change(f"{path}[{key!r}]", value.get(key, MISSING), old)
+                return change(f"{path}[{_key(key)}]", value.get(key, MISSING), old)
         for key in value:
             if key not in kept.container or key not in kept.keys:
-                return change(f"{path}[{key!r}]", value[key], MISSING)
+                return change(f"{path}[{_key(key)}]", value[key], MISSING)
     elif isinstance(value, SEQUENCES):
         names = getattr(value, "_fields", None)
         for i, (item, old) in enumerate(itertools.zip_longest(value, kept.kept, fillvalue=MISSING)):
             if not same(item, old):
                 return change(f"{path}.{names[i]}" if names else f"{path}[{i}]", item, old)
     return f"`{path}` changed from {kept!r} to {_show(value)}"
+
+
+def _key(key: Any) -> str:
+    """A key of a dict as messages show it: of a tensor, in an optimizer's state, what it is and not its values."""
+    return f"<{type(key).__name__}{list(key._d.shape)}>" if isinstance(key, Tensor) else repr(key)
 
 
 def _show_entries(entries: Iterable[tuple[Any, Any]]) -> str:

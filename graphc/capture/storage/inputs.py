@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,16 @@ def whole_memory(tensor: Tensor) -> Tensor:
     whole = object.__new__(Tensor)
     whole._d, whole._n = flat, None
     return whole
+
+
+def overlapping(tensors: Mapping[Any, Tensor]) -> Iterator[tuple[Any, Any]]:
+    """The keys of each two tensors that overlap."""
+    groups: dict[int, list[Any]] = {}
+    for key, tensor in tensors.items():
+        if tensor._d.__class__ is np.ndarray:
+            groups.setdefault(id(storage_of(tensor._d)), []).append(key)
+    for keys in groups.values():
+        yield from (p for p in itertools.combinations(keys, 2) if relation(*(tensors[k] for k in p)) is not None)
 
 
 def relation(a: Tensor, b: Tensor) -> Any:

@@ -70,8 +70,9 @@ class Writing:
         if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
         behind = place.history_from if recorded else 0
-        if recorded and value._n is None and len(place.steps) == behind:
-            # what has a past keeps it, though no gradient reaches that any more
+        covers = len(place.steps) == behind or before.aval.size == memory.symbol.aval.size
+        if recorded and covers and where is None and (value._n is None or name in _COPIES):
+            # what has a past keeps it, though no gradient but zeros reaches that any more
             everywhere = self._builder.emit(_FULL, (), {"shape": before.aval.shape, "value": True, "dtype": BOOL})
             symbol = self._builder.emit(_WHERE, (everywhere, symbol, before), {})
         if behind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from graphc.ops.dtypes import finfo
 from graphc.ops.samples import Bools, Full
 from graphc.passes.rules.operands import floating, negative, truth
 from graphc.rewrite import EXACT, REASSOCIATES, number
@@ -18,6 +19,14 @@ def _has_exact_reciprocal(x, c) -> bool:
 
 def _spread_out(x, c) -> bool:
     return c.shape == x.shape != ()
+
+
+def _has_product(x, c, d) -> bool:
+    # one that is a normal number of the dtype: 0 * inf, or what overflows only together, is another matter
+    if not floating(x):
+        return False
+    size, limits = abs(number(c) * number(d)), finfo(x.dtype)
+    return float(limits.tiny) <= size <= float(limits.max)
 
 
 RULES = (
@@ -53,8 +62,7 @@ RULES = (
       when=_spread_out, example={"c": Full((3, 4), 1.7)}),
     # the same real number, rounded in another place
     R("mul_mul_constants", REASSOCIATES, lambda F, x, c, d: (x * c) * d,
-      lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=floating,
+      lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=_has_product,
       example={"c": Full((), 1.5), "d": Full((), 0.7)}),
     R("mul_reciprocal", REASSOCIATES, lambda F, x, y: x * F.reciprocal(y), lambda F, x, y: x / y),
-    R("neg_sub", REASSOCIATES, lambda F, x, y: F.neg(x - y), lambda F, x, y: y - x),  # differs where x = y: -0.0
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Numerically stable forms: the same real function, right where the written form overflows or loses its digits.
 
-XLA and Inductor leave these as written. The licence is REASSOCIATES: the error level never rises.
+XLA and Inductor leave these as written. The licence is REASSOCIATES: the error level never rises. `+ 0.0` is there for
+zeros, which are +0 in the form on the left.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from graphc.rewrite import REASSOCIATES
 from graphc.rewrite import RewriteRule as R
 
 RULES = (
-    R("log1p", REASSOCIATES, lambda F, x: F.log(x + 1), lambda F, x: F.log1p(x)),  # log(1 + x) loses x below eps
-    R("expm1", REASSOCIATES, lambda F, x: F.exp(x) - 1, lambda F, x: F.expm1(x)),
-    # exp overflows
+    # before log1p: exp(x) is no -0. exp overflows
+    R("log_of_one_and_exp", REASSOCIATES, lambda F, x: F.log(F.exp(x) + 1), lambda F, x: F.softplus(x), when=floating),
+    R("log1p", REASSOCIATES, lambda F, x: F.log(x + 1), lambda F, x: F.log1p(x) + 0.0),  # log(1 + x) loses x below eps
+    R("expm1", REASSOCIATES, lambda F, x: F.exp(x) - 1, lambda F, x: F.expm1(x) + 0.0),
     R("softplus", REASSOCIATES, lambda F, x: F.log1p(F.exp(x)), lambda F, x: F.softplus(x), when=floating),
     R(
         "log_sigmoid",

@@ -1,0 +1,177 @@
+"""An op that runs graphs, alone: what it does besides running them, judged on the operands that it has in a program.
+
+Its value under XLA is judged beside NumPy's. Its gradient is judged beside that of the operations that it has run,
+written one after the other (`unrolled`); for a gradient rule of the user's, beside that rule, run by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compare.judging.float64 import widen, widen_array
+from compare.judging.isolate import Objection
+from compare.judging.numeric import evaluate, outputs_of
+from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
+from compare.judging.unrolled import TooLong, unrolled
+from compare.judging.yardstick import Yardstick
+from graphc.autodiff import gradients
+from graphc.ir import Builder, Graph, Node, Ref
+from graphc.ir.structure import CUSTOM, ITEM, SCAN, WHILE, with_bodies
+from graphc.lowering import lower
+from graphc.ops.aval import Aval, Bundle, aval_of
+from graphc.ops.dtypes import is_inexact
+
+STEPS = 200  # of a loop that are looked at: more than a loop keeps apart for its gradient
+Part = tuple[Sequence[int], Sequence[int]]
+
+
+def whole(node: Node, operands: Sequence[np.ndarray], results: Sequence[int] | None = None) -> Graph:
+    """A graph that is this structured node only, and returns those of its `results`; all of them by default."""
+    assert isinstance(node.aval, Bundle)
+    builder = Builder()
+    inputs = tuple(builder.input(f"x{k}", aval_of(a)).id for k, a in enumerate(operands))
+    id, chosen = builder.next_id, range(len(node.aval.avals)) if results is None else results
+    builder.nodes[id] = Node(id, node.op, inputs, node.params, node.aval, node.where)
+    builder.next_id += 1
+    items = [builder.emit(ITEM, (builder.symbol(id),), {"index": k}) for k in chosen]
+    return builder.graph("alone", tuple(Ref(item.id) for item in items))
+
+
+def lowered_otherwise(node: Node, operands: Sequence[np.ndarray]) -> Judgement | None:
+    """What XLA makes of the node that NumPy does not; None if they agree. Raises what lowering or JAX raises."""
+    graph = whole(node, operands)
+    found = [np.asarray(a) for a in lower(graph)(*operands)]
+    values = outputs_of(graph, evaluate(graph, operands, checked=False))
+    yardsticks = [Yardstick(graph, operands, 0, flushing=flushing) for flushing in (False, True)]
+    for k, (a, value, id) in enumerate(zip(found, values, graph.outputs, strict=True)):
+        if aval_of(a) != aval_of(value):
+            return Judgement(Verdict.BUG, f"result {k} is {aval_of(a)}, expected {aval_of(value)}")
+        judgements = [judge(a, value, *yardstick.of(id, value)) for yardstick in yardsticks]
+        if all(judgement.verdict is Verdict.BUG for judgement in judgements):
+            return Judgement(Verdict.BUG, f"result {k}: {judgements[-1].detail}")
+    return None
+
+
+def structured_objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterator[Objection]:
+    """Who disagrees with the gradient of a structured node as a whole: the operations that it runs, by themselves."""
+    node, operands = _bounded(node, operands)
+    for results, wrt in _parts(node, operands):
+        graph = whole(node, operands, results)
+        rng = np.random.default_rng(seed)
+        cotangents = [_cotangent(rng, graph.nodes[id].aval) for id in graph.outputs]
+        try:
+            wide = widen(graph)
+            arrays = [widen_array(np.asarray(a)) for a in (*operands, *cotangents)]
+            found = _gradients(wide, arrays, wrt)
+        except Exception as error:
+            yield Objection(str(wrt[0]), f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+            return
+        try:
+            expected, noise = _by_themselves(node, wide, arrays, results, wrt)
+        except TooLong:
+            return
+        for k in wrt:
+            judgement = judge(found[k], expected[k], expected[k], noise[k], slack=INDEPENDENT)
+            if judgement.verdict is Verdict.BUG:
+                where = f"operand {k}, cotangents of results {', '.join(map(str, results))}"
+                evidence = f"{where}: against the operations that it runs, one by one: {judgement.detail}"
+                yield Objection(str(k), evidence)
+                return
+
+
+def _parts(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Part]:
+    """Which results have cotangents, and which operands get gradients: all, then all but one of each kind, or one."""
+    assert isinstance(node.aval, Bundle)
+    results = [k for k, aval in enumerate(node.aval.avals) if is_inexact(aval.dtype)]
+    first = node.params["results"] if node.op is CUSTOM else 0
+    live = set(node.params["wrt"]) if node.op is CUSTOM else range(len(operands))
+    wrt = [k for k, a in enumerate(operands) if k >= first and k in live and is_inexact(a.dtype)]
+    if not results or not wrt:
+        return
+    yield results, wrt
+    if len(results) > 1:
+        yield from (([k], wrt) for k in results)
+    if len(wrt) > 1:
+        yield from ((results, [k]) for k in wrt)
+
+
+def _cotangent(rng: np.random.Generator, aval: Any) -> np.ndarray:
+    real = rng.uniform(0.5, 1.5, aval.shape)
+    return np.asarray(real + 1j * rng.uniform(0.5, 1.5, aval.shape) if aval.dtype.kind == "c" else real, aval.dtype)
+
+
+def _gradients(graph: Graph, arrays: Sequence[np.ndarray], wrt: Sequence[int]) -> dict[int, np.ndarray]:
+    differentiated = gradients(graph, [f"x{k}" for k in wrt], cotangents=True)
+    return dict(zip(wrt, outputs_of(differentiated, evaluate(differentiated, arrays, checked=False)), strict=True))
+
+
+def _by_themselves(
+    node: Node, graph: Graph, arrays: list[np.ndarray], results: Sequence[int], wrt: Sequence[int]
+) -> tuple[Mapping[int, np.ndarray], Mapping[int, np.ndarray]]:
+    """(gradients, what rounding can do to them) of the node's operations; of a rule of the user's, by that rule."""
+    count = len(graph.inputs)
+    if node.op is CUSTOM:
+        rule, size = widen(node.params["pullback"]), node.params["results"]
+        given = dict(zip(results, arrays[count:], strict=True))
+        cotangents = [given.get(k, np.zeros(a.shape, a.dtype)) for k, a in enumerate(arrays[:size])]
+        differentiated, arrays = rule, [*arrays[size:count], *cotangents]
+        ids = dict(zip(node.params["wrt"], rule.outputs, strict=True))
+    else:
+        plain = unrolled(graph, arrays[:count])
+        differentiated = gradients(_distinct(plain), [f"x{k}" for k in wrt], cotangents=True)
+        ids = dict(zip(wrt, differentiated.outputs, strict=True))
+    values = evaluate(differentiated, arrays, checked=False)
+    yardstick = Yardstick(differentiated, arrays, 0)
+    expected = {k: values[ids[k]] for k in wrt}
+    return expected, {k: yardstick.of(ids[k], expected[k])[1] for k in wrt}
+
+
+def _distinct(graph: Graph) -> Graph:
+    """`graph` with a node of its own for each output: results that are the same have a cotangent each."""
+    builder = Builder(graph.nodes)
+    builder.inputs = list(graph.inputs)
+    ends = [builder.language.positive(builder.symbol(id)) for id in graph.outputs]
+    return builder.graph(graph.name, tuple(Ref(s.id) for s in ends))
+
+
+def _bounded(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, Sequence[np.ndarray]]:
+    """A long loop from its last steps on, a long scan of its first rows: what they do is the same."""
+    if node.op is SCAN and node.params["length"] > STEPS:
+        return _shorter_scan(node, operands)
+    if node.op is WHILE:
+        return node, _near_the_end(node, operands)
+    return node, operands
+
+
+def _shorter_scan(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, Sequence[np.ndarray]]:
+    params = node.params
+    first_x, carries = params["consts"] + params["carries"], params["carries"]
+    assert isinstance(node.aval, Bundle)
+    ys = [Aval((STEPS, *a.shape[1:]), a.dtype) for a in node.aval.avals[carries:]]
+    aval = Bundle((*node.aval.avals[:carries], *ys))
+    rows = [*operands[:first_x], *(x[:STEPS] for x in operands[first_x:])]
+    return Node(node.id, node.op, node.inputs, {**params, "length": STEPS}, aval, node.where, node.scope), rows
+
+
+def _near_the_end(node: Node, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """The operands with which a loop ends after `STEPS` steps at most."""
+    consts = node.params["consts"]
+    carries: list[tuple[np.ndarray, ...]] = []
+    body = node.params["body"]
+
+    class Watched:
+        def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+            carries.append(tuple(np.array(a) for a in arrays[consts:]))
+            del carries[:-STEPS]
+            return tuple(outputs_of(body, evaluate(body, arrays, checked=False)))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(body, name)
+
+    watching: Any = Watched()
+    evaluate_node = with_bodies(node, lambda b: watching if b is body else b)
+    evaluate(whole(evaluate_node, operands), operands, checked=False)
+    return [*operands[:consts], *carries[0]] if carries else operands

@@ -1,0 +1,1 @@
+"""How arrays lie in memory, and whether an op gives the same wherever its operands lie."""

@@ -1,0 +1,82 @@
+"""The op whose gradient rule is wrong: of the ops in a program, of those in control flow, and control flow's own."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compare.judging.isolate import Objection, objections
+from compare.judging.references import disputes
+from compare.judging.structured import structured_objections
+from compare.locating.culprit import BACKWARD, KINK, Culprit, blame
+from compare.locating.executed import Step, executed
+from graphc.ops.dtypes import is_inexact
+
+if TYPE_CHECKING:
+    from compare.checking.case import Case
+
+
+def in_gradient_rules(case: Case) -> Culprit | None:
+    """The first op whose gradient rule somebody else contradicts, on the operands it has here.
+
+    What control flow runs is looked at before control flow itself: its gradient is made of theirs. If the only
+    contradiction is at points without a derivative, the culprit's part is `KINK`.
+    """
+    if case not in _known:  # the same for all that is wrong in a case
+        _known[case] = _in_gradient_rules(case)
+    return _known[case]
+
+
+_known: weakref.WeakKeyDictionary[Case, Culprit | None] = weakref.WeakKeyDictionary()
+
+
+def _in_gradient_rules(case: Case) -> Culprit | None:
+    kink: Culprit | None = None
+    seen: set[int] = set()  # nodes; those of loops run again and again
+    for step in _differentiated(case):
+        node, given = step.node, dict(zip(step.node.inputs, step.operands, strict=True))
+        for argument, evidence, at_kink, lowered in _objections(step, case.seed, id(step.node) not in seen):
+            for part, detail in disputes(node, step.operands, step.value, differentiated=False):
+                return blame(part, node, detail, given)  # the rule of another function
+            if lowered:
+                return blame("lowering", node, evidence, given)
+            if not at_kink:
+                rule = "gradient rule" if node.op.structured else f"gradient rule for '{argument}'"
+                return blame(rule, node, evidence, given)
+            kink = kink or blame(KINK, node, evidence, given)
+        seen.add(id(node))
+    return kink or _backward_of_the_users(case)
+
+
+def _differentiated(case: Case) -> Iterator[Step]:
+    """The operations that gradients flow through."""
+    program = case.program
+    assert program is not None
+    graph = program.graph
+    with case.preserved():
+        arrays = case.arrays()
+    for step in executed(graph, arrays, wholes=True):
+        if step.outer.id in program.recorded and (step.node.op.vjp or step.node.op.structured):
+            yield step
+
+
+def _objections(step: Step, seed: int, first: bool) -> Iterator[Objection]:
+    if step.node.op.structured:
+        yield from structured_objections(step.node, step.operands, seed)
+        return
+    try:
+        yield from objections(step.node, step.operands, seed, by_jax=first)
+    except Exception as error:  # a rule may raise anything
+        live = [step.node.op.arg_of(k) for k, a in enumerate(step.operands) if is_inexact(a.dtype)]
+        argument = next((name for name in live if name in step.node.op.vjp), "")
+        yield Objection(argument, f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+
+
+def _backward_of_the_users(case: Case) -> Culprit | None:
+    """The autograd.Functions of the program, whose rules are no op's."""
+    if not case.functions:
+        return None
+    first, *others = case.functions
+    also = "; or that at " + ", ".join(dict.fromkeys(f.where for f in others)) if others else ""
+    return Culprit(BACKWARD, where=first.where, evidence=f"not the derivative of its forward{also}")

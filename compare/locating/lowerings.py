@@ -1,0 +1,75 @@
+"""The op whose form under XLA is wrong: of the ops in a program, of those in control flow, and control flow's own."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compare.judging.isolate import judge_alone, lowered_result, sides_with
+from compare.judging.numeric import evaluate
+from compare.judging.structured import lowered_otherwise
+from compare.judging.tolerance import Verdict
+from compare.locating.capturing import RULE
+from compare.locating.culprit import Culprit, blame, first_line
+from compare.locating.executed import Step, executed
+from compare.locating.passes import ill_typed, in_passes
+from graphc.ir import Graph
+from graphc.lowering import Executable
+from graphc.ops.aval import aval_of
+
+if TYPE_CHECKING:
+    from compare.checking.case import Case
+
+
+def in_lowering(case: Case) -> Culprit | None:
+    """The first node whose XLA value differs from NumPy's on the same operands."""
+    if case.program is None:
+        return None
+    try:
+        graph = case.stages[-1].after
+        values = evaluate(graph, case.operands)
+    except Exception:  # in a pass, or on NumPy, where XLA gives a value or another error
+        return in_passes(case, "")
+    if case not in _known:  # the same for all that is wrong in a case
+        _known[case] = ill_typed(case) or first_unfaithful(graph, values)
+    return _known[case]
+
+
+_known: weakref.WeakKeyDictionary[Case, Culprit | None] = weakref.WeakKeyDictionary()
+
+
+def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
+    """The first node whose lowering gives something else than its kernel; control flow after what it runs."""
+    arrays = [values[i] for i in graph.inputs]
+    programs: dict[Any, Executable] = {}
+    for step in executed(graph, arrays, wholes=True):
+        given = dict(zip(step.node.inputs, step.operands, strict=True))
+        try:
+            part, evidence = _structured(step) if step.node.op.structured else _single(step, programs)
+        except Exception as error:
+            part, evidence = "lowering", f"raises {type(error).__name__}: {first_line(error)}"
+        if part:
+            return blame(part, step.node, evidence, given)
+    return None
+
+
+def _single(step: Step, programs: dict[Any, Executable]) -> tuple[str, str]:
+    """What is wrong with an op, and the numbers; "" if nothing is."""
+    node, operands, value, _ = step
+    if (actual := aval_of(value)) != node.aval:
+        return RULE, f"declares {node.aval}, the kernel gives {actual}"
+    found = lowered_result(node, operands, programs)
+    if (actual := aval_of(found)) != node.aval:
+        return "lowering", f"gives {actual}, declared is {node.aval}"
+    judgement = judge_alone(found, value, node, operands)
+    if judgement.verdict is not Verdict.BUG:
+        return "", ""
+    return "kernel" if sides_with(found, value, node, operands) else "lowering", judgement.detail
+
+
+def _structured(step: Step) -> tuple[str, str]:
+    judgement = lowered_otherwise(step.node, step.operands)
+    return ("", "") if judgement is None else ("lowering", judgement.detail)

@@ -1,0 +1,233 @@
+"""Faults in what the modes share: a kernel and its lowering alike, or the one gradient rule. No mode differs."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from compare.selftest import mutants
+from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.mutants import Mutant, ignoring, instead, operands, result
+from compare.selftest.planting import declared, entry, together, with_rule
+from compare.selftest.trials import extremes, in_turn, numbers, program, samples
+from eager.language import E
+from graphc.lowering.loading import jax
+from graphc.lowering.overrides import OVERRIDES
+from graphc.lowering.source import jax_kernel
+from graphc.ops import OPS
+from graphc.ops.dtypes import FLOAT32
+from graphc.ops.spec import Vjp
+
+LAYER = "shared declarations"
+
+
+def shared_kernel(what: str, mutant: Mutant, name: str, *trials: Trials, layer: str = LAYER) -> Fault:
+    """The same wrong kernel for NumPy and for XLA."""
+
+    def plant() -> AbstractContextManager[None]:
+        op = OPS[name]
+        return _both(name, mutant(np, op, op.kernel), mutant(jax.numpy, op, jax_kernel(op)[1]))
+
+    tried = in_turn(*trials, samples(name), extremes(name))
+    return Fault(f"kernels of {name}: {what}", layer, plant, Expected(name, "kernel"), tried, name)
+
+
+def _both(name: str, kernel: Any, lowered: Any) -> AbstractContextManager[None]:
+    return together(lambda: entry(OVERRIDES, name, lowered), lambda: declared(OPS[name], kernel=kernel))()
+
+
+def shared_rule(what: str, rule: Any, place: str, *trials: Trials, layer: str = LAYER) -> Fault:
+    """Another gradient rule, which asks for what its parameters are called."""
+    name, _, argument = place.partition(".")
+
+    def plant() -> AbstractContextManager[None]:
+        code = rule.__code__
+        return declared(
+            OPS[name], vjp=with_rule(OPS[name], argument, Vjp(rule, code.co_varnames[1 : code.co_argcount]))
+        )
+
+    tried = in_turn(*trials, samples(name), extremes(name))
+    return Fault(f"rule of {place}: {what}", layer, plant, Expected(name, "gradient rule"), tried, name)
+
+
+def row(*values: float) -> np.ndarray:
+    return np.array(values, FLOAT32)
+
+
+# --- kernels
+
+
+def _last_of_equals(xp: Any, x: Any, axis: int, keepdims: bool) -> Any:
+    back = xp.argmax(xp.flip(x, axis), axis=axis, keepdims=keepdims)
+    return (x.shape[axis] - 1 - back).astype(np.int64)
+
+
+def _away_from_zero(xp: Any, x: Any) -> Any:
+    return xp.sign(x) * xp.floor(abs(x) + 0.5)
+
+
+def _truncated(xp: Any, x: Any, y: Any) -> Any:
+    return xp.trunc(x / y).astype(x.dtype)
+
+
+def _exclusive(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
+    found = xp.cumsum(x, axis=axis)
+    return found - x
+
+
+def _freely(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    n = x.size // max(1, int(np.prod([m for k, m in enumerate(x.shape) if k not in axis])))
+    return xp.sum(x, axis=axis, keepdims=keepdims) / x.dtype.type(max(n - 1, 1))
+
+
+def _without_zeros(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return xp.prod(xp.where(x == 0, xp.ones_like(x), x), axis=axis, keepdims=keepdims)
+
+
+def _next(xp: Any, x: Any, index: Any, axis: int) -> Any:
+    return xp.take_along_axis(x, (index + 1) % x.shape[axis], axis)
+
+
+def _of_sign_bit(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(y < 0, -abs(x), abs(x))
+
+
+def _inverse(xp: Any, x: Any, dims: Any) -> Any:
+    return xp.transpose(x, tuple(int(k) for k in np.argsort(dims)))
+
+
+def _unsigned(xp: Any, x: Any, y: Any) -> Any:
+    return ((x.astype(np.uint64)) >> y.astype(np.uint64)).astype(x.dtype)
+
+
+_ties = row(1.0, 3.0, 3.0, 0.0)
+_halves = row(0.5, 1.5, 2.5, -0.5, 1.2)
+_signed = row(-2.5, -1.0, 0.5, 3.0)
+_odd = row(1.0, np.nan, np.inf, -np.inf)
+_zeros = row(0.0, -0.0, 2.0, -2.0)
+
+_KERNELS = (
+    shared_kernel("of equals the last", instead(_last_of_equals), "argmax",
+                  program(lambda x: E.argmax(x, axis=0, keepdims=False), _ties)),
+    shared_kernel("halves away from zero", instead(_away_from_zero), "round", program(lambda x: E.round(x), _halves)),
+    shared_kernel("of nan it is nan", instead(lambda xp, x: xp.sign(x)), "sign", program(lambda x: E.sign(x), _odd)),
+    shared_kernel("truncates", instead(_truncated), "floor_divide",
+                  program(lambda x: E.floor_divide(x, x * 0 + 2), _signed)),
+    shared_kernel("the sign of the divisor", instead(lambda xp, x, y: abs(xp.fmod(x, y)) * xp.sign(y)), "fmod",
+                  program(lambda x, y: E.fmod(x, y), _signed, row(2.0, 2.0, -2.0, -2.0))),
+    shared_kernel("the operands exchanged", instead(lambda xp, c, x, y: xp.where(c, y, x)), "where",
+                  program(lambda x: E.where(x > 0, x, x * 3), _signed)),
+    shared_kernel("without the diagonal", instead(lambda xp, x, diagonal: xp.tril(x, diagonal - 1)), "tril",
+                  program(lambda x: E.tril(x, diagonal=0), numbers(3, 4))),
+    shared_kernel("exclusive", instead(_exclusive), "cumsum",
+                  program(lambda x: E.cumsum(x, axis=0, reverse=False), numbers(5))),
+    shared_kernel("the other side", instead(lambda xp, s, v, right: xp.searchsorted(
+        s, v, side="left" if right else "right").astype(np.int64)), "searchsorted",
+        program(lambda s, x: E.searchsorted(s, x, right=True), row(0, 1, 2), row(1, 2.5))),
+    shared_kernel("`correction` ignored", ignoring("correction", 0), "var",
+                  program(lambda x: E.var(x, axis=(0,), keepdims=False, correction=1), numbers(5))),
+    shared_kernel("strict", instead(lambda xp, x, y: x < y), "le", program(lambda x, y: x <= y, _ties, _ties)),
+    shared_kernel("nan is finite", instead(lambda xp, x: ~xp.isinf(x)), "isfinite",
+                  program(lambda x: E.isfinite(x), _odd)),
+    shared_kernel("an or", instead(lambda xp, x, y: xp.logical_or(x, y)), "logical_xor",
+                  program(lambda x, y: E.logical_xor(x, y), row(1, 0, 1, 0), row(1, 1, 0, 0))),
+    shared_kernel("off by 1e-3", mutants.scaled, "erf", program(lambda x: E.erf(x), numbers(4))),
+    shared_kernel("without the sign", instead(_unsigned), "bitwise_right_shift",
+                  program(lambda x, y: E.bitwise_right_shift(x, y), np.array([-8, 5]), np.array([1, 1]))),
+    shared_kernel("a sum of sizes", instead(lambda xp, x, y: abs(x) + abs(y)), "hypot",
+                  program(lambda x, y: E.hypot(x, y), numbers(4), numbers(4, seed=6))),
+    shared_kernel("the next element", instead(_next), "gather",
+                  program(lambda x, i: E.gather(x, i, axis=0), numbers(4), np.array([0, 2, 2]))),
+    shared_kernel("over n - 1", instead(_freely), "mean",
+                  program(lambda x: E.mean(x, axis=(0,), keepdims=False), numbers(5))),
+    shared_kernel("the inverse permutation", instead(_inverse), "permute",
+                  program(lambda x: E.permute(x, dims=(1, 2, 0)), numbers(3, 3, 3))),
+    shared_kernel("zeros left out", instead(_without_zeros), "prod",
+                  program(lambda x: E.prod(x, axis=(0,), keepdims=False), row(2, 0, 3))),
+    shared_kernel("zeros have no sign", instead(_of_sign_bit), "copysign",
+                  program(lambda x, y: E.copysign(x, y), row(1, 2, 3, 4), _zeros)),
+    shared_kernel("the sign kept", instead(lambda xp, x: x * abs(x)), "square",
+        program(lambda x: E.square(x), _signed)),
+    shared_kernel("the absolute value", result(lambda xp, r: abs(r)), "det",
+                  program(lambda x: E.det(x), row(0, 1, 1, 0).reshape(2, 2) + np.eye(2, dtype=FLOAT32) * 0.25)),
+    shared_kernel("of the transpose", operands(lambda xp, x, y: (xp.swapaxes(x, -1, -2), y)), "solve",
+                  program(lambda x, y: E.solve(x, y, checked=False), numbers(3, 3) + 3 * np.eye(3, dtype=FLOAT32),
+                          numbers(3, 2))),
+    shared_kernel("the weight reversed", operands(lambda xp, x, w: (x, xp.flip(w, -1))), "conv1d"),
+    shared_kernel("to the other direction", ignoring("inverse", True), "fft"),
+)  # fmt: skip
+
+# --- gradient rules, where derivatives jump
+
+
+def _first_takes_all(F: Any, g: Any, input: Any, r: Any, input_shape: Any, axis: Any, keepdims: Any) -> Any:
+    kept = tuple(1 if k in axis else n for k, n in enumerate(input_shape))
+    hit = F.cast(input == F.reshape(r, shape=kept), dtype=np.dtype(getattr(g.dtype, "numpy", g.dtype)))
+    first = hit * (F.cumsum(hit, axis=axis[0], reverse=False) == 1)
+    return F.reshape(g, shape=kept) * first
+
+
+def _smaller_only(F: Any, g: Any, input: Any, other: Any) -> Any:
+    return F.where(input < other, g, 0)
+
+
+def _naive_base(F: Any, g: Any, input: Any, other: Any) -> Any:
+    return g * (other * input ** (other - 1))
+
+
+def _naive_angle(F: Any, g: Any, input: Any, other: Any) -> Any:
+    return g * (other / (input * input + other * other))
+
+
+def _naive_product(F: Any, g: Any, input: Any, r: Any, input_shape: Any, axis: Any, keepdims: Any) -> Any:
+    kept = tuple(1 if k in axis else n for k, n in enumerate(input_shape))
+    return F.reshape(g * r, shape=kept) / F.where(input == 0, 1, input)
+
+
+def _naive_running_product(F: Any, g: Any, r: Any, input: Any, axis: int) -> Any:
+    return F.cumsum(g * r, axis=axis, reverse=True) / F.where(input == 0, 1, input)
+
+
+def _naive_norm(F: Any, g: Any, r: Any, input: Any, input_shape: Any, order: float, axis: Any, keepdims: Any) -> Any:
+    kept = tuple(1 if k in axis else n for k, n in enumerate(input_shape))
+    share = F.abs(input) / F.reshape(r, shape=kept)
+    return F.reshape(g, shape=kept) * F.sgn(input) * F.pow_scalar(share, exponent=order - 1)
+
+
+_RULES = (
+    shared_rule("1 at 0", lambda F, g, input: F.where(input >= 0, g, -g), "abs.input",
+                program(lambda x: E.abs(x), _zeros)),
+    shared_rule("1 at 0", lambda F, g, input: F.where(input >= 0, g, 0), "relu.input",
+                program(lambda x: E.relu(x), _zeros)),
+    shared_rule("all to the first of equals", _first_takes_all, "amin.input",
+                program(lambda x: E.amin(x, axis=(0,), keepdims=False), row(2, 1, 1, 1))),
+    shared_rule("nothing on a tie", _smaller_only, "minimum.input",
+                program(lambda x, y: E.minimum(x, y), row(1, 2, 3), row(1, 3, 2))),
+    shared_rule("passed on", lambda F, g: g, "floor.input", program(lambda x: E.floor(x), _halves)),
+    shared_rule("nan at the powers 0 of 0", _naive_base, "pow.input",
+                program(lambda x, y: E.pow(x, y), row(0, 2), row(0, 3))),
+    shared_rule("nan at the origin", _naive_angle, "atan2.input",
+                program(lambda x, y: E.atan2(x, y), row(0, 2), row(0, 3))),
+    shared_rule("passed on at 0", lambda F, g, input, other: F.where(F.signbit(input) == F.signbit(other), g, -g),
+                "copysign.input", program(lambda x, y: E.copysign(x, y), row(0, 1, -2), row(1, -1, 2))),
+    shared_rule("0 beside a zero", _naive_product, "prod.input",
+                program(lambda x: E.prod(x, axis=(0,), keepdims=False), row(2, 0, 3))),
+    shared_rule("0 behind a zero", _naive_running_product, "cumprod.input",
+                program(lambda x: E.cumprod(x, axis=0), row(2, 0, 3))),
+    shared_rule("nan at 0", _naive_norm, "power_norm.input",
+                program(lambda x: E.power_norm(x, order=3.0, axis=(0,), keepdims=False), row(0, 0, 0))),
+    shared_rule("log(0) at 0", lambda F, g, other: g * F.log(other), "xlogy.input",
+                program(lambda x, y: E.xlogy(x, y), row(0, 1), row(0, 2))),
+    shared_rule("1 at 0", lambda F, g,
+        input: F.where(input == 0, g, g * (F.cos(input * np.pi) - F.sin(input * np.pi) / (
+        F.where(input == 0, 1, input) * np.pi)) / F.where(input == 0, 1, input)), "sinc.input",
+        program(lambda x: E.sinc(x), row(0, 0.5))),
+    shared_rule("passed on where they are equal", lambda F, g: g, "nextafter.input",
+                program(lambda x, y: E.nextafter(x, y), row(1, 2), row(1, 3))),
+    shared_rule("to the other", lambda F, g, condition: F.where(condition, 0, g), "where.input",
+                program(lambda x: E.where(x > 0, x, x * 3), _signed)),
+)  # fmt: skip
+
+FAULTS: tuple[Fault, ...] = (*_KERNELS, *_RULES)

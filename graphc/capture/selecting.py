@@ -1,0 +1,191 @@
+"""`x[mask]` in a trace: how many elements it has, only the values know, and mostly nobody has to.
+
+What is done to each element alone (`x[mask] * 2 + 1`) is done to all of `x`, and where the result goes back to the
+places of the same mask (`x[mask] += 1`), that is a `where`. Anything else that is asked of such a tensor, its shape
+for one, makes it one of a known number of elements: the trace then holds for that count (`Asking.count_of`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from eager.functional.counted import picked
+from eager.grad_mode import GradMode
+from eager.language import E
+from eager.state import interpreting
+from eager.tensor import Tensor
+from graphc.capture.counts import asked_here
+from graphc.ir import Symbol
+from graphc.ops import OPS, Op
+
+if TYPE_CHECKING:
+    from graphc.capture.tracer import Tracer
+
+_CLONE, _STOP = OPS["clone"], OPS["stop_gradient"]
+
+
+@final
+class Selection:
+    """Which places: those where `mask` is true, over the dims from number `lead` on, of tensors of one shape.
+
+    mask   as it was then, whatever is written to it later
+    asked  the user's line
+    """
+
+    def __init__(self, tracer: Tracer, mask: Tensor, lead: int, shape: tuple[Any, ...], purpose: str):
+        self.tracer, self.lead, self.shape, self.purpose = tracer, lead, shape, purpose
+        self.symbol = tracer.read(mask)
+        self.mask = tracer.apply(_CLONE, (mask,), {})
+        self.asked = asked_here()
+
+    def wide(self) -> Tensor:
+        """The mask in a shape that broadcasts with those tensors."""
+        dims = tuple(self.mask._d.shape)
+        behind = len(self.shape) - self.lead - len(dims)
+        return E.reshape(self.mask, shape=(*(1,) * self.lead, *dims, *(1,) * behind))
+
+    def is_at(self, mask: Tensor, lead: int, shape: tuple[Any, ...]) -> bool:
+        """Whether these are the places of `mask` in a tensor of `shape`."""
+        if mask._d.__class__ is Symbol and mask._d.builder is not self.tracer.builder:
+            return False  # one of the body of a loop or branch, in which this is a value from outside
+        return lead == self.lead and shape == self.shape and self._is_same(self.tracer.read(mask).id, self.symbol.id)
+
+    def matches(self, other: Selection) -> bool:
+        """Whether `other` has the same places."""
+        alike = other.tracer is self.tracer and other.lead == self.lead and other.shape == self.shape
+        return self is other or (alike and self._is_same(other.symbol.id, self.symbol.id))
+
+    def _is_same(self, a: int, b: int) -> bool:
+        """Whether two nodes have the same value, since they are the same operation on the same operands."""
+        nodes, todo, seen = self.tracer.builder.nodes, [(a, b)], set[tuple[int, int]]()
+        while todo:
+            pair = todo.pop()
+            if pair[0] == pair[1] or pair in seen:
+                continue
+            seen.add(pair)
+            x, y = (nodes[id_] for id_ in pair)
+            if x.op is not y.op or x.op.impure or not x.inputs or len(x.inputs) != len(y.inputs):
+                return False
+            if x.aval != y.aval or x.params != y.params:
+                return False
+            todo += zip(x.inputs, y.inputs, strict=True)
+        return True
+
+
+@final
+class Selected:
+    """The data of a tensor with the elements of a selection, in place of a Symbol, which it becomes when it has to.
+
+    full  a tensor with the value for each place, selected or not
+    """
+
+    def __init__(self, selection: Selection, full: Tensor, guarded: bool, requires_grad: bool):
+        self.selection = selection
+        self._full = full
+        self._guarded = guarded  # whether what is not selected has been replaced by ones
+        self._requires_grad = requires_grad
+        self._symbol: Symbol | None = None
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Symbol
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._full._dtype()
+
+    @property
+    def builder(self) -> Any:
+        return self.selection.tracer.builder
+
+    def full(self) -> Tensor:
+        """The values for all places. Those that are not selected are no reason for nan, here or in a gradient."""
+        if not self._guarded:
+            with interpreting(self.selection.tracer), GradMode(self._requires_grad):
+                self._full = guarded(self.selection, self._full)
+            self._guarded = True
+        return self._full
+
+    def symbol(self) -> Symbol:
+        """The value, with as many elements as there are in the call that is being traced."""
+        if self._symbol is None:
+            selection = self.selection
+            selection.symbol.check_open(selection.tracer.builder)
+            asking = selection.tracer.asking
+            before, asking.asked = asking.asked, selection.asked
+            try:
+                with interpreting(selection.tracer), GradMode(self._requires_grad):
+                    found = picked(self._full, selection.mask, selection.lead, selection.purpose)
+            finally:
+                asking.asked = before
+            self._symbol = selection.tracer.read(found)
+        return self._symbol
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.symbol(), name)
+
+
+def guarded(selection: Selection, x: Tensor) -> Tensor:
+    """`x` with ones at the places that are not selected."""
+    return E.where(selection.wide(), x, Tensor._wrap(np.ones((), x._dtype())))
+
+
+def settled(tensor: Tensor) -> Any:
+    """The data of a tensor, which is a Symbol from now on if it was Selected."""
+    data = tensor._d
+    if type(data) is Selected:
+        data = tensor._d = data.symbol()
+        tensor._n = data if tensor._n is not None else None
+    return data
+
+
+def applied(tracer: Tracer, op: Op, operands: Sequence[Any], params: Any) -> Tensor | None:
+    """The result of an operation on each element of selections of the same places; None for any other operation."""
+    first = next((x._d.selection for x in operands if isinstance(x, Tensor) and type(x._d) is Selected), None)
+    if (
+        first is None
+        or first.tracer is not tracer
+        or not (op.pointwise or op is _CLONE or op is _STOP)
+        or op.check is not None
+        or op.impure
+    ):
+        return None
+    whole: list[Any] = []
+    dtype = next(x._d.dtype for x in operands if isinstance(x, Tensor) and type(x._d) is Selected)
+    for x in operands:
+        if not isinstance(x, Tensor):
+            whole.append(x)
+        elif type(x._d) is Selected:
+            if not first.matches(x._d.selection):
+                return None
+            whole.append(x._d.full())
+        elif x._d.shape or (x._n is not None and x._dtype() != dtype):
+            return None
+        else:
+            whole.append(x if x._n is None else guarded(first, x))
+    return made(first, tracer.apply(op, whole, params), True)
+
+
+def select(tracer: Tracer, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
+    """See `eager.state.Interpreter`."""
+    selection = Selection(tracer, mask, lead, tuple(x._d.shape), purpose)
+    return made(selection, tracer.apply(_CLONE, (x,), {}), False)
+
+
+def made(selection: Selection, full: Tensor, guarded: bool) -> Tensor:
+    """The tensor of what is selected of `full`."""
+    data: Any = Selected(selection, full, guarded, full._n is not None)
+    return selection.tracer.wrap(data, full._n is not None)
+
+
+def replace(target: Tensor, value: Tensor) -> bool:
+    """Give `target` the `value` of an in-place operation, if both are selections of the same places."""
+    if type(target._d) is not Selected or type(value._d) is not Selected:
+        return False
+    if not target._d.selection.matches(value._d.selection) or target._d.dtype != value._d.dtype:
+        return False
+    target._d, target._n = value._d, value._n
+    return True

@@ -1,0 +1,84 @@
+"""How many paths of a function are traced, where Python decides on the values of tensors: bounds on work.
+
+Branches may have as many as MOST_PATHS. What the programs of a loop have beyond the shortest of them is counted, too,
+for that grows with the number of rounds; and so is what has been traced in vain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, final
+
+from graphc import errors
+from graphc.capture.sources import Decision
+from graphc.compiling.entries import Entry
+
+MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
+MOST_COUNTS = 8  # of them that differ in how many elements a mask, or the like, selects; other calls run eagerly
+MOST_WORK = 8_192  # operations that these have beyond the shortest of them
+EAGERLY = "ran eagerly: {calls} calls, in which {counts} at {where} has other sizes than the {most} compiled for"
+
+
+@final
+class Paths:
+    """The paths of one compiled function. `name`: the function's."""
+
+    def __init__(self, name: str):
+        self._name = name
+        self._lost: dict[Any, int] = {}  # by signature: operations that were traced in vain, or whose program is gone
+        self._refused: dict[str, int] = {}  # by message: calls
+        self._eagerly = Counter[tuple[str, str]]()  # calls that ran so for want of a program for their count
+
+    def check(self, signature: Any, others: Sequence[Entry], values: tuple[bytes, ...]) -> None:
+        """Raise CaptureError if there may be no path beside those of `others`, which are right but for decisions.
+
+        values  those of the first decisions of the new path, the last being one that no other has
+        """
+        if not others:
+            return
+        sizes = [len(entry.program.graph) for entry in others]
+        work = sum(sizes) - len(sizes) * min(sizes) + self._lost.get(signature, 0)
+        if len(others) < MOST_PATHS and work < MOST_WORK:
+            return
+        where = _parting(values, others)
+        if work >= MOST_WORK:
+            message = errors.TOO_MUCH_UNROLLED.format(name=self._name, paths=len(others), work=work, where=where)
+        else:
+            message = errors.TOO_MANY_PATHS.format(name=self._name, most=MOST_PATHS, where=where)
+        self._note(message)
+        raise errors.CaptureError(message)
+
+    def unrolled(self, signature: Any, error: errors.UnrolledError) -> None:
+        """Note that a trace has unrolled more of a loop than it may."""
+        self.lose(signature, error.nodes)
+        self._note(str(error))
+
+    def uncounted(self, decision: Decision, counted: Sequence[Entry]) -> bool:
+        """Whether a call runs eagerly: `decision` is on a count, and enough programs are for others, `counted`."""
+        enough = bool(decision.counts) and len(counted) >= MOST_COUNTS
+        if enough:
+            self._eagerly[decision.counts, decision.where] += 1
+        return enough
+
+    def lose(self, signature: Any, nodes: int) -> None:
+        """Note that a trace of so many operations is of no use any more."""
+        self._lost[signature] = self._lost.get(signature, 0) + nodes
+
+    def _note(self, message: str) -> None:
+        self._refused[message] = self._refused.get(message, 0) + 1
+
+    def described(self) -> Iterator[str]:
+        """What was refused, or ran eagerly, for `explain`."""
+        for message, calls in self._refused.items():
+            yield f"refused, {calls:,} {'call' if calls == 1 else 'calls'}: {message.splitlines()[0]}"
+        for (counts, where), calls in self._eagerly.items():
+            yield EAGERLY.format(calls=calls, counts=counts, where=where, most=MOST_COUNTS)
+
+
+def _parting(values: tuple[bytes, ...], others: Sequence[Entry]) -> str:
+    """The line of the decision at which a path with these values parts from `others`."""
+    paths = [entry.program.decisions for entry in others]
+    shared = [(sum(d.value == v for d, v in zip(path, values, strict=False)), path) for path in paths]
+    count, path = max(shared, key=lambda pair: pair[0])
+    return path[min(count, len(path) - 1)].where

@@ -1,0 +1,49 @@
+"""The bytes of a file, up to a limit; and what else bounds the work that content from outside can make."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import IO, Final
+
+Place = str | os.PathLike[str] | IO[bytes]
+Refuse = Callable[[str, str], Exception]  # the error for (problem, place in the file)
+
+DIGITS: Final = 40  # characters of a number: int() is quadratic in them; a float64 has at most 25, a 64-bit integer 20
+_SAME_HASH = 64  # keys of a dict or set
+
+ONE_HASH = f"more than {_SAME_HASH} keys with the same hash: a dict of them takes quadratic time"
+TOO_LARGE = "more than {limit:,} bytes, which is all that is read of such a file"
+NOT_BINARY = "the file object must be binary: its read() returned {kind}"
+_PIECE = 1 << 24
+
+
+def contents(file: Place, most: int, refuse: Refuse) -> bytes:
+    """All of a file, or of what is left of a binary file object. Raises what `refuse` makes if it is longer than `most`
+    bytes; OSError as `open`; TypeError for a file object that gives no bytes."""
+    if isinstance(file, (str, os.PathLike)):
+        with open(file, "rb", buffering=0) as opened:
+            return _upto(opened, most, refuse)
+    return _upto(file, most, refuse)
+
+
+def _upto(opened: IO[bytes], most: int, refuse: Refuse) -> bytes:
+    pieces: list[bytes] = []
+    left = most + 1
+    while left > 0:  # a pipe, or an unbuffered file, may give less than it is asked for
+        piece = opened.read(min(left, _PIECE))
+        if not isinstance(piece, (bytes, bytearray, memoryview)):
+            raise TypeError(NOT_BINARY.format(kind=type(piece).__name__))
+        if not piece:
+            return pieces[0] if len(pieces) == 1 and type(pieces[0]) is bytes else b"".join(pieces)
+        pieces.append(piece)
+        left -= len(piece)
+    raise refuse(TOO_LARGE.format(limit=most), "")
+
+
+def check_keys(keys: Sequence[Hashable], place: str, refuse: Refuse) -> None:
+    """Raise what `refuse` makes if `keys` were chosen so that a dict of them is slow: hashes of numbers, and of tuples
+    of them, are the same in each process, those of texts are not."""
+    if len(keys) > _SAME_HASH and max(Counter(map(hash, keys)).values()) > _SAME_HASH:
+        raise refuse(ONE_HASH, place)
