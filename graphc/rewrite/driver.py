@@ -15,6 +15,7 @@ from graphc.rewrite.rule import Pattern, RewriteRule, Var, held_number
 
 KEPT = 4096  # answers of an index
 DEPTH = 3  # how many operations deep a rule looks below its root
+FORMS = 64  # rewrites of one place in one sweep: rules that undo each other in some other way end there
 
 
 class Firing(NamedTuple):
@@ -113,7 +114,7 @@ def rewrite(
             if replaced is None:
                 break
             forms.append(nodes[at])
-            if any(_alike(nodes[replaced], form) for form in forms):
+            if len(forms) > FORMS or any(_alike(nodes[replaced], form, nodes) for form in forms):
                 builder.rollback(mark)
                 del firings[fired:]
                 break
@@ -128,8 +129,13 @@ def rewrite(
     return graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs})), firings
 
 
-def _alike(a: Node, b: Node) -> bool:
-    return a.op is b.op and a.key(a.inputs) == b.key(b.inputs)
+def _alike(a: Node, b: Node, nodes: Mapping[int, Node], depth: int = DEPTH) -> bool:
+    """Whether two nodes are the same operation, on operands that are the same node or, down to what a rule has made of
+    them, alike themselves."""
+    if a.op is not b.op or len(a.inputs) != len(b.inputs) or a.key(()) != b.key(()):
+        return False
+    pairs = [(i, j) for i, j in zip(a.inputs, b.inputs, strict=True) if i != j]
+    return not pairs or (depth > 0 and all(_alike(nodes[i], nodes[j], nodes, depth - 1) for i, j in pairs))
 
 
 def changed(before: Graph, after: Graph) -> set[int]:

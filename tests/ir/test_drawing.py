@@ -112,9 +112,11 @@ def test_large_graphs_are_drawn_with_closed_modules_and_stay_readable():
     assert set(closed(svg)) == {f"encoder.{k}.{m}" for k in range(12) for m in ("linear1", "linear2", "norm")}
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: graphs.deep(12, 900), lambda: graphs.deep(3000, 3), flat], ids=["wide", "long", "flat"]
-)
+@pytest.mark.parametrize("make", [
+    pytest.param(lambda: graphs.deep(12, 900), id="wide", marks=pytest.mark.deep),
+    pytest.param(lambda: graphs.deep(3000, 3), id="long", marks=pytest.mark.deep),
+    pytest.param(flat, id="flat"),
+])  # fmt: skip
 def test_huge_graphs_do_not_hang(make: Callable[[], Graph]):
     graph = make()
 

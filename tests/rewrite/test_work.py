@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,8 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, INT64
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.rules import ALL
-from graphc.rewrite import RuleIndex, rewrite
+from graphc.rewrite import EXACT, RewriteRule, RuleIndex, rewrite
+from graphc.rewrite.driver import FORMS
 from tests.work import lines_run
 
 X = Aval((4,), FLOAT32)
@@ -43,6 +47,30 @@ def test_signs_of_zeros_are_told_apart(number: float, fires: bool):
     total = builder.input("x", X) + number
     _, firings = rewrite(builder.graph("f", Ref(total.id)), RuleIndex(ALL))
     assert ("add_minus_zero" in [f.rule for f in firings]) == fires
+
+
+# --- rules that undo each other or themselves
+
+
+def rule(name: str, left: Callable[..., Any], right: Callable[..., Any]) -> RewriteRule:
+    return RewriteRule(name, EXACT, left, right)
+
+
+@pytest.mark.parametrize("rules", [
+    [rule("turn", lambda F, x, y: F.sub(x, y), lambda F, x, y: F.sub(y, x))],
+    [rule("below", lambda F, x, y: F.sin(F.sub(x, y)), lambda F, x, y: F.sin(F.sub(y, x)))],
+    [rule("deep", lambda F, x, y: F.exp(F.sin(F.sub(x, y))), lambda F, x, y: F.exp(F.sin(F.sub(y, x))))],
+    [rule("there", lambda F, x: F.sin(F.neg(x)), lambda F, x: F.cos(F.abs(x))),
+     rule("back", lambda F, x: F.cos(F.abs(x)), lambda F, x: F.sin(F.neg(x)))],
+    [rule("further", lambda F, x, y: F.sub(x, y), lambda F, x, y: F.sub(y, F.reshape(x, shape=(4,))))],
+], ids=lambda rules: rules[-1].name)  # fmt: skip
+def test_they_come_to_an_end(rules: list[RewriteRule]):
+    builder = Builder()
+    F = builder.language
+    x, y = builder.input("x", X), builder.input("y", X)
+    graph = builder.graph("f", Ref(F.add(F.exp(F.sin(x - y)), F.sin(F.neg(x))).id))
+    _, firings = rewrite(graph, RuleIndex(rules))
+    assert 1 <= len(firings) <= 2 * FORMS
 
 
 # --- constants
