@@ -9,9 +9,9 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not deep' $(PYTEST_FLAGS)
 
-# sweeps that are too long for every change
+# what is too long for every change, and on XLA what `make test` runs without it
 test-deep: $(VENV)/.dev
-	$(BIN)/python -m pytest -m deep $(PYTEST_FLAGS)
+	GRAPHC_TEST_XLA=1 $(BIN)/python -m pytest -m 'deep or on_numpy' $(PYTEST_FLAGS)
 
 # the whole suite as other processors, thread counts, orders and seeds would run it: tests/settings.py has the table
 test-elsewhere: $(VENV)/.dev

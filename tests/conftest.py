@@ -53,6 +53,13 @@ def quick_xla(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executable, "PLAIN", quick.OPTIONS)
 
 
+@pytest.fixture(autouse=True)
+def _on_numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What graphc compiles in a test marked `on_numpy` runs on NumPy (`tests.quick`), but with `GRAPHC_TEST_XLA=1`."""
+    if request.node.get_closest_marker("on_numpy") and not os.environ.get("GRAPHC_TEST_XLA"):
+        monkeypatch.setattr("graphc.lowering.executable.Executable._compilation", quick.compilation)
+
+
 @pytest.fixture
 def declare() -> Iterator[Callable[..., Op]]:
     """`graphc.ops.op` for the length of a test: what it registers, and what eager installs for it, is removed again."""

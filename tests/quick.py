@@ -1,14 +1,23 @@
-"""Options under which XLA compiles in a third of the time, for tests of what many programs mean.
+"""Compiled programs that are there at once, for tests of what is done before and after XLA's part.
 
-The code is slower, and rounds otherwise in places. Every op under XLA's own options is in tests/compare/test_modes.py,
-and whole programs are in tests/scenarios.
+`OPTIONS` make XLA compile in a third of the time; the code is slower, and rounds otherwise in places. `compilation`
+leaves XLA out: the graph that would be lowered runs on NumPy. Every op under XLA's own options, with its gradients, is
+in tests/compare/test_modes.py, every lowering in tests/lowering; the deep suite compiles all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, final
+
+import jax
+import numpy as np
+
+from graphc.lowering.executable import Executable
+from graphc.lowering.stages import Compilation
+from graphc.ops.aval import Bundle
+from graphc.ops.interpret import run_kernel
 
 OPTIONS: Mapping[str, Any] = {
     "xla_backend_optimization_level": 0,
@@ -22,7 +31,6 @@ NO_SYMBOL = "Failed to materialize symbols"  # XLA's error for code that calls a
 @cache
 def xla_has_half() -> bool:
     """Whether XLA can convert float16 on this processor: without F16C it would call functions that it does not have."""
-    import jax
     import jax.numpy as jnp
 
     try:
@@ -30,3 +38,49 @@ def xla_has_half() -> bool:
     except jax.errors.JaxRuntimeError as error:
         return NO_SYMBOL not in str(error)
     return True
+
+
+@final
+class OnNumpy:
+    """What stands for the compiled program of an executable: its graph, run node by node on NumPy.
+
+    Checks of the graph itself give a number, as XLA's do; what a check inside control flow finds is raised.
+    """
+
+    def __init__(self, executable: Executable):
+        self._graph = executable._program.graph
+        self._restore = executable._program._restore
+        nodes = self._graph.nodes
+        self._numbers = {n.id: k for k, n in enumerate(executable._checked) if nodes.get(n.id) is n}
+        self._fails = executable.fails
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        graph = self._graph
+        values = dict(zip(graph.inputs, map(np.asarray, arrays), strict=True))
+        failed = -1
+        with np.errstate(all="ignore"):
+            for node in graph.operations():
+                operands = [values[i] for i in node.inputs]
+                if failed < 0 and node.id in self._numbers and not node.op.check.ok(np, *operands, **node.params):
+                    failed = self._numbers[node.id]
+                try:
+                    values[node.id] = run_kernel(node.op, operands, node.params)
+                except Exception:
+                    if failed < 0:
+                        raise
+                    values[node.id] = np.zeros(node.shape, node.dtype)  # XLA's are something, too
+        given = [graph.inputs[self._restore[k]] if failed >= 0 and k in self._restore else id
+                 for k, id in enumerate(graph.outputs)]  # fmt: skip
+        outputs = [jax.device_put(np.array(values[id], graph.nodes[id].dtype, order="C")) for id in given]
+        return (*outputs, jax.device_put(np.int32(failed))) if self._fails else tuple(outputs)
+
+
+_BY_XLA = Executable._compilation
+
+
+def compilation(executable: Executable) -> Compilation:
+    """In place of `Executable._compilation`; XLA's where a result is more than an array."""
+    graph = executable._program.graph
+    if any(isinstance(graph.nodes[id].aval, Bundle) for id in graph.outputs):
+        return _BY_XLA(executable)
+    return Compilation(OnNumpy(executable), {"jax trace": 0.0, "lower": 0.0, "xla": 0.0})

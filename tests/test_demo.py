@@ -48,7 +48,6 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.slow
 def test_quick_demo_writes_a_report_with_the_printed_figures(tmp_path: Path):
     out = tmp_path / "new" / "index.html"
     command = [sys.executable, str(ROOT / "examples" / "digits.py"), "--quick", "--out", str(out)]
@@ -66,7 +65,6 @@ def test_quick_demo_writes_a_report_with_the_printed_figures(tmp_path: Path):
     assert [figure for figure in printed if figure not in document] == []
 
 
-@pytest.mark.slow
 def test_gradients_agree_and_the_run_goes_on_as_if_unobserved(demo):
     training, _ = demo
     data = training.digits()

@@ -117,7 +117,6 @@ def test_unknown_op(capsys: pytest.CaptureFixture[str]):
     assert "no op named 'nonsense'" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_as_a_program(program: str):
     command = [sys.executable, "-m", "compare", "check", f"{program}:factory", "--modes", "graph"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])

@@ -133,7 +133,9 @@ def test_the_gradient_of_a_power_of_0_is_0(seed):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("size", [2, 3, 12])
-@pytest.mark.parametrize("scale", [0.1, 0.6, 1.0, 3.0])
+@pytest.mark.parametrize(
+    "scale", [pytest.param(0.1, marks=pytest.mark.deep), 0.6, pytest.param(1.0, marks=pytest.mark.deep), 3.0]
+)
 def test_exponentials_of_matrices_have_all_digits(compiled, size, scale):
     f = graphc.compile(torch.linalg.matrix_exp) if compiled else torch.linalg.matrix_exp
     x = torch.full((2, size, size), scale, dtype=torch.float64)
@@ -150,7 +152,9 @@ def test_an_exponential_that_is_infinite_or_nan_is():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("largest", [2.0, 20.0, 1000.0])
+@pytest.mark.parametrize(
+    "largest", [pytest.param(2.0, marks=pytest.mark.deep), 20.0, pytest.param(1000.0, marks=pytest.mark.deep)]
+)
 def test_incomplete_gamma_functions_are_judged_by_the_terms_of_their_exponent(dtype, largest):
     rng = np.random.default_rng(0)
     a, x = (torch.from_numpy(rng.uniform(0.0, largest, 500)).to(dtype) for _ in range(2))

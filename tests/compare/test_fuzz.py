@@ -113,13 +113,15 @@ def wrong_expm1(x):
     return 1.0001 * jnp.expm1(x)
 
 
-def test_sound_code_gives_no_alarm_in_three_modes():
-    report = fuzz(24, seed=500, without=KNOWN)
+@pytest.mark.parametrize("count", [4, pytest.param(40, marks=pytest.mark.deep)])
+def test_sound_code_gives_no_alarm_in_three_modes(count: int):
+    report = fuzz(count, seed=500, without=KNOWN)
     assert report.ok and not report.failures, str(report)
-    assert sum(report.verdicts.values()) == report.count == 24
+    assert sum(report.verdicts.values()) == report.count == count
     assert json.loads(report.to_json())["ok"] is True
 
 
+@pytest.mark.deep
 def test_a_fault_of_one_lowering_is_found_named_and_kept_as_a_script(monkeypatch, tmp_path):
     with monkeypatch.context() as planted:
         planted.setitem(OVERRIDES, "expm1", wrong_expm1)
@@ -135,6 +137,7 @@ def test_a_fault_of_one_lowering_is_found_named_and_kept_as_a_script(monkeypatch
     assert done.returncode == 0, done.stdout + done.stderr  # a process without the fault finds none
 
 
+@pytest.mark.deep
 def test_in_a_batch_only_wrong_programs_are_blamed(monkeypatch):
     monkeypatch.setitem(OVERRIDES, "expm1", wrong_expm1)
     programs = [generate(k, 4, REST if k % 2 else (*REST, "expm1")) for k in range(12)]
@@ -156,6 +159,7 @@ def test_a_fault_of_the_harness_is_a_failure_and_the_rest_goes_on(monkeypatch):
     assert [f.seed for f in report.failures] == [501] and "planted" in str(report)
 
 
+@pytest.mark.deep
 def test_a_campaign_goes_on_where_it_stopped(monkeypatch, tmp_path):
     settings = {"modes": ["compiled"], "size": 4, "without": REST, "batch": 2, "corpus": tmp_path}
     with monkeypatch.context() as planted:
@@ -193,7 +197,7 @@ def dying_of_both(settings: batches.Settings, numbers: Sequence[int]) -> batches
     return checked(settings, numbers)
 
 
-@pytest.mark.parametrize("dying", [dying_of_three, dying_of_both])
+@pytest.mark.parametrize("dying", [dying_of_three, pytest.param(dying_of_both, marks=pytest.mark.deep)])
 def test_a_campaign_outlives_its_processes(
     dying: Callable[..., batches.Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -106,7 +106,7 @@ def test_a_random_program_becomes_small():
     assert row.ops == 1 and row.before > 20
 
 
-@pytest.mark.parametrize("name", ["in_scan", "written_argument", "differences"])
+@pytest.mark.parametrize("name", [pytest.param("in_scan", marks=pytest.mark.deep), "written_argument", "differences"])
 def test_kinds_of_programs(name):
     """Control flow, writes, exceptions and rewrite rules; the rest of the cases takes minutes."""
     row, script = measured.measure(next(case for case in measured.cases() if case.startswith(name)))
@@ -218,6 +218,7 @@ def forgetful_draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("forgetful_draws")
 def test_a_bug_in_draws_is_minimized_from_the_source():
     found = compare.minimize(drawing, torch.ones(2, 2), modes=["compiled"])

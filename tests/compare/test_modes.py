@@ -59,7 +59,6 @@ def test_op_means_the_same_in_every_mode(name: str):
     assert report.ok, str(report)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
 def test_every_op_means_the_same_compiled(name: str):
     for sample in samples_of(OPS[name]):

@@ -163,7 +163,8 @@ def test_control_flow_that_xla_runs_otherwise(op: str, fn: Any, args: Any):
     (scanning, (numbers(3), numbers(4, 3))), (choosing, (torch.tensor(1), numbers(3))), (looping, (numbers(3),)),
     (lambda x: graphc.scan(lambda c, a: (graphc.cond(c.sum() > 3, lambda c: c * 0.5, lambda c: c + a, c), c), x[0], x),
      (numbers(4, 3),)),
-    (lambda x: graphc.scan(lambda c, a: (c * a, c), x[0], x, length=300)[0], (numbers(300, 2),)),
+    pytest.param(lambda x: graphc.scan(lambda c, a: (c * a, c), x[0], x, length=300)[0], (numbers(300, 2),),
+                 marks=pytest.mark.deep),
     (lambda x: graphc.while_loop(lambda c: c[1] < 500, lambda c: (c[0] * 0.999 + 0.01, c[1] + 1), (x, 0))[0],
      (numbers(2),)),
 ])  # fmt: skip
@@ -209,7 +210,7 @@ def test_the_shape_rule_of_a_slice(change: Any):
 # --- two parts
 
 
-@pytest.mark.parametrize("shapes", [((3, 3), (3, 3)), ((3, 3), (3,))])
+@pytest.mark.parametrize("shapes", [pytest.param(((3, 3), (3, 3)), marks=pytest.mark.deep), ((3, 3), (3,))])
 def test_residuals_in_another_order(shapes: Any):
     def reordered(sound: Any) -> Any:
         def split(*args: Any, **options: Any) -> Any:

@@ -16,6 +16,8 @@ from graphc import errors
 from tests.compile import dynamic_programs
 from tests.compile.dynamic_programs import ONE_GRAPH, PER_SIZE, SIZES, TWO_GRAPHS
 
+pytestmark = pytest.mark.on_numpy
+
 
 def leaves(result):
     if isinstance(result, dict):

@@ -10,6 +10,8 @@ import eager.nn.functional
 import graphc
 from tests.eager.function_cases import CASES
 
+pytestmark = pytest.mark.on_numpy
+
 # They read a mask's values to find the shape of the result, which a graph cannot: a clear error instead.
 NEEDS_VALUES = {name for name in CASES if "mask" in name and "fill" not in name and "scatter" not in name}
 

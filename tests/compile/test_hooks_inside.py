@@ -12,6 +12,8 @@ import graphc
 from eager import nn
 from graphc.errors import CaptureError
 
+pytestmark = pytest.mark.on_numpy
+
 Compile = Callable[[Any], Any]
 PROGRAMS: dict[str, Callable[[Compile], Any]] = {}
 

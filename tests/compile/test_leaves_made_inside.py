@@ -11,6 +11,8 @@ import eager as torch
 import graphc
 from eager import nn
 
+pytestmark = pytest.mark.on_numpy
+
 X = torch.tensor([1.0, 2.0])
 Made = Callable[[], Any]
 PROGRAMS: dict[str, Callable[[Callable[..., Any]], Made]] = {}

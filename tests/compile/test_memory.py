@@ -12,6 +12,8 @@ import eager as torch
 import graphc
 from graphc.errors import CaptureError
 
+pytestmark = pytest.mark.on_numpy
+
 
 def grid() -> Any:
     return torch.arange(6.0).view(2, 3)

@@ -13,6 +13,8 @@ import graphc
 from tests.capture import test_environment  # noqa: F401  (its modules of cases)
 from tests.capture.changes import CHANGED, UNCHANGED, X
 
+pytestmark = pytest.mark.on_numpy
+
 
 def outcome(fn, args):
     """What a call gives, as nested lists; the type of what it raises."""
@@ -50,7 +52,6 @@ def both_ways(case):
 
 
 @pytest.mark.usefixtures("quick_xla")
-@pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param(p.values[0], id=p.id) for p in [*CHANGED, *UNCHANGED]])
 def test_compiled_is_eager_before_and_after_a_change(case):
     eager, compiled = contextvars.copy_context().run(both_ways, case)

@@ -11,6 +11,8 @@ import pytest
 import eager as torch
 import graphc
 
+pytestmark = pytest.mark.on_numpy
+
 F = torch.nn.functional
 X = torch.tensor([[-1.5, 0.5, 2.0], [0.25, -0.75, 1.0]])
 WHOLE = torch.arange(6).reshape(2, 3)

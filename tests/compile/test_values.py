@@ -12,6 +12,8 @@ import eager as torch
 import graphc
 from graphc.errors import CaptureError
 
+pytestmark = pytest.mark.on_numpy
+
 F = torch.nn.functional
 X = torch.arange(6.0).reshape(2, 3)
 MASK = torch.tensor([[True, False, True], [False, True, True]])

@@ -13,6 +13,8 @@ import pytest
 import eager as torch
 import graphc
 
+pytestmark = pytest.mark.on_numpy
+
 X = torch.tensor([1.0, 2.0, 3.0])
 
 

@@ -10,6 +10,8 @@ import pytest
 import eager as torch
 import graphc
 
+pytestmark = pytest.mark.on_numpy
+
 
 def written(x, i):
     y = x[i]

@@ -15,6 +15,8 @@ import pytest
 import eager
 import graphc
 
+pytestmark = pytest.mark.on_numpy
+
 SIZE = 4
 # statements over vectors `a`, `b` and a new name `n`; those that write have no `n`
 MAKING = (

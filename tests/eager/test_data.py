@@ -191,7 +191,6 @@ def test_persistent_workers_live_on_and_start_again_after_a_pass_that_was_left()
     assert loader._iterator is first and [process.pid for process in first._processes] == pids
 
 
-@pytest.mark.slow
 def test_workers_can_be_spawned():
     loader = data.DataLoader(range(5), batch_size=2, num_workers=1, multiprocessing_context="spawn")
     assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3], [4]]

@@ -30,7 +30,6 @@ SMOOTH = every_case(differentiable=True)
 # Depth
 
 
-@pytest.mark.slow
 def test_deep_chain_needs_no_recursion():
     x = leaf(1.0)
     y = x
@@ -41,7 +40,6 @@ def test_deep_chain_needs_no_recursion():
     assert x.grad.item() == 1.0
 
 
-@pytest.mark.slow
 def test_deep_chain_with_saved_values_and_create_graph():
     x = leaf(1.0)
     y = x
@@ -51,7 +49,6 @@ def test_deep_chain_with_saved_values_and_create_graph():
     assert g.item() == 1.0
 
 
-@pytest.mark.slow
 def test_deep_chain_is_dropped_without_recursion():
     # a nested structure that is freed recursively would overflow the C stack: the interpreter would die here
     y = leaf(1.0)

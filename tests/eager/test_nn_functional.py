@@ -67,6 +67,7 @@ def test_a_call_is_pytorchs(call: str):
             np.testing.assert_allclose(y.grad.numpy(), x.grad.numpy(), rtol=2e-4, atol=3e-5)
 
 
+@pytest.mark.on_numpy
 @pytest.mark.parametrize("call", COMPILED.values(), ids=list(COMPILED))
 def test_a_compiled_call_is_the_same(call: str):
     expected, leaves = run(eager, call)

@@ -396,6 +396,7 @@ def test_complex_steps_are_pytorchs():
         np.testing.assert_allclose(run(eager, name), run(torch, name), rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.on_numpy
 @pytest.mark.parametrize(
     ("name", "settings"), [row for row in SETTINGS if row[0] not in ("SGD", "Adam", "AdamW")], ids=str
 )

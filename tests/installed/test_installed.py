@@ -13,6 +13,8 @@ from graphc.capture.state.owners import is_user_file
 from tests.installed.programs import FOLDER, PROGRAMS, package
 from tests.scenarios.harness import check
 
+pytestmark = pytest.mark.on_numpy
+
 
 @pytest.fixture(autouse=True)
 def eager_is_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,74 +14,96 @@ from graphc.lowering import lower, primitives, source
 from graphc.lowering.source import Source, jax_kernel
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
-from tests.ops.cases import Case, every_case
+from tests.ops.cases import Case, by_op, every_case
 
 DTYPES = ["float32", "float16", "int32", "uint8", "bool", "complex64"]
 SPECIAL = [-0.0, 0.0, np.inf, -np.inf, np.nan, 0.5, -1.5, 2.0]
 
 
-def both_ways(op: Op, arrays: list[np.ndarray], params: dict[str, Any]) -> tuple[Any, Any] | None:
-    """The value by the row of `op`, and by its kernel; None if it has no row for these operands."""
-    builder = Builder()
-    inputs = [builder.input(f"x{k}", Aval(a.shape, a.dtype)) for k, a in enumerate(arrays)]
-    node = builder.nodes[builder.apply(op, inputs, params).id]
-    names = [f"x{k}" for k in range(len(arrays))]
-    text = primitives.expression(node, names, [s.aval for s in inputs])
-    if text is None:
-        return None
-    code = compile(text, op.name, "eval")
-    _, kernel = jax_kernel(op)
-    with jax.enable_x64(True):
-        by_row = jax.jit(lambda *xs: eval(code, {"lax": lax, "np": np, **dict(zip(names, xs, strict=True))}))(*arrays)
-        return by_row, jax.jit(lambda *xs: kernel(*xs, **node.params))(*arrays)
+Call = tuple[Op, list[np.ndarray], dict[str, Any]]  # an op, operands, parameters
 
 
-def check_row(op: Op, arrays: list[np.ndarray], params: dict[str, Any]) -> bool:
-    """Raise AssertionError unless row and kernel agree in every bit. Returns whether there is a row."""
-    found = both_ways(op, arrays, params)
-    if found is None:
-        return False
-    got, expected = map(np.asarray, found)
-    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), op.name
-    np.testing.assert_array_equal(got, expected, err_msg=op.name)
-    if got.dtype.kind == "f":
-        np.testing.assert_array_equal(np.signbit(got), np.signbit(expected), err_msg=op.name)
-    return True
+def pairs_of(calls: list[Call]) -> list[tuple[str, Any, Any]]:
+    """For each call whose op has a row for such operands: what it is, its value by the row, and by its kernel."""
+    rows, kernels, kept = [], [], []
+    for op, arrays, params in calls:
+        builder = Builder()
+        inputs = [builder.input(f"x{k}", Aval(a.shape, a.dtype)) for k, a in enumerate(arrays)]
+        node = builder.nodes[builder.apply(op, inputs, params).id]
+        names = [f"x{k}" for k in range(len(arrays))]
+        text = primitives.expression(node, names, [s.aval for s in inputs])
+        if text is not None:
+            code, kernel = compile(text, op.name, "eval"), jax_kernel(op)[1]
+            rows.append(lambda *xs, c=code, n=names: eval(c, {"lax": lax, "np": np, **dict(zip(n, xs, strict=True))}))
+            kernels.append(lambda *xs, k=kernel, p=node.params: k(*xs, **p))
+            kept.append((f"{op.name}({', '.join(f'{a.dtype}{a.shape}' for a in arrays)}, {params})", arrays))
+    results = []
+    for functions in (rows, kernels):  # one program of all rows, and one of all kernels
+
+        def together(given: list[Any], functions: Any = functions) -> list[Any]:
+            return [fn(*arrays) for fn, arrays in zip(functions, given, strict=True)]
+
+        with jax.enable_x64(True):
+            results.append(jax.jit(together)([arrays for _, arrays in kept]))
+    return [(what, *pair) for (what, _), *pair in zip(kept, *results, strict=True)]
+
+
+def check_rows(*calls: Call) -> int:
+    """Raise AssertionError unless rows and kernels agree in every bit. Returns how many calls have a row."""
+    found = pairs_of(list(calls))
+    for what, *pair in found:
+        got, expected = map(np.asarray, pair)
+        assert (got.dtype, got.shape) == (expected.dtype, expected.shape), what
+        np.testing.assert_array_equal(got, expected, err_msg=what)
+        if got.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(expected), err_msg=what)
+    return len(found)
+
+
+def _cast(array: np.ndarray, dtype: str) -> np.ndarray:
+    """`array`, floats of which are in another dtype."""
+    return array.astype(dtype) if array.dtype == np.float64 else array
 
 
 ROWS = [case for case in every_case() if case.values[0].op.name in primitives.WRITERS]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("case", ROWS)
-def test_row_is_the_kernel(case: Case, rng: np.random.Generator):
-    arrays = case.arrays(rng)
-    check_row(case.op, arrays, case.sample.params)
-    check_row(case.op, [a.astype(np.float32) if a.dtype == np.float64 else a for a in arrays], case.sample.params)
+@pytest.mark.parametrize("cases", by_op(ROWS))
+def test_rows_are_the_kernel(cases: list[Case], rng: np.random.Generator):
+    wide = [(case.op, case.arrays(rng), case.sample.params) for case in cases]
+    floats, bools = ([(op, [_cast(a, to) for a in given], params) for op, given, params in wide] for to in ("f4", "?"))
+    assert check_rows(*wide, *floats) or check_rows(*bools)  # some have a row for bools only
 
 
 ELEMENTWISE = sorted(n for n in primitives.WRITERS if OPS[n].pointwise and n != "where")
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ELEMENTWISE)
-def test_elementwise_rows_of_every_dtype(name: str, dtype: str):
-    op = OPS[name]
-    with np.errstate(all="ignore"):
-        values = np.array(SPECIAL).astype(dtype)
-    arrays = [values[:, None], values][: len(op.args)]
+def test_elementwise_rows_of_every_dtype(name: str):
+    op, calls = OPS[name], []
+    for dtype in DTYPES:
+        with np.errstate(all="ignore"):
+            values = np.array(SPECIAL).astype(dtype)
+        calls.append((op, [values[:, None], values][: len(op.args)], {}))
+    found = 0
     try:
-        check_row(op, arrays, {})
-    except (NotImplementedError, RuntimeError) as refused:
-        assert "not implemented" in str(refused) or "not supported" in str(refused)
+        found = check_rows(*calls)
+    except (NotImplementedError, RuntimeError):  # some dtype is refused: one by one
+        for call in calls:
+            try:
+                found += check_rows(call)
+            except (NotImplementedError, RuntimeError) as refused:
+                assert "not implemented" in str(refused) or "not supported" in str(refused)
+    assert found
 
 
 def test_ranks_and_scalars_broadcast():
     f32 = np.float32
     for shapes in [((3, 4), (4,)), ((), (3, 4)), ((3, 1), (4,)), ((2, 1, 4), (3, 1)), ((), ()), ((0, 4), (4,))]:
-        assert check_row(OPS["add"], [np.ones(s, f32) for s in shapes], {})
+        assert check_rows((OPS["add"], [np.ones(s, f32) for s in shapes], {}))
     for shapes in [((3, 4), (), (4,)), ((), (3, 4), (4,)), ((1, 4), (3, 1), ())]:
         condition, *choices = shapes
-        assert check_row(OPS["where"], [np.ones(condition, bool), *(np.full(s, 2, f32) for s in choices)], {})
+        assert check_rows((OPS["where"], [np.ones(condition, bool), *(np.full(s, 2, f32) for s in choices)], {}))
 
 
 def test_every_row_is_an_op_and_a_function_of_lax():
@@ -94,7 +116,7 @@ def test_every_row_is_an_op_and_a_function_of_lax():
 def test_planted_row_is_caught(monkeypatch):
     monkeypatch.setitem(primitives.WRITERS, "add", lambda node, names, avals: f"lax.sub({names[0]}, {names[1]})")  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="add"):
-        check_row(OPS["add"], [np.ones(3), np.ones(3)], {})
+        check_rows((OPS["add"], [np.ones(3), np.ones(3)], {}))
 
 
 def long_program(count: int) -> Any:

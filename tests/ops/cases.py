@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,3 +92,15 @@ def every_case(*, differentiable: bool = False) -> list[Any]:
         if (_has_derivative(op) or not differentiable) and not op.structured  # those have tests/control
         for case in cases_of(op)
     ]
+
+
+def by_op(cases: list[Any], deep: Collection[str] = ()) -> list[Any]:
+    """Pytest parameters, named after ops: the list of the cases of each, for tests that compile them together.
+
+    deep  ops that only the deep suite looks at
+    """
+    found: dict[str, list[Case]] = {}
+    for case in (parameter.values[0] for parameter in cases):
+        found.setdefault(case.op.name, []).append(case)
+    marks = dict.fromkeys(deep, pytest.mark.deep)
+    return [pytest.param(several, id=name, marks=marks.get(name, ())) for name, several in found.items()]

@@ -89,6 +89,7 @@ def compiled_differences(samples: list[Sample]) -> str:
     return "\n".join(filter(None, failures))
 
 
+@pytest.mark.on_numpy
 @pytest.mark.usefixtures("quick_xla")
 @pytest.mark.parametrize("group", groups())
 def test_compiled(group: str) -> None:

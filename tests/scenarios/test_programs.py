@@ -31,6 +31,8 @@ from tests.scenarios import (  # noqa: F401  (programs)
 )
 from tests.scenarios.harness import PROGRAMS, check
 
+pytestmark = pytest.mark.on_numpy
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_does_what_eager_does(name: str) -> None:
