@@ -37,6 +37,7 @@ from compare.modes import EAGER, Mode, modes_named
 from compare.modes.protocol import is_foreign
 from graphc.errors import CaptureError
 from graphc.ir import INPUT
+from graphc.ir.structure import every_node
 from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import is_inexact
 
@@ -44,6 +45,12 @@ SECOND = "second call: "
 UNSTABLE = (
     "eager itself differs from one call to the next: the function depends on something that is not put back, such as "
     "the random numbers of Python or NumPy"
+)
+
+
+# PyTorch's cond gives zeros, too
+UNREAD = (
+    "an operand of control flow that this call does not read has no gradient in eager mode, and zeros in one program"
 )
 
 
@@ -220,7 +227,10 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
             if (others := outcome.reached.get(label)) != inputs:
                 detail = f"{_named(others)}, eager has {_named(inputs)}"
                 what = f"inputs with a gradient of {label}"
-                yield Finding(mode.name, what, Verdict.BUG, detail, _located(case, mode, "", outcome))
+                if _more(others, inputs) and _has_branches(case):
+                    yield Finding(mode.name, what, Verdict.CONVENTION, f"{detail}: {UNREAD}")
+                else:
+                    yield Finding(mode.name, what, Verdict.BUG, detail, _located(case, mode, "", outcome))
     odd = tuple(_odd_state(reference.state, outcome.state))
     for label in odd:
         detail = f"{_shown(outcome.state, label)}, eager has {_shown(reference.state, label)}"
@@ -229,12 +239,24 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
     for label in dict.fromkeys([*expected, *found]):
         if label in reference.gradients and label not in outcome.gradients and (why := _lacking(case)):
             yield Finding(mode.name, label, Verdict.NO_OPINION, why)
+        elif label in outcome.gradients and label not in expected and not found[label].any() and _has_branches(case):
+            yield Finding(mode.name, label, Verdict.CONVENTION, UNREAD)
         elif label not in found or label not in expected:
             who = "only eager" if label not in found else f"only {mode.name}"
             yield Finding(mode.name, label, Verdict.BUG, f"{who} has it", _located(case, mode, "", outcome))
     for label in (label for label in expected if label in found):
         yield _array(case, mode, label, expected[label], outcome)
     yield from _for_later(case, mode, reference, outcome)
+
+
+def _more(found: Any, expected: Any) -> bool:
+    """Whether these are the inputs expected, and others."""
+    return isinstance(found, frozenset) and isinstance(expected, frozenset) and found > expected
+
+
+def _has_branches(case: Case) -> bool:
+    """Whether the program has operands of control flow that some call does not read."""
+    return case.program is not None and any(node.op.structured for node in every_node(case.program.graph))
 
 
 def _named(inputs: frozenset[str] | str | None) -> str:

@@ -88,7 +88,17 @@ class Rounding:
             return value
         if node.op.traits & Trait.PADS and not all(np.isfinite(a).all() for a in operands):
             value = self._padded(node, value, operands)
+        if node.op.traits & Trait.CONTRACTS and is_floating(value.dtype) and (value == 0).any():
+            value = self._begun(node, value, operands)
         return self._flush(value, dtype)
+
+    def _begun(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
+        """A sum of products that are all -0 is that where it begins with the first, and +0 where it begins with 0."""
+        sizes, signs, ones = ([f(a) for a in operands] for f in (np.abs, _sign, np.ones_like))
+        nothing, balance, count = (run_kernel(node.op, given, node.params) for given in (sizes, signs, ones))
+        either = (nothing == 0) & (balance == -count) & (count > 0)
+        chosen = np.where(self._rng.random(value.shape) < 0.5, -0.0, 0.0).astype(value.dtype)
+        return self._acting(np.where(either, chosen, value), value) if either.any() else value
 
     def _padded(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
         """A sum of products, some of them with padding: what is not finite may or may not be multiplied with that."""
@@ -152,6 +162,11 @@ class Rounding:
         small = (np.abs(value) < float(finfo(dtype).tiny)) & (value != 0)
         chosen = small & (self._rng.random(value.shape) < self._flushed)
         return self._acting(np.where(chosen, np.copysign(0.0, value), value), value) if chosen.any() else value
+
+
+def _sign(array: np.ndarray) -> np.ndarray:
+    """1 or -1 for each element: -1 for -0."""
+    return np.copysign(np.ones_like(array), array)
 
 
 def laid_out_as(array: np.ndarray, like: np.ndarray) -> np.ndarray:

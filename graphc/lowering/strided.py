@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from graphc.ops.strided import positions
+from graphc.ops.strided import overlaps, positions
 
 
 def _at(shape: tuple[int, ...], size: Any, stride: Any, offset: int, layout: Any) -> np.ndarray:
@@ -23,8 +23,10 @@ def as_strided(x: Any, size: Any, stride: Any, offset: int, layout: Any) -> Any:
 
 def as_strided_add(g: Any, shape: tuple[int, ...], size: Any, stride: Any, offset: int, layout: Any) -> Any:
     at = _at(shape, size, stride, offset, layout)
+    memory = jnp.zeros(math.prod(shape), g.dtype).at[at]
     # what belongs to no element is dropped: its position is one past the end
-    return jnp.zeros(math.prod(shape), g.dtype).at[at].add(g, mode="drop").reshape(shape)
+    alone = layout is None and not overlaps(size, stride)  # added to 0, a -0 would be lost
+    return (memory.set(g, mode="drop") if alone else memory.add(g, mode="drop")).reshape(shape)
 
 
 def as_strided_scatter(x: Any, src: Any, size: Any, stride: Any, offset: int, layout: Any) -> Any:

@@ -29,10 +29,17 @@ def _grad_definition(F: Any, g: Any, r: Any, x: Any, axis: tuple[int, ...], eps:
     return (g - F.mean(g, axis=axis, keepdims=True) - r * along) * scale
 
 
-def _rows(x: np.ndarray, axis: tuple[int, ...]) -> tuple[int, int] | None:
-    """The shape in which the axes are the last one; None if they are not the last ones, or there is nothing."""
+def _rows(axis: tuple[int, ...], *arrays: np.ndarray) -> list[np.ndarray] | None:
+    """The arrays with the axes as one, the last; None if they are not the last ones, or there is nothing.
+
+    They have no gaps: NumPy adds up elements with gaps one after the other, which loses digits.
+    """
+    x = arrays[0]
     first = x.ndim - len(axis)
-    return (-1, math.prod(x.shape[first:])) if x.size and axis == tuple(range(first, x.ndim)) else None
+    if not x.size or axis != tuple(range(first, x.ndim)):
+        return None
+    shape = -1, math.prod(x.shape[first:])
+    return [np.ascontiguousarray(a).reshape(shape) for a in arrays]
 
 
 def _means(flat: np.ndarray) -> np.ndarray:
@@ -47,21 +54,21 @@ def _scale(centered: np.ndarray, eps: float) -> np.ndarray:
 
 
 def _standardize(x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
-    rows = _rows(x, axis)
+    rows = _rows(axis, x)
     if rows is None:
         return _definition(arrays, x, axis, eps)
-    flat = x.reshape(rows)
+    (flat,) = rows
     result = flat - _means(flat)
     result *= _scale(result, eps)
     return result.reshape(x.shape)
 
 
 def _standardize_grad(g: np.ndarray, r: np.ndarray, x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
-    rows = _rows(x, axis)
+    rows = _rows(axis, g, r, x)
     if rows is None:
         return _grad_definition(arrays, g, r, x, axis, eps)
-    flat_g, flat_r, flat_x = (a.reshape(rows) for a in (g, r, x))
-    along = np.vecdot(flat_g, flat_r) / x.dtype.type(rows[1])
+    flat_g, flat_r, flat_x = rows
+    along = np.vecdot(flat_g, flat_r) / x.dtype.type(flat_x.shape[1])
     result = flat_g - _means(flat_g)
     result -= flat_r * along[:, None]
     result *= _scale(flat_x - _means(flat_x), eps)

@@ -80,7 +80,7 @@ def _window(flat: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...], of
     return np.ndarray(size, flat.dtype, flat, offset * flat.itemsize, tuple(s * flat.itemsize for s in stride))
 
 
-def _overlaps(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+def overlaps(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     """Whether two elements may share a place (as PyTorch decides it: sorted by stride, each must clear the last)."""
     reach = 0
     for step, n in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1):
@@ -98,7 +98,7 @@ def _as_strided(x, size, stride, offset, layout):
 
 def _as_strided_add(g, shape, size, stride, offset, layout):
     result = np.zeros(math.prod(shape) + 1, g.dtype)
-    if layout is None and not _overlaps(size, stride):
+    if layout is None and not overlaps(size, stride):
         _window(result, size, stride, offset)[...] = g
     else:
         np.add.at(result, positions(shape, size, stride, offset, layout), g)

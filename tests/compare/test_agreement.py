@@ -11,8 +11,12 @@ import pytest
 
 import compare
 import eager as torch
+import graphc
 from compare.judging.tolerance import Verdict
+from compare.selftest.planting import entry
 from eager.nn import functional as nnf
+from graphc.autodiff.reverse import STRUCTURED
+from graphc.ir.structure import SWITCH
 from graphc.lowering.overrides import OVERRIDES
 
 
@@ -277,3 +281,15 @@ def test_a_result_that_was_there_before_the_call_is_judged_without_a_graph():
 
     report = compare.check(f, torch.linspace(-2.0, 2.0, 50), modes=["graph", "compiled"])
     assert report.ok and report.verdict_of("graph") is Verdict.NO_OPINION
+
+
+def test_zeros_for_an_operand_that_only_the_other_branch_reads_are_a_convention():
+    def f(i, x, y):
+        return graphc.switch(i, (lambda a, b: b * 2, lambda a, b: a * b), x, y)
+
+    given = torch.tensor(0), torch.ones(3).requires_grad_(), torch.ones(3).requires_grad_()
+    report = compare.check(f, *given, modes=["compiled"])
+    assert report.verdict is Verdict.CONVENTION
+    assert compare.check(f, torch.tensor(1), *given[1:], modes=["compiled"]).verdict is Verdict.IDENTICAL
+    with entry(STRUCTURED, SWITCH, lambda builder, node, cotangents, wanted: []):
+        assert compare.check(f, *given, modes=["compiled"]).verdict is Verdict.BUG  # one that is read has none
