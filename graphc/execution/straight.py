@@ -160,7 +160,13 @@ class Straight:
             *indented(self._completed(given, " result = ")),
             "  if drawn is not None: drawn.clear()",  # which says that the call has ended
             "  return result",
-            f" except {names.of(self._services.stopped)}: raise",
+            f" except {names.of(self._services.stopped)}:",  # the call goes another way: as if this had not begun
+            "  try:",
+            *indented(indented([*rewound, *nothing])),
+            "  except BaseException:",
+            *indented(indented([*rewound, *nothing])),
+            "   raise",
+            "  raise",
             " except BaseException as interrupt:",
             "  if not done:",
             *indented(indented([*rewound, *nothing])),

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from graphc import forking
+from graphc.errors import GraphcError
 from graphc.ir.calling import arrays_of
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache
 from graphc.lowering.keys import key_of
 from graphc.lowering.source import Source
-from graphc.lowering.stages import Compilation, compile_measured, default_device, is_wide, setting
+from graphc.lowering.stages import Compilation, compile_measured, default_device, forget_programs, is_wide, setting
 from graphc.lowering.timing import Announced
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
@@ -28,6 +29,7 @@ STRICT: Mapping[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_o
 PLAIN: Mapping[str, Any] | None = None  # XLA's own options
 # what a compiled program raises, before it has begun, for arrays on other devices than those that it was compiled for
 ELSEWHERE = (TypeError, ValueError)
+_REFUSALS = (jax.errors.JaxRuntimeError, TypeError, ValueError, NotImplementedError, GraphcError)  # JAX's, or ours
 _FAST: type = type(jax.jit(len))  # a function in C++, which runs no Python once it has been called
 
 
@@ -210,7 +212,13 @@ class Executable:
             if program is not None:
                 self.seconds = {"load": time.perf_counter() - start}
             else:
-                program, self.seconds = self._compilation()
+                try:
+                    program, self.seconds = self._compilation()
+                except BaseException as error:
+                    if not isinstance(error, _REFUSALS):
+                        self.__dict__.pop("_jitted", None)
+                        forget_programs()  # JAX takes what has been interrupted for what is still running
+                    raise
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
             self._run = program
