@@ -102,12 +102,20 @@ class ForkedError(GraphcError, RuntimeError):
     """This process was forked from one that had started XLA, and something needs XLA."""
 
 
+class ProcessorError(GraphcError, RuntimeError):
+    """XLA has no code for a dtype on this processor."""
+
+
 class LinAlgError(RuntimeError):
     """Data for which an algorithm of linear algebra has no result. As `torch.linalg.LinAlgError`."""
 
 
 LinAlgError.__name__ = "_LinAlgError"  # as PyTorch shows it
 
+NO_HALF = (
+    "{name}: XLA cannot convert float16 on this processor, which has no F16C. "
+    "Use bfloat16 or float32, or call the function without graphc.compile"
+)
 BRANCH_ON_TRACED = (
     "{what} of a traced tensor is not known while the graph is being captured.\n"
     "  value: {aval}, made at {made}\n"

@@ -6,6 +6,11 @@ results that are not of 16 bits, the shape and the dtype only.
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -92,3 +97,20 @@ def test_operands_of_several_precisions():
         inputs = [builder.input(f"x{k}", Aval(a.shape, a.dtype)) for k, a in enumerate(operands)]
         graph = builder.graph("pinv", Ref(builder.apply(OPS["pinv"], inputs, {"hermitian": False}).id)).check()
         assert graph(*operands).dtype == np.asarray(lower(graph)(*operands)).dtype == operands[0].dtype
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="F16C is a feature of x86")
+def test_a_processor_without_float16_is_named():
+    code = """
+import eager as torch, graphc
+f = graphc.compile(lambda x: x * 2 + 1)
+assert f(torch.ones(2, dtype=torch.bfloat16)).tolist() == [3, 3]
+try:
+    f(torch.ones(2, dtype=torch.float16))
+except graphc.errors.ProcessorError as error:
+    print(error)
+"""
+    settings = {**os.environ, "XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2", "GRAPHC_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "cannot convert float16 on this processor" in done.stdout
