@@ -138,7 +138,7 @@ def made(x):
         torch.ones_like(x) * x,
         x.new_zeros(x.shape),
         torch.full_like(x, 2),
-        torch.empty_like(x) * 0,
+        torch.empty_like(x).fill_(0),  # what was there before may be nan
     )
     return (
         torch.arange(n)[:, None] * x,
