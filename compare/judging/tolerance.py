@@ -18,10 +18,11 @@ from graphc.ops.dtypes import finfo, is_inexact
 
 # Moving, choosing and sign-changing ops: NumPy, PyTorch and XLA agree bit for bit, and equal values must stay equal.
 EXACT = frozenset(
-    ("abs", "amax", "amin", "arange", "broadcast_to", "cat", "ceil", "clone", "constant", "flip", "floor", "full",
-     "gather", "index", "max_pool1d", "max_pool1d_pick", "max_pool2d", "max_pool2d_pick", "max_pool3d",
-     "max_pool3d_pick", "maximum", "minimum", "neg", "pad_zeros", "permute",
-     "positive", "relu", "reshape", "round", "sign", "slice", "stop_gradient", "tril", "triu", "trunc", "where")
+    ("abs", "amax", "amin", "arange", "as_strided", "as_strided_scatter", "basic_index", "broadcast_to", "cat", "ceil",
+     "clone", "complex", "conj", "constant", "diagonal", "expand", "flip", "floor", "full", "gather", "imag", "index",
+     "max_pool1d", "max_pool1d_pick", "max_pool2d", "max_pool2d_pick", "max_pool3d", "max_pool3d_pick", "maximum",
+     "minimum", "neg", "pad_zeros", "permute", "positive", "real", "relu", "reshape", "round", "scatter", "sign",
+     "slice", "stop_gradient", "tril", "triu", "trunc", "where")
 )  # fmt: skip
 # Largest NumPy-XLA distances measured in float32 over the ops' ranges (docs/compare.md, "Rounding"), in ULP of the
 # result and of its `TERMS`.
@@ -102,6 +103,8 @@ def accumulation_length(node: Node, graph: Graph) -> float:
     if op.pointwise or not node.inputs or op.name in EXACT:
         return 1.0
     avals = [graph.nodes[i].aval for i in node.inputs]
+    if op.terms is not None:
+        return float(op.terms(avals, node.aval, node.params))
     work = op.flops(avals, node.aval, node.params) if op.flops is not None else max(a.size for a in avals)
     axis = node.params.get("axis")
     along = avals[0].shape[axis] if isinstance(axis, int) and avals[0].shape else 1

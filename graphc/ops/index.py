@@ -152,6 +152,7 @@ index_put = op(
     "index_put", "input values *indices", params={"spec": None, "accumulate": False}, numpy=_np_index_put,
     impl=_jnp_index_put, rule=Rule(_index_put), ref=_ref_index_put,
     check=bounded(lambda x, values, *indices, spec, accumulate: _bounds(x, indices, spec), IndexError, OUT_OF_RANGE),
+    terms=lambda avals, result, params: 1 + params["accumulate"] * max(index.size for index in avals[2:]),
     vjp=dict(
         input=lambda F, g, input_dtype, indices, spec, accumulate: g if accumulate else F.index_put(
             g, F.full(shape=(), value=0, dtype=input_dtype), *indices, spec=spec, accumulate=False),
@@ -257,6 +258,7 @@ gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref
             vjp=dict(input=_gather_vjp))  # fmt: skip
 scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=scatter_added, impl=_jnp_scatter_add,
                  rule=Rule(scatter_rule), ref=_ref_scatter_add,
+                 terms=lambda avals, result, params: 1 + (avals[1].shape or (1,))[params["axis"]],
                  check=bounded(lambda x, index, src, axis: [(index, 0, x.shape[axis])], RuntimeError,
                                "index out of bounds in scatter()"),
                  samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),

@@ -6,6 +6,7 @@ JAX's kernels are in lowering/windows.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -189,6 +190,13 @@ def _averaged(kernel: str) -> Any:
     return accepts
 
 
+def _windows_over_one(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
+    """How many windows one element lies in, at most."""
+    apart = params.get("dilation", (1,) * len(params["kernel"]))
+    reach = ((k - 1) * d + 1 for k, d in zip(params["kernel"], apart, strict=True))
+    return math.prod(min(k, -(-r // s)) for k, r, s in zip(params["kernel"], reach, params["stride"], strict=True))
+
+
 def _pools(rank: int, *samples: tuple) -> None:
     """Declare max_pool<rank>d and avg_pool<rank>d with their relatives; a sample is (x shape, out shape, params)."""
     average = {"kernel": None, "stride": None, "padding": ((0, 0),) * rank}
@@ -207,8 +215,7 @@ def _pools(rank: int, *samples: tuple) -> None:
     )  # fmt: skip
     op(
         f"{name}_spread", "grad input", params=windows, impl=kernels.max_pool_spread, numpy=kernels.max_pool_spread,
-        rule=Rule(_like_input, accepts=ordered), traits=LINEAR,
-        ref=windowed.spread,
+        rule=Rule(_like_input, accepts=ordered), traits=LINEAR, terms=_windows_over_one, ref=windowed.spread,
         samples=tuple(Sample(out, x, **params) for x, out, params in tiled),
         vjp=dict(grad=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_pick")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
@@ -228,7 +235,8 @@ def _pools(rank: int, *samples: tuple) -> None:
     op(
         mean, "input", params=average, impl=kernels.avg_pool, numpy=kernels.avg_pool,
         rule=Rule(_pool, accepts=averaged),
-        traits=LINEAR, ref=windowed.averaged, label=f"AvgPool{rank}D",
+        traits=LINEAR, terms=lambda avals, result, params: math.prod(params["kernel"]), ref=windowed.averaged,
+        label=f"AvgPool{rank}D",
         samples=tuple(Sample(x, **params) for x, _, params in plain),
         vjp=dict(input=lambda F, g, input_shape, kernel, stride, padding: getattr(F, f"{mean}_spread")(
             g, shape=input_shape, kernel=kernel, stride=stride, padding=padding)),
@@ -237,8 +245,7 @@ def _pools(rank: int, *samples: tuple) -> None:
         f"{mean}_spread", "grad", params={"shape": None, **average}, impl=kernels.avg_pool_spread,
         numpy=kernels.avg_pool_spread,
         rule=Rule(_of_shape, accepts=accepting("f", f"\"{mean}_backward\" not implemented for '{{dtype}}'")),
-        traits=LINEAR,
-        ref=windowed.averaged_back,
+        traits=LINEAR, terms=_windows_over_one, ref=windowed.averaged_back,
         samples=tuple(Sample(out, shape=x, **params) for x, out, params in plain),
         vjp=dict(grad=lambda F, g, kernel, stride, padding: getattr(F, mean)(
             g, kernel=kernel, stride=stride, padding=padding)),

@@ -109,6 +109,8 @@ class Op:
               kinks, ties and limits
     samples   inputs for the derived tests of ops with parameters (graphc.ops.samples)
     flops     (avals, result aval, params) -> number of scalar operations
+    terms     (avals, result aval, params) -> how many numbers an element of the result may be the sum of, where that
+              does not follow from flops or sizes
     check     validity test of input values, where only the data decides (zero divisors, indices)
     label     name of the tape node, without the "Backward0" that is added unless it has one
     overloads  PyTorch's names of the nodes where an operand is a Python scalar and that is a function of its own, of
@@ -146,6 +148,7 @@ class Op:
         "samples",
         "slopes",
         "structured",
+        "terms",
         "traits",
         "variadic",
         "view",
@@ -169,6 +172,7 @@ class Op:
         slopes: Mapping[str, Callable[..., Any]] | None = None,
         samples: tuple[Any, ...] = (),
         flops: Callable[[list[Aval], Aval, Mapping[str, Any]], int] | None = None,
+        terms: Callable[[list[Aval], Aval, Mapping[str, Any]], float] | None = None,
         check: Check | None = None,
         label: str | None = None,
         overloads: Mapping[str, str] | None = None,
@@ -199,6 +203,7 @@ class Op:
         self.slopes = MappingProxyType(dict(slopes or {}))
         self.samples = samples
         self.flops = flops
+        self.terms = terms
         self.check = check
         self.label = label or "".join(part.capitalize() for part in name.split("_"))
         self.naming = naming

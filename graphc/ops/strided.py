@@ -90,6 +90,12 @@ def overlaps(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     return False
 
 
+def meeting(size: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """How many elements of a window may stand for one place, at most: all others tell apart those along one dim."""
+    apart = max((n for n, step in zip(size, stride, strict=True) if step), default=1)
+    return math.prod(size) // max(apart, 1)
+
+
 def _as_strided(x, size, stride, offset, layout):
     if layout is None:
         return _window(np.ascontiguousarray(x), size, stride, offset)
@@ -163,6 +169,7 @@ as_strided = op(
 as_strided_add = op(
     "as_strided_add", "src", params={"shape": None, **GEOMETRY}, impl="as_strided_add", numpy=_as_strided_add,
     rule=Rule(lambda op, avals, params: Aval(params["shape"], avals[0].dtype)), traits=Trait.LINEAR, ref=_ref_add,
+    terms=lambda avals, result, params: meeting(params["size"], params["stride"]),
     samples=tuple(Sample(g["size"], shape=(4, 3), **g) for g in _GEOMETRIES),
     vjp=dict(src=lambda F, g, size, stride, offset, layout: F.as_strided(
         g, size=size, stride=stride, offset=offset, layout=layout)),

@@ -33,6 +33,8 @@ from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 from graphc.ops.spec import Vjp
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Any:
     return torch.from_numpy(np.random.default_rng(5).uniform(0.5, 1.5, shape).astype(dtype))

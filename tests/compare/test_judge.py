@@ -7,9 +7,19 @@ import pytest
 
 import compare
 import eager as torch
+from compare.declared.operations import call_of, samples_of
 from compare.fuzzing.program import array_literal, names
-from compare.judging.float64 import widen
-from compare.judging.tolerance import Judgement, Verdict, judge, same_bits
+from compare.judging.float64 import widen, widen_array
+from compare.judging.tolerance import (
+    ELIMINATING,
+    EXACT,
+    ROTATING,
+    Judgement,
+    Verdict,
+    accumulation_length,
+    judge,
+    same_bits,
+)
 from compare.judging.yardstick import Yardstick, stand_in
 from compare.locating.culprit import summary
 from compare.selftest.planting import declared
@@ -17,7 +27,8 @@ from eager.language import E
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops import OPS
 from graphc.ops.aval import aval_of
-from graphc.ops.dtypes import bfloat16
+from graphc.ops.dtypes import FLOAT32, bfloat16
+from graphc.ops.interpret import run_kernel
 
 MILLION = 1_000_000
 
@@ -116,6 +127,46 @@ def test_ties_survive_the_simulated_rounding():
     x = np.array([1.0, 3.0, 3.0], np.float32)
     graph = program("amax", x, axis=(0,), keepdims=False)
     assert Yardstick(graph, [x], 0).noise[graph.outputs[0]] == 0
+
+
+SOLVING = ROTATING | ELIMINATING  # judged by the errors of their matrices
+SUMMING = [
+    op.name
+    for op in OPS.values()
+    if not (op.structured or op.pointwise or op.impure or op.definition) and op.vjp and op.name not in SOLVING | EXACT
+]
+
+
+@pytest.mark.parametrize("name", SUMMING)
+def test_as_many_terms_are_counted_as_operands_reach_one_element(name: str, rng: np.random.Generator):
+    op = OPS[name]
+    for sample in samples_of(op):
+        operands = [widen_array(t.detach().numpy()) for t in call_of(op, sample, rng, FLOAT32).operands]
+        graph = program(name, *operands, **sample.params)
+        node = graph.nodes[graph.outputs[0]]
+        counted = accumulation_length(node, graph)
+        base = run_kernel(op, operands, node.params)
+        reached = np.zeros(base.shape)
+        for k, operand in enumerate(operands):
+            for at in np.ndindex(operand.shape if operand.dtype.kind in "fc" else (0,)):
+                moved = operand.copy()
+                moved[at] += 1e-3
+                reached += run_kernel(op, [*operands[:k], moved, *operands[k + 1 :]], node.params) != base
+        # flops count what is summed on average, an element in the middle gets up to twice as much
+        assert counted >= min(reached.max(initial=0), 2) and counted >= reached.max(initial=0) / 2.5, (sample, counted)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(2, 1), (3, 7)])
+def test_many_terms_scattered_to_few_places_may_be_added_in_any_order(rng: np.random.Generator, rows: int, width: int):
+    table = np.zeros((rows, width), np.float32)
+    index = np.repeat(rng.integers(0, rows, (5000, 1)), width, axis=1)
+    src = rng.standard_normal((5000, width)).astype(np.float32)
+    found = np.zeros((rows, width), np.float32)
+    np.add.at(found, (index[::-1], np.arange(width)), src[::-1])
+    assert judged(found, "scatter_add", table, index, src, axis=0).verdict <= Verdict.WITHIN_ROUNDING
+    lost = np.zeros((rows, width), np.float32)
+    np.add.at(lost, (index[1:], np.arange(width)), src[1:])
+    assert judged(lost, "scatter_add", table, index, src, axis=0).verdict is Verdict.BUG
 
 
 def test_same_bits_tells_zeros_apart_and_not_nans():

@@ -30,6 +30,8 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 # run at the start of a script: the fault is there too
 FAULT = """from graphc.lowering.overrides import OVERRIDES
 import jax.numpy as jnp

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+import numpy as np
 import pytest
 
 import compare
@@ -12,10 +14,11 @@ import eager as torch
 from compare import modes as registry
 from compare.checking.case import Case
 from compare.checking.outcome import Outcome
-from compare.declared.operations import check_ops, check_sample, samples_of
+from compare.declared.operations import OpCall, call_of, check_ops, samples_of
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
 from graphc.ops import OPS
+from graphc.ops.dtypes import FLOAT32
 from graphc.passes.pipeline import default_passes
 
 
@@ -59,11 +62,21 @@ def test_op_means_the_same_in_every_mode(name: str):
     assert report.ok, str(report)
 
 
+def _together(calls: Sequence[OpCall]) -> Callable[..., tuple[Any, ...]]:
+    """The calls one after the other, as one program: XLA compiles once."""
+
+    def program(*operands: Any) -> tuple[Any, ...]:
+        left = iter(operands)
+        return tuple(call.function(*islice(left, len(call.operands))) for call in calls)
+
+    return program
+
+
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
-def test_every_op_means_the_same_compiled(name: str):
-    for sample in samples_of(OPS[name]):
-        report = check_sample(OPS[name], sample, modes=["graph", "compiled"])
-        assert report.ok, str(report)
+def test_every_op_means_the_same_compiled(name: str, rng: np.random.Generator):
+    calls = [call_of(OPS[name], sample, rng, FLOAT32) for sample in samples_of(OPS[name])]
+    report = compare.check(_together(calls), *(t for c in calls for t in c.operands), modes=["graph", "compiled"])
+    assert report.ok, f"{[c.function.__name__ for c in calls]}\n{report}"
 
 
 def test_ops_report_names_the_worst_of_an_op(monkeypatch: pytest.MonkeyPatch):

@@ -29,6 +29,8 @@ from graphc.ops import OPS
 from graphc.passes import pipeline
 from tests.compare.test_naming import SAMPLE as CLASSES
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 SAMPLE = (
     "gradient of sin.input: a wrong constant",
     "gradient of div.input: the rules of two operands swapped",

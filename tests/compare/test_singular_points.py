@@ -17,6 +17,8 @@ from graphc.ir import Builder, Ref
 from graphc.ops import OPS
 from graphc.ops.aval import aval_of
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 
 def leaf(values: Any) -> torch.Tensor:
     return torch.tensor(values, requires_grad=True)
