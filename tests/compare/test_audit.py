@@ -18,6 +18,8 @@ from graphc.capture.state import environment
 from graphc.capture.state.places import Cell, Entry, Place
 from graphc.compiling.signature import Signatures
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 
 def bugs(report: Report) -> set[str]:
     """The ways of calling in which something is wrong."""

@@ -11,6 +11,8 @@ from compare.judging.tolerance import Verdict
 from compare.selftest.faults import places, shared
 from compare.selftest.hunting import hunt
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 FAULTS = {fault.name: fault for fault in (*shared.FAULTS, *places.FAULTS)}
 SOME = (
     "kernels of argmax: of equals the last", "kernels of permute: the inverse permutation",

@@ -16,6 +16,8 @@ from compare.judging.tolerance import Verdict
 from compare.modes import COMPILED, EAGER
 from graphc.capture.state.places import Change
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 MODES = ["eager", "graph", "compiled"]
 
 

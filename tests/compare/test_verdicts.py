@@ -12,6 +12,8 @@ from compare.checking.case import Case
 from compare.judging.tolerance import Verdict
 from tests.compare.verdicts import CASES
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 
 class Instead:
     """A mode that runs another function."""

@@ -13,6 +13,8 @@ import eager as torch
 import graphc
 from eager.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("quick_xla")
+
 HERE = re.escape("tests/compile/test_compile.py") + r":\d+"
 
 

@@ -15,6 +15,7 @@ from graphc.lowering.source import Source, jax_kernel
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from tests.ops.cases import Case, by_op, every_case
+from tests.quick import OPTIONS
 
 DTYPES = ["float32", "float16", "int32", "uint8", "bool", "complex64"]
 SPECIAL = [-0.0, 0.0, np.inf, -np.inf, np.nan, 0.5, -1.5, 2.0]
@@ -44,7 +45,7 @@ def pairs_of(calls: list[Call]) -> list[tuple[str, Any, Any]]:
             return [fn(*arrays) for fn, arrays in zip(functions, given, strict=True)]
 
         with jax.enable_x64(True):
-            results.append(jax.jit(together)([arrays for _, arrays in kept]))
+            results.append(jax.jit(together, compiler_options=dict(OPTIONS))([arrays for _, arrays in kept]))
     return [(what, *pair) for (what, _), *pair in zip(kept, *results, strict=True)]
 
 
