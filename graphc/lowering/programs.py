@@ -34,7 +34,7 @@ _HEAD = struct.Struct(">16s64sIIQQ")  # magic, key, numbers of arguments and res
 _DIGEST = hashlib.sha256().digest_size
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _LIBRARY = b"_ffi"  # in the names of the functions that programs call in the libraries of JAX
-_PACKAGES = ("jax", "jaxlib")  # of whose classes the description of a program consists; and of NumPy's dtypes
+_PACKAGES = ("jax", "jaxlib")  # of whose classes the description of a program consists; and of dtypes
 _REBUILDS = "_unpickle"  # how their functions begin that do so, too
 
 NO_PROGRAM = "not a program in format 2"
@@ -115,7 +115,7 @@ def _prepare_libraries() -> None:
 
 def check_parts(data: bytes, refuse: Refuse) -> None:
     """Raise what `refuse` makes if the pickle `data`, in which JAX describes a program, names anything but classes of
-    JAX and NumPy. Nothing of it is built here: inert objects stand for all that it would call."""
+    JAX and dtypes. Nothing of it is built here: inert objects stand for all that it would call."""
     try:
         _Names(io.BytesIO(data), refuse).load()
     except ProgramFileError:
@@ -148,7 +148,8 @@ class _Names(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         found = getattr(sys.modules.get(module), name, None)
         known = module.partition(".")[0] in _PACKAGES and (isinstance(found, type) or name.startswith(_REBUILDS))
-        if found is not np.dtype and not known:
+        element = isinstance(found, type) and issubclass(found, np.generic)  # brain floats are not NumPy's own
+        if not (known or element or found is np.dtype):
             raise self._refuse(UNKNOWN_PART.format(module=module, name=name), "the program")
         return _Inert
 

@@ -18,6 +18,7 @@ import pytest
 
 import eager as torch
 import graphc
+from eager.dtypes import of_numpy
 from eager.language import E
 from graphc.errors import ProgramFileError
 from graphc.ir import Graph
@@ -25,6 +26,7 @@ from graphc.lowering import cache, keys, programs, timing
 from graphc.lowering.executable import Executable
 from graphc.lowering.source import jax_kernel
 from graphc.ops import OPS, op
+from graphc.ops.dtypes import SHORT_NAMES, bfloat16
 from graphc.ops.rules import pointwise_float
 from tests.quick import FLAGS
 
@@ -136,6 +138,17 @@ def called(program: Executable) -> str:
 def test_a_program_is_known_again(kept: Path):
     assert [called(lowered()), called(lowered())] == ["compiled", "loaded"]
     assert lowered().compile().keys() == {"load"}
+
+
+@pytest.mark.parametrize("dtype", [*SHORT_NAMES, bfloat16()], ids=str)
+def test_programs_of_every_dtype_are_known_again(kept: Path, dtype: np.dtype):
+    graph = graphc.trace(lambda x: (torch.flip(x, (0,)), x[1:]), torch.zeros(3, dtype=of_numpy(dtype)))
+    given = np.array([1, 0, 1]).astype(dtype)
+    for how in ("compiled", "loaded"):
+        program = graphc.lower(graph)
+        flipped, rest = map(np.asarray, program(given))
+        assert (flipped.dtype, flipped.tolist(), rest.tolist()) == (dtype, [1, 0, 1], [0, 1])
+        assert ("load" in program.seconds) == (how == "loaded")
 
 
 def test_other_programs_are_told_apart(kept: Path):
