@@ -48,9 +48,9 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 @pytest.fixture
 def quick_xla(monkeypatch: pytest.MonkeyPatch) -> None:
     """What graphc compiles in the test is compiled with `tests.quick.OPTIONS`."""
-    from graphc.lowering import executable
+    from graphc.lowering import stages
 
-    monkeypatch.setattr(executable, "PLAIN", quick.OPTIONS)
+    monkeypatch.setattr(stages, "PLAIN", quick.OPTIONS)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from graphc.errors import NO_HALF, GraphcError, ProcessorError
 from graphc.ir.calling import arrays_of
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.ir.structure import every_node
-from graphc.lowering import cache
+from graphc.lowering import cache, stages
 from graphc.lowering.keys import key_of
 from graphc.lowering.source import Source
 from graphc.lowering.stages import Compilation, compile_measured, default_device, forget_programs, is_wide, setting
@@ -28,7 +28,6 @@ from graphc.ops.dtypes import FLOAT16
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
 STRICT: Mapping[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
-PLAIN: Mapping[str, Any] | None = None  # XLA's own options
 # what a compiled program raises, before it has begun, for arrays on other devices than those that it was compiled for
 ELSEWHERE = (TypeError, ValueError)
 _REFUSALS = (jax.errors.JaxRuntimeError, TypeError, ValueError, NotImplementedError, GraphcError)  # JAX's, or ours
@@ -75,7 +74,7 @@ class Executable:
         self._checked = self._program.checked
         self.fails = bool(self._checked)
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
-        self._options: Any = STRICT if strict else PLAIN
+        self._options: Any = STRICT if strict else stages.PLAIN
         self._device = None if device is None else jax.devices(device)[0]
         self._wide = is_wide(graph)
         self._plain = not self._wide and self._device is None and distinct

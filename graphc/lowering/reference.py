@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from graphc.ir.graph import Graph, Node
+from graphc.lowering import stages
 from graphc.lowering.source import in_float32, jax_kernel
 from graphc.lowering.stages import Compilation, compile_measured, is_wide, setting
 from graphc.ops import Op
@@ -32,7 +33,7 @@ class ReverseMode:
         self.graph = graph
         self._wrt, self._seeded, self._recorded = tuple(wrt), tuple(seeded), recorded
         self._wide = is_wide(graph)
-        self._jitted = jax.jit(self._outputs_and_gradients, keep_unused=True)
+        self._jitted = jax.jit(self._outputs_and_gradients, keep_unused=True, compiler_options=stages.PLAIN)
 
     def _forward(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         return interpret(self.graph, arrays, self._recorded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from graphc.ir.graph import Graph
 from graphc.ir.structure import every_node
 
+PLAIN: Mapping[str, Any] | None = None  # options of programs that are not strict: XLA's own
 _WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
 
 

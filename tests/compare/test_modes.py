@@ -73,13 +73,9 @@ def _together(calls: Sequence[OpCall]) -> Callable[..., tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
-@pytest.mark.parametrize("options", ["quick_xla", pytest.param("xla's own", marks=pytest.mark.deep)])
-def test_every_op_means_the_same_compiled(
-    name: str, options: str, rng: np.random.Generator, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.mark.on_numpy
+def test_every_op_means_the_same_compiled(name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("compare.checking.call.SINGLY", 0)  # the samples have no inputs in common
-    if options == "quick_xla":
-        request.getfixturevalue(options)
     calls = [call_of(OPS[name], sample, rng, FLOAT32) for sample in samples_of(OPS[name])]
     report = compare.check(_together(calls), *(t for c in calls for t in c.operands), modes=["graph", "compiled"])
     assert report.ok, f"{[c.function.__name__ for c in calls]}\n{report}"
