@@ -13,7 +13,10 @@ import graphc
 from graphc.lowering.devices import devices
 
 PACKAGES = ("numpy", "scipy", "networkx", "jax", "jaxlib", "torch")
-OPTIONS = ("XLA_FLAGS", "JAX_PLATFORMS", "JAX_ENABLE_X64", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+OPTIONS = (
+    "XLA_FLAGS", "JAX_PLATFORMS", "JAX_ENABLE_X64", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+    "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES",
+)  # fmt: skip
 
 
 def environment() -> dict[str, str]:

@@ -15,8 +15,8 @@ import jax
 import numpy as np
 
 from graphc.errors import NO_HALF
-from graphc.lowering.executable import NO_SYMBOL, Executable
-from graphc.lowering.stages import Compilation
+from graphc.lowering.executable import Executable
+from graphc.lowering.stages import NO_SYMBOL, Compilation
 from graphc.ops.aval import Bundle
 from graphc.ops.interpret import run_kernel
 

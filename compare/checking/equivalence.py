@@ -35,7 +35,7 @@ from compare.locating.stages import in_traceback
 from compare.locating.surroundings import in_surroundings
 from compare.modes import EAGER, Mode, modes_named
 from compare.modes.protocol import is_foreign
-from graphc.errors import CaptureError
+from graphc.errors import CaptureError, ProcessorError
 from graphc.ir import INPUT
 from graphc.ir.structure import every_node
 from graphc.ops.aval import aval_of
@@ -182,6 +182,8 @@ def _exceptions(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) ->
     detail = f"{_described(raised)}, eager {_described(expected)}"
     if expected is None and isinstance(raised, CaptureError):
         return Finding(mode.name, "exception", Verdict.UNSUPPORTED, detail)
+    if expected is None and isinstance(raised, ProcessorError):
+        return Finding(mode.name, "exception", Verdict.NO_OPINION, str(raised))
     return Finding(mode.name, "exception", Verdict.BUG, detail, _located(case, mode, "", outcome))
 
 

@@ -15,7 +15,7 @@ from eager.language import E, single
 from eager.naming import enclosed, named, whole
 from eager.state import sequence
 from eager.tensor import Tensor
-from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT32, FLOAT64, default_float, is_inexact, kind
+from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, default_float, is_inexact, kind
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.spec import OPS
 
@@ -131,7 +131,8 @@ def power(input: Any, exponent: Any) -> Tensor:
         base = kind(input._dtype())
         if exponent == 2 and base in "fc":
             return E.square(input)
-        if base in "fc":
+        # powers that are roots, PyTorch takes as such, but of float16
+        if base in "fc" and not (input._dtype() == FLOAT16 and exponent in (0.5, -0.5)):
             return E.pow_scalar(input, exponent=exponent)
         if exponent.__class__ is int and base in "iu":
             if exponent < 0:

@@ -14,16 +14,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from graphc import forking
-from graphc.errors import NO_HALF, GraphcError, ProcessorError
+from graphc.errors import GraphcError
 from graphc.ir.calling import arrays_of
 from graphc.ir.graph import Graph, Ref, fill
-from graphc.ir.structure import every_node
 from graphc.lowering import cache, stages
 from graphc.lowering.keys import key_of
 from graphc.lowering.source import Source
-from graphc.lowering.stages import Compilation, compile_measured, default_device, forget_programs, is_wide, setting
+from graphc.lowering.stages import (
+    Compilation,
+    compile_measured,
+    default_device,
+    forget_programs,
+    half_precision,
+    is_wide,
+    setting,
+)
 from graphc.lowering.timing import Announced
-from graphc.ops.dtypes import FLOAT16
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
@@ -31,7 +37,6 @@ STRICT: Mapping[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_o
 # what a compiled program raises, before it has begun, for arrays on other devices than those that it was compiled for
 ELSEWHERE = (TypeError, ValueError)
 _REFUSALS = (jax.errors.JaxRuntimeError, TypeError, ValueError, NotImplementedError, GraphcError)  # JAX's, or ours
-NO_SYMBOL = "Failed to materialize symbols"  # XLA's error for code that calls a function that it does not have
 _FAST: type = type(jax.jit(len))  # a function in C++, which runs no Python once it has been called
 
 
@@ -233,12 +238,8 @@ class Executable:
 
     def _compilation(self) -> Compilation:
         structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.graph.input_avals()]
-        try:
+        with half_precision(self.graph):
             return compile_measured(self._jitted, *structs)
-        except jax.errors.JaxRuntimeError as error:
-            if NO_SYMBOL in str(error) and any(node.dtype == FLOAT16 for node in every_node(self.graph)):
-                raise ProcessorError(NO_HALF.format(name=self.graph.name)) from error
-            raise
 
     def _key(self, device: Any) -> str | None:
         program, avals = self._program, self.graph.input_avals()

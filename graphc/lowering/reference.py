@@ -13,7 +13,7 @@ from jax import lax
 from graphc.ir.graph import Graph, Node
 from graphc.lowering import stages
 from graphc.lowering.source import in_float32, jax_kernel
-from graphc.lowering.stages import Compilation, compile_measured, is_wide, setting
+from graphc.lowering.stages import Compilation, compile_measured, half_precision, is_wide, setting
 from graphc.ops import Op
 
 
@@ -52,7 +52,7 @@ class ReverseMode:
 
     def __call__(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(outputs, gradients) as jax.Arrays, not awaited. Run-time checks are not carried out."""
-        with setting(self._wide):
+        with setting(self._wide), half_precision(self.graph):
             return self._jitted(tuple(arrays), tuple(cotangents))
 
     def compile_measured(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> Compilation:
@@ -76,7 +76,7 @@ def op_by_op(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
     Raises the error of a run-time check that fails, with the user's line.
     """
-    with setting(is_wide(graph)):
+    with setting(is_wide(graph)), half_precision(graph):
         values: dict[int, Any] = dict(zip(graph.inputs, map(jnp.asarray, arrays), strict=True))
         for node in graph.operations():
             operands = [values[i] for i in node.inputs]

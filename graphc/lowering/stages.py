@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from graphc.errors import NO_HALF, ProcessorError
 from graphc.ir.graph import Graph
 from graphc.ir.structure import every_node
+from graphc.ops.dtypes import FLOAT16
 
-PLAIN: Mapping[str, Any] | None = None  # options of programs that are not strict: XLA's own
+PLAIN: dict[str, Any] | None = None  # options of programs that are not strict: XLA's own
+NO_SYMBOL = "Failed to materialize symbols"  # XLA's error for code that calls a function that it does not have
 _WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
 
 
@@ -31,6 +34,17 @@ def setting(wide: bool, device: Any = None) -> AbstractContextManager[Any]:
         stack.enter_context(jax.enable_x64(True))
     stack.enter_context(jax.default_device(device))
     return stack
+
+
+@contextmanager
+def half_precision(graph: Graph) -> Iterator[None]:
+    """Context: XLA's error for code that calls a conversion of float16 which it does not have is a ProcessorError."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if NO_SYMBOL in str(error) and any(node.dtype == FLOAT16 for node in every_node(graph)):
+            raise ProcessorError(NO_HALF.format(name=graph.name)) from error
+        raise
 
 
 def default_device() -> Any:

@@ -150,10 +150,19 @@ def _whole_power(xp, x, y):
     return is_inexact(y.dtype) or xp.all(y >= 0)
 
 
+def _np_power(x, y):
+    result = np.power(x, y)
+    one = np.size(y) == 1 or not any(y.strides)
+    if one and np.all(y == 0.5) and result.dtype.kind == "f":  # NumPy takes square roots: -0 and nan for -0 and -inf
+        result = np.where(x == 0, np.abs(result), np.where(np.isneginf(x), np.abs(x), result))
+    return result
+
+
 pow = op(
     "pow",
     "input other",
     impl="power",
+    numpy=_np_power,
     rule=pointwise_no_bool._replace(scalars="one"),
     check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed."),
     label="PowBackward1",
@@ -183,13 +192,29 @@ def _pow_scalar_vjp(F, g, input, exponent, input_shape, input_dtype):
     return g * (exponent * F.pow_scalar(input, exponent=exponent - 1))
 
 
+# Powers that PyTorch computes by other functions: of -0 and -inf they are not what `pow` gives.
+_OTHERS = {
+    0.5: (lambda F, x: F.sqrt(x), lambda xp, x: xp.sqrt(x)),
+    -0.5: (lambda F, x: F.rsqrt(x), lambda xp, x: 1 / xp.sqrt(x)),
+    -1: (lambda F, x: F.reciprocal(x), lambda xp, x: 1 / x),
+}
+
+
+def _scalar_power(F, x, exponent):
+    other = _OTHERS.get(exponent)
+    return F.pow(x, exponent) if other is None else other[0](F, x)
+
+
+def _scalar_power_kernel(xp, x, exponent):
+    other = _OTHERS.get(exponent)
+    return xp.power(x, exponent) if other is None else other[1](xp, x)
+
+
 # a float array to the power of a Python number, in its own dtype
 pow_scalar = op(
-    "pow_scalar", "input", params={"exponent": 1}, impl=lambda xp, x, exponent: xp.power(x, exponent), rule=same,
-    numpy=lambda x, exponent: np.power(x, exponent), label="Pow",
-    definition=lambda F, x, exponent: F.pow(x, exponent), domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC,
-    ref=Each(lambda x, exponent: scalars.power(x, exponent)),
-    samples=(Sample((2, 3), exponent=3), Sample((3,), exponent=-0.5), Sample((2,), exponent=0)),
+    "pow_scalar", "input", params={"exponent": 1}, impl=_scalar_power_kernel, rule=same, label="Pow",
+    definition=_scalar_power, domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC, ref=Each(scalars.power_to_number),
+    samples=(Sample((2, 3), exponent=3), *(Sample((3,), exponent=n) for n in _OTHERS), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
 square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=Each(lambda x: x * x),

@@ -131,6 +131,11 @@ def power(x: Any, y: Any) -> Any:
         return (math.copysign(INF, x) if odd else INF) if not x else NAN
 
 
+def power_to_number(x: Any, exponent: Any) -> Any:
+    """x to the power of Python's number, as PyTorch has it."""
+    return square_root(x) if exponent == 0.5 else reciprocal_root(x) if exponent == -0.5 else power(x, exponent)
+
+
 def reciprocal(x: Any) -> Any:
     return quotient(1, x)
 

@@ -16,13 +16,14 @@ import compare
 import eager as torch
 import graphc
 from compare.benchmarking import BOTH, FORWARD, BenchReport, DisagreementError, ScalingReport, Timing
-from compare.benchmarking.clock import LEAST_ROUNDS, interleaved
+from compare.benchmarking.clock import LEAST_ROUNDS, Samples, interleaved
 from compare.benchmarking.roofline import Roofline, roofline
 from compare.benchmarking.statistics import Interval, break_even, break_even_interval, median_interval
 from compare.benchmarking.table import bytes_text, seconds_text
 from compare.command_line import main
 from compare.environment import environment
 
+bench_module = importlib.import_module("compare.benchmarking.bench")
 roofline_module = importlib.import_module("compare.benchmarking.roofline")
 
 ROWS = ("eager", "compiled", "strict", "jax.jit")
@@ -64,10 +65,14 @@ def test_only_the_first_row_is_compared_with_nothing(report: BenchReport):
         assert (t.ratio is None) == (t.break_even is None) == (t.mode == "eager")
 
 
-def test_the_ratio_is_of_the_times(report: BenchReport):
-    base, other = report.timing("eager"), report.timing("compiled")
-    assert other.ratio is not None
-    assert other.ratio.median == pytest.approx(base.steady.median / other.steady.median, rel=0.5)
+def test_ratios_are_taken_round_by_round(monkeypatch: pytest.MonkeyPatch):
+    times = [Samples(9.0, [2.0, 9.0, 4.0], 5), Samples(19.0, [1.0, 3.0, 4.0], 5)]
+    monkeypatch.setattr(bench_module, "interleaved", lambda calls, min_time: times)
+    report = compare.bench(lambda x: x * 2, torch.tensor([1.0]), modes=("eager", "compiled"))
+    eager, compiled = report.timings
+    assert (eager.steady.median, compiled.steady.median, compiled.calls) == (4.0, 3.0, 15)
+    assert compiled.ratio == Interval(2.0, 1.0, 3.0)  # not 4 / 3
+    assert compiled.break_even == Interval(11.0, 3.0, math.inf)  # 10 seconds more at first, 1, 6 and 0 saved by a call
 
 
 def test_json_round_trip(report: BenchReport):

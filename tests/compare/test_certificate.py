@@ -127,6 +127,7 @@ def test_another_verdict_that_agrees_counts_where_the_environment_is_the_same(ce
     def set_identical(content: dict[str, Any]) -> None:
         for entry in content["verdicts"]:
             entry["verdict"] = "convention"
+        content["environment"] |= {"load average": "99.0", "time": "long ago"}  # on which no result depends
 
     found = compare.verify(rewritten(certificate, set_identical), loss, *operands())
     assert not found.ok and "certified is convention" in found.reasons[0]

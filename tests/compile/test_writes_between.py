@@ -32,7 +32,8 @@ VIEWS = (
 WRITES = (
     "{a}.add_({b})", "{a}.mul_(2)", "{a} += 1", "{a} *= {b}", "{a}[0] = {b}[1] * 2", "{a}[1:] = {b}[:3]",
     "{a}[0] = 3.0", "{a}.copy_({b})", "{a}.zero_()", "{a}[::2].mul_(3)", "{a}.view(2, 2)[0].add_({b}[:2])",
-    "{a}.sin_()", "{a}.exp_()", "{a}.sigmoid_()", "{a}.masked_fill_({b} > 0, 0.5)", "{a}.detach().mul_(2)",
+    "{a}.sin_()", "{a}.exp_()", "{a}.sigmoid_()", "{a}[1:].exp_()", "{a}[::3].tanh_()",
+    "{a}.view(2, 2)[0].sigmoid_()", "{a}.masked_fill_({b} > 0, 0.5)", "{a}.detach().mul_(2)",
     "{a}.data.add_(1)", "{a}[1].fill_(2)", "{a}.clamp_(min=-0.5)", "{a}.sub_({a}[0] * 1)", "{a}[{b} > 0] = 1.0",
 )  # fmt: skip
 RESULTS = (

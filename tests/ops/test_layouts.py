@@ -17,6 +17,8 @@ from compare.selftest.planting import declared, with_rule
 from eager import writing
 from graphc.ops import OPS, Op
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64
+from graphc.ops.interpret import run_kernel
+from graphc.ops.rules import integral
 from graphc.ops.spec import Vjp
 from tests.ops.layout_cases import BLOCKED, FEW, LENGTHS, STEPS, SWEPT, operands_of, rows_for
 
@@ -171,3 +173,45 @@ def test_layouts_hold_the_values(shape: tuple[int, ...]) -> None:
 def test_a_misaligned_layout_is_misaligned() -> None:
     made = Layout((1,), 0, 1).placed(np.arange(4.0))
     assert not made.flags.aligned and made.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+# --- one number for many: NumPy has other loops for that, too
+
+NUMBERS = np.array(
+    [0, -0.0, 0.25, 0.5, -0.5, 1 / 3, 1, -1, 1.5, -1.5, 2, -2, 3, -3, 1e30, -1e-30, 1e-40, np.inf, -np.inf, np.nan]
+)
+OF_SEVERAL = [op for op in OPS.values() if op.pointwise and len(op.args) > 1 and op.rule.infer is not integral.infer]
+
+
+def _as_one(number: Any, count: int) -> Iterator[tuple[str, np.ndarray]]:
+    """The ways to give one number where `count` are wanted."""
+    yield "0-d", np.array(number)
+    yield "one element", np.full(1, number)
+    yield "step 0", np.broadcast_to(np.array(number), count)
+
+
+def _same(found: np.ndarray, expected: np.ndarray) -> bool:
+    """Equal but for the last digits, also in the signs of zeros."""
+    if found.dtype != expected.dtype or found.dtype.kind != "f":
+        return found.dtype == expected.dtype and bool((found == expected).all())
+    close = np.isclose(found, expected, rtol=8 * np.finfo(found.dtype).eps, atol=1e-44, equal_nan=True)
+    return bool((close & ((np.signbit(found) == np.signbit(expected)) | np.isnan(found))).all())
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
+@pytest.mark.parametrize("op", OF_SEVERAL, ids=lambda op: op.name)
+@np.errstate(all="ignore")
+def test_one_number_is_as_many_equal_ones(op: Op, dtype: np.dtype) -> None:
+    numbers = NUMBERS.astype(dtype)
+    conditions = [np.arange(len(numbers)) % 2 == 0] * op.rule.first
+    operands = conditions + [numbers] * (len(op.args) - op.rule.first)
+    params = {name: dtype if name == "dtype" else value for name, value in op.params.items()}
+    for place in range(op.rule.first, len(operands)):
+        for number in numbers:
+            many = [np.full_like(numbers, number) if k == place else a for k, a in enumerate(operands)]
+            expected = run_kernel(op, many, params)
+            for how, one in _as_one(number, len(numbers)):
+                found = run_kernel(op, [one if k == place else a for k, a in enumerate(operands)], params)
+                assert _same(found, expected), f"{number} as {how} in place {place}: {found}, not {expected}"
+            single = [run_kernel(op, [a[k].reshape(()) for a in many], params) for k in range(len(numbers))]
+            assert _same(np.array(single), expected), f"{number} in place {place}, all 0-d: {single}, not {expected}"

@@ -52,6 +52,7 @@ class Writing:
             symbol = self._builder.emit(_CAST, (symbol,), {"dtype": before.aval.dtype})
         if name in _COPIES or self._memories.find(symbol.id) is not None:
             symbol = self._builder.emit(_CLONE, (symbol,), {})  # a value of its own: `value` stays a tensor of its own
+        computed = None if where is not None or symbol.id != self._tracer.read(value).id else symbol.id
         place = self._tracer.place_of(target, before)
         origin = None if place.memory.replaces else place.memory.origin
         if isinstance(origin, (Argument, Captured)) and (shared := self._overlapping(origin)):
@@ -84,6 +85,8 @@ class Writing:
         self._write(memory, whole, recorded)
         if not place.steps:
             self._tracer.rebind(target, memory.symbol)
+        elif computed is not None:
+            memory.shown.append(computed)  # the memory has what an op has computed into a view of it
         return target
 
     def _write_behind(self, target: Tensor, place: Place, value: Symbol, start: int) -> None:
