@@ -118,6 +118,8 @@ def _state(case: Case, outputs: Mapping[str, np.ndarray]) -> dict[str, Held]:
     arrays = {slot.index: outputs[label] for label, slot in case.slots_left.items()}
 
     def leaf(slot: Slot) -> Any:
+        if slot.index not in arrays:
+            return None  # what a later change writes over, so that nothing of it is left
         array = arrays[slot.index]
         return array.item() if slot.index in program.numbers else Tensor._wrap(array)
 

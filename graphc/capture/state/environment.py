@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, final
 
 from graphc.capture.generated import Names
 from graphc.capture.number import Number
-from graphc.capture.state.growing import Growing
+from graphc.capture.state.growing import growing
 from graphc.capture.state.moving import Moving, Substituted
-from graphc.capture.state.places import Change, Inside, Place, condition_lines
+from graphc.capture.state.places import Change, Entry, Inside, Place, condition_lines
 from graphc.capture.state.reachable import Reachable
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
@@ -66,8 +66,8 @@ class Environment:
         self._missed: list[int] = []
         self.moving = Substituted(reachable.places, moving or Moving())
         self._places = [place for place in reachable.places if not self.moving.covers(place)]
+        self._growing = growing(self._places, reachable.places)
         self._guarded = [*(place for place in self._places if place.guarded), *self.moving.guards]
-        self._growing = [Growing(p) for p in self._places if isinstance(p, Inside) and not p.guarded]
 
     @functools.cached_property
     def holds(self) -> Callable[[], bool]:
@@ -88,12 +88,12 @@ class Environment:
 
     def restore(self) -> None:
         """The function has been traced: put back what was there for the trace alone."""
+        for container in self._growing:
+            container.finish()
         self.moving.restore()
         for cache, before in zip(self._caches, self._missed, strict=False):
             if cache.cache_info().misses != before and _holds_traced(cache):
                 cache.cache_clear()
-        for container in self._growing:
-            container.finish()
 
     def existing(self) -> dict[int, Kept]:
         """By id: what stands for each container, which is there before the call, in results."""
@@ -115,12 +115,14 @@ class Environment:
 
     def written(self) -> list[Change]:
         """The places whose values differ from what they were. Right after the trace: what the function has written."""
-        added = [container.finish() for container in self._growing]
+        changed = [p for p in self._places if not (p.same() or any(grown.counts(p) for grown in self._growing))]
+        whole = {id(place.owner) for place in changed if isinstance(place, Inside)}  # whose elements that has, too
         found = [
             Change(place.path.shown, place.original(), place.now(), place.write)
-            for place in self._places
-            if not place.same()  # containers that grow hold again what they held
+            for place in changed
+            if not isinstance(place, Entry) or id(place.owner) not in whole
         ]
+        added = [container.finish() for container in self._growing]
         return found + self.moving.written() + [change for change in added if change is not None]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, final
 
-from graphc.capture.state.places import Change, Inside
-from graphc.capture.state.snapshots import refill
+from graphc.capture.state.places import Change, Entry, Inside, Place
+from graphc.capture.state.snapshots import MISSING, refill
 from graphc.capture.tree import with_sizes
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold
@@ -25,9 +25,14 @@ WRITERS: dict[type, frozenset[str]] = {
 @final
 @dataclasses.dataclass(frozen=True)
 class Added:
-    """What is added to a container: `first` before what it holds, `last` behind; pairs, if it is a dict."""
+    """What is added to a container: `first` before what it holds, `last` behind; pairs, if it is a dict.
+
+    emptied  whether it is emptied before
+    written  (number, value) of elements that are replaced before
+    """
 
     emptied: bool = False
+    written: tuple[tuple[int, Any], ...] = ()
     first: tuple[Any, ...] = ()
     last: tuple[Any, ...] = ()
 
@@ -37,38 +42,81 @@ _MARK: Any = dataclasses.make_dataclass("Mark", (), frozen=True, eq=False)()  # 
 
 @final
 class Growing:
-    """A container while the function is traced. It holds a mark in place of its elements, which nobody asks for."""
+    """A container while the function is traced. It holds a mark in place of its elements, which nobody asks for.
 
-    def __init__(self, place: Inside):
-        self._place = place
+    keys    of the elements that are asked for, or written, one by one: of a sequence, those before them (if they are
+            counted from the end, behind them) stay, too
+    """
+
+    def __init__(self, place: Inside, keys: Collection[Any] = ()):
+        self.owner, self._shown = place.owner, place.path.shown
+        self._keys = keys
         self._held: list[Any] | None = None
+        self._head: list[Any] = []  # what stays before the mark
+        self._tail: list[Any] = []  # and behind it
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the mark has a place among the elements that stay, and is not dropped from there."""
+        if isinstance(self.owner, (dict, set)) or not self._keys:
+            return True
+        head, tail = self._ends()
+        return head + tail <= len(self.owner) and getattr(self.owner, "maxlen", None) is None
+
+    def _ends(self) -> tuple[int, int]:
+        """How many elements of a sequence stay at its beginning, and at its end."""
+        return max((k + 1 for k in self._keys if k >= 0), default=0), max((-k for k in self._keys if k < 0), default=0)
 
     def start(self) -> None:
         """Put the mark in place of what it holds."""
-        self._held = _elements(self._place.owner)
-        owner = self._place.owner
-        refill(owner, [(_MARK, None) if isinstance(owner, dict) else _MARK])
+        self._held = _elements(self.owner)
+        if isinstance(self.owner, dict):
+            self._tail = [(key, self.owner[key]) for key in self._keys if key in self.owner]
+            refill(self.owner, [(_MARK, None), *self._tail])
+        else:
+            head, tail = self._ends()
+            self._head, self._tail = self._held[:head], self._held[len(self._held) - tail :]
+            refill(self.owner, [*self._head, _MARK, *self._tail])
+
+    def counts(self, place: Place) -> bool:
+        """Whether what happened at `place` is part of what `finish` gives: all but entries that are removed."""
+        mine = place.owner is self.owner and self._held is not None
+        return mine and (not isinstance(self.owner, dict) or isinstance(place, Inside) or place.read() is not MISSING)
 
     def finish(self) -> Change | None:
         """What the function has added; the container holds again what it held."""
         if self._held is None:
             return None
-        found = _elements(self._place.owner)
-        refill(self._place.owner, self._held)
+        found = _elements(self.owner)
+        refill(self.owner, self._held)
         self._held = None
-        marks = [k for k, item in enumerate(found) if item is _MARK or (type(item) is tuple and item[:1] == (_MARK,))]
-        if not marks:
-            added = Added(True, (), tuple(found))
-        elif isinstance(self._place.owner, set):
-            added = Added(False, (), tuple(item for item in found if item is not _MARK))
-        else:
-            added = Added(False, tuple(found[: marks[0]]), tuple(found[marks[0] + 1 :]))
-        return None if added == Added() else Change(self._place.path.shown, Added(), added, self._write)
+        added = self._added(found)
+        return None if added == Added() else Change(self._shown, Added(), added, self._write)
+
+    def _added(self, found: list[Any]) -> Added:
+        mark = next((k for k, item in enumerate(found) if _is_mark(item)), None)
+        if mark is None:
+            return Added(True, (), (), tuple(found))
+        before, behind = found[:mark], found[mark + 1 :]
+        if isinstance(self.owner, dict):
+            kept = dict(self._tail)
+            return Added(last=tuple((k, v) for k, v in before + behind if k not in kept or kept[k] is not v))
+        if isinstance(self.owner, set):
+            return Added(last=tuple(before + behind))
+        head, tail = len(self._head), len(self._tail)
+        numbered = [
+            *enumerate(zip(self._head, before[len(before) - head :], strict=True)),
+            *enumerate(zip(self._tail, behind[:tail], strict=True), -tail),
+        ]
+        written = tuple((k, now) for k, (then, now) in numbered if now is not then)
+        return Added(False, written, tuple(before[: len(before) - head]), tuple(behind[tail:]))
 
     def _write(self, added: Added) -> None:
-        owner = self._place.owner
+        owner = self.owner
         if added.emptied:
             owner.clear()
+        for k, value in added.written:
+            owner[k] = value
         if isinstance(owner, (set, dict)):
             owner.update(added.last)
             return
@@ -89,6 +137,24 @@ def done_once(changes: list[Change], has_leaves: Callable[[Any], bool]) -> list[
         else:
             left.append(change)
     return left
+
+
+def growing(places: Collection[Place], known: Collection[Place]) -> list[Growing]:
+    """The containers of `places` that the function only adds to, or asks for single elements, which are among `known`.
+
+    Where the mark has no room the program depends on all that the container holds.
+    """
+    found = list[Growing]()
+    for place in places:
+        if isinstance(place, Inside) and not place.guarded:
+            grown = Growing(place, [p.key for p in known if p.owner is place.owner and isinstance(p, Entry)])
+            place.guarded = not grown.has_room
+            found += [grown] if grown.has_room else []
+    return found
+
+
+def _is_mark(item: Any) -> bool:
+    return item is _MARK or (type(item) is tuple and item[:1] != () and item[0] is _MARK)
 
 
 def _elements(container: Any) -> list[Any]:

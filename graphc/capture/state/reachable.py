@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections import deque
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from graphc.capture.state.escaping import Escaping
 from graphc.capture.state.growing import WRITERS
 from graphc.capture.state.objects import has_item
 from graphc.capture.state.owners import is_installed, is_user_class, is_user_code
-from graphc.capture.state.places import Attribute, Cell, Inside, Kind, Path, RequiresGrad
+from graphc.capture.state.places import Attribute, Cell, Entry, Inside, Kind, Path, RequiresGrad
 from graphc.capture.state.settings import SETTINGS
 from graphc.capture.state.snapshots import CONTAINERS, MISSING, SCALARS
 from graphc.capture.tree import children
@@ -58,7 +59,7 @@ class Reachable(Escaping):
         while True:
             while self._todo:
                 self._todo.popleft()()
-            if not self._apply_loose():
+            if not (self._apply_loose() or self._take_neighbours()):
                 return
 
     def start(self, fn: Any, arguments: dict[str, Any], positional: tuple[Any, ...]) -> None:
@@ -78,6 +79,21 @@ class Reachable(Escaping):
             method = next((vars(k)["__call__"] for k in type(fn).__mro__ if "__call__" in vars(k)), None)
             if isinstance(method, FunctionType):
                 self._function(method, _here(fn), (fn, Path("self", "")), positional, arguments)
+
+    def _take_neighbours(self) -> bool:
+        """Reach the elements that additions move to where others are asked for: `c.append(x); c[-2]` is the last one
+        before the call. Returns whether there are any that were not reached yet."""
+        entries = [place for place in self._places.values() if isinstance(place, Entry)]
+        found = False
+        for place in list(self._places.values()):
+            if isinstance(place, Inside) and not place.guarded and isinstance(place.owner, (list, deque)):
+                keys = {entry.key: entry.guarded for entry in entries if entry.owner is place.owner}
+                wanted = {*range(max(keys, default=-1) + 1), *range(min(keys, default=0), 0)}
+                wanted -= {key for key, guarded in keys.items() if guarded}
+                for key in sorted(k for k in wanted if has_item(place.owner, k)):
+                    path, found = place.path.item(key), True
+                    self._escape_later(self._entry(place.owner, key, path), path)
+        return found
 
     # --- functions
 
@@ -221,7 +237,8 @@ class Reachable(Escaping):
                 value = self._entry(value, step.key, path, guarded)
             elif isinstance(value, CONTAINERS) and not is_user_class(type(value)) and not hasattr(value, "_fields"):
                 if last and step.key in WRITERS.get(type(value), ()):
-                    self._place(Inside, value, "", path, guarded=False)
+                    drops = step.key.endswith("left") and value.maxlen is not None  # what has been added at the end
+                    self._place(Inside, value, "", path, guarded=drops)
                     return
                 self._escape_later(value, path)
                 self._take_loose(steps[i:])
