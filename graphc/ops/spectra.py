@@ -295,14 +295,15 @@ def _pinv_vjp(F, g, r, input, input_shape):
 def _ref_pinv(x, atol, rtol, hermitian):
     """By the normal equations, of matrices of full rank whose singular values are far from the cutoff."""
     if hermitian:
-        x = np.tril(x) + _adjoint(np, np.tril(x, -1))
+        x = np.tril(x) + np.tril(x, -1).conj().swapaxes(-1, -2)
     if x.shape[-2] < x.shape[-1]:
-        return _adjoint(np, _ref_pinv(_adjoint(np, x), atol, rtol, False))
-    squares = np.linalg.eigvalsh(_adjoint(np, x) @ x)
+        return _ref_pinv(x.conj().swapaxes(-1, -2), atol, rtol, False).conj().swapaxes(-1, -2)
+    turned = x.conj().swapaxes(-1, -2)
+    squares = np.linalg.eigvalsh(turned @ x)
     largest, least = squares.max(axis=-1, initial=0), squares.min(axis=-1, initial=np.inf)
     if not (least > np.maximum(1e-6 * largest, 4 * np.maximum(atol**2, rtol**2 * largest))).all():
         raise ValueError("some singular values are nearly, or counted as, zero")
-    return np.linalg.solve(_adjoint(np, x) @ x, _adjoint(np, x))
+    return np.linalg.solve(turned @ x, turned)
 
 
 pinv = op(

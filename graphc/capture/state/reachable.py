@@ -237,8 +237,9 @@ class Reachable(Escaping):
                 value = self._entry(value, step.key, path, guarded)
             elif isinstance(value, CONTAINERS) and not is_user_class(type(value)) and not hasattr(value, "_fields"):
                 if last and step.key in WRITERS.get(type(value), ()):
-                    drops = step.key.endswith("left") and value.maxlen is not None  # what has been added at the end
-                    self._place(Inside, value, "", path, guarded=drops)
+                    bounded = isinstance(value, deque) and value.maxlen is not None
+                    # what is added on the left drops what has been added on the right
+                    self._place(Inside, value, "", path, guarded=bounded and step.key.endswith("left"))
                     return
                 self._escape_later(value, path)
                 self._take_loose(steps[i:])
