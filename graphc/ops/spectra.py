@@ -301,7 +301,7 @@ def _ref_pinv(x, atol, rtol, hermitian):
     turned = x.conj().swapaxes(-1, -2)
     squares = np.linalg.eigvalsh(turned @ x)
     largest, least = squares.max(axis=-1, initial=0), squares.min(axis=-1, initial=np.inf)
-    if not (least > np.maximum(1e-6 * largest, 4 * np.maximum(atol**2, rtol**2 * largest))).all():
+    if not ((least > 1e-6 * largest) & (least > 4 * atol**2) & (least > 4 * rtol**2 * largest)).all():
         raise ValueError("some singular values are nearly, or counted as, zero")
     return np.linalg.solve(turned @ x, turned)
 
