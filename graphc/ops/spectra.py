@@ -310,6 +310,6 @@ pinv = op(
     "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv,
     numpy=converging("svd", _pinv), check=SVD_CHECK, rule=Rule(_pinv_shape, accepts=FLOATING), label="LinalgPinv",
     ref=_ref_pinv,
-    samples=(Sample(Regular((4, 2)), (), (), hermitian=False), Sample(Regular((3, 3)), (), (), hermitian=False)),
+    samples=tuple(Sample(Regular(shape), (), (), hermitian=False) for shape in ((4, 2), (3, 3), (2, 4))),
     domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),
 )  # fmt: skip
