@@ -99,7 +99,8 @@ def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
     tensors = {label: leaf.index for label, leaf in case.slots.items() if type(leaf) is Slot}
     numbers = {label for label, k in tensors.items() if k in program.numbers}
     held = _state(case, outputs)
-    changes = {label: a for label, a in outputs.items() if label.endswith(" after the call") and label not in held}
+    effects = {label for label in outputs if label.endswith(" after the call")} - held.keys() - case.slots_left.keys()
+    changes = {label: a for label, a in outputs.items() if label in effects}
     return Outcome(
         joint.structure,
         {label: _result(outputs.get(label, leaf), label in numbers) for label, leaf in case.slots.items()},
@@ -113,13 +114,18 @@ def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
 
 def _state(case: Case, outputs: Mapping[str, np.ndarray]) -> dict[str, Held]:
     """The Python state after the call."""
-    program = case.program
+    program, graph = case.program, case.joint.graph
     assert program is not None
     arrays = {slot.index: outputs[label] for label, slot in case.slots_left.items()}
+    ids = dict(zip(case.joint.labels, graph.outputs, strict=True))
+    given = {graph.inputs[k]: i.tensor for i in case.inputs for k in i.positions}
+    same = {slot.index: given[ids[label]] for label, slot in case.slots_left.items() if ids[label] in given}
 
     def leaf(slot: Slot) -> Any:
         if slot.index not in arrays:
             return None  # what a later change writes over, so that nothing of it is left
+        if slot.index in same:
+            return same[slot.index]
         array = arrays[slot.index]
         return array.item() if slot.index in program.numbers else Tensor._wrap(array)
 

@@ -169,3 +169,25 @@ def test_optimizer_step_changes_what_eager_changes():
     assert report.ok, str(report)
     assert "losses after the call.0" in labels(report, "compiled")
     assert not losses
+
+
+def test_entries_that_are_made_moved_and_kept():
+    kept, made = {1: torch.ones(3), 2: torch.zeros(3)}, {}
+
+    def moved(x: Any) -> Any:
+        value = kept.pop(1, None)
+        kept[3] = x.detach()
+        return x + kept[2] + (0 if value is None else value)
+
+    def remembered(x: Any) -> Any:
+        if "mean" not in made:
+            made["mean"] = x.detach().mean()
+        return x - made["mean"]
+
+    def updated(x: Any) -> Any:
+        kept.update({2: kept[2] + x.detach(), 4: x.detach().sum()})
+        return x * kept[2]
+
+    for fn in (moved, remembered, updated):
+        report = compare.check(fn, torch.tensor([0.5, -1.0, 2.0], requires_grad=True), modes=MODES)
+        assert report.ok, str(report)
