@@ -9,9 +9,9 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not deep' $(PYTEST_FLAGS)
 
-# what is too long for every change, and on XLA what `make test` runs without it
+# what is too long for every change, and with XLA's own options what `make test` runs on NumPy or compiles quickly
 test-deep: $(VENV)/.dev
-	GRAPHC_TEST_XLA=1 $(BIN)/python -m pytest -m 'deep or on_numpy' $(PYTEST_FLAGS)
+	GRAPHC_TEST_XLA=1 $(BIN)/python -m pytest -m 'deep or on_numpy or quick_xla' $(PYTEST_FLAGS)
 
 # the whole suite as other processors, thread counts, orders and seeds would run it: tests/settings.py has the table
 test-elsewhere: $(VENV)/.dev

@@ -45,19 +45,16 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(f"{seed}{request.node.nodeid}".encode()))
 
 
-@pytest.fixture
-def quick_xla(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What graphc compiles in the test is compiled with `tests.quick.OPTIONS`."""
-    from graphc.lowering import stages
-
-    monkeypatch.setattr(stages, "PLAIN", quick.OPTIONS)
-
-
 @pytest.fixture(autouse=True)
-def _on_numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What graphc compiles in a test marked `on_numpy` runs on NumPy (`tests.quick`), but with `GRAPHC_TEST_XLA=1`."""
-    if request.node.get_closest_marker("on_numpy") and not os.environ.get("GRAPHC_TEST_XLA"):
+def _quickly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What graphc compiles in a test marked `on_numpy` runs on NumPy, in one marked `quick_xla` it is compiled with
+    `tests.quick.OPTIONS`; with `GRAPHC_TEST_XLA=1` both have XLA's own options."""
+    if os.environ.get("GRAPHC_TEST_XLA"):
+        return
+    if request.node.get_closest_marker("on_numpy"):
         monkeypatch.setattr("graphc.lowering.executable.Executable._compilation", quick.compilation)
+    if request.node.get_closest_marker("quick_xla"):
+        monkeypatch.setattr("graphc.lowering.stages.PLAIN", quick.OPTIONS)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 `OPTIONS` make XLA compile in a third of the time; the code is slower, and rounds otherwise in places. `compilation`
 leaves XLA out: the graph that would be lowered runs on NumPy. Every op, with its gradients, is compiled in
-tests/lowering/test_ops.py; the deep suite compiles all, with XLA's own options.
+tests/compare/test_modes.py, every lowering in tests/lowering; the deep suite compiles all, with XLA's own options.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from graphc.autodiff.reverse import STRUCTURED
 from graphc.ir.structure import SWITCH
 from graphc.lowering.overrides import OVERRIDES
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 
 def tensor(rng: np.random.Generator, *shape: int, grad: bool = True, dtype: Any = np.float32) -> Any:

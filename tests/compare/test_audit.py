@@ -18,7 +18,7 @@ from graphc.capture.state import environment
 from graphc.capture.state.places import Cell, Entry, Place
 from graphc.compiling.signature import Signatures
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 
 def bugs(report: Report) -> set[str]:

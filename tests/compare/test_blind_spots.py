@@ -33,7 +33,7 @@ from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 from graphc.ops.spec import Vjp
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Any:

@@ -21,7 +21,7 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise, pointwise_float
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 Declare = Callable[..., Any]
 SOUND: dict[str, Any] = {"impl": "square", "rule": pointwise_float, "vjp": {"x": lambda F, g, x: g * (2 * x)}}

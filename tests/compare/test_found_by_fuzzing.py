@@ -16,7 +16,7 @@ from compare.declared.operations import check_ops
 from compare.judging.tolerance import Verdict
 from eager.language import E
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

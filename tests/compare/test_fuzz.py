@@ -30,7 +30,7 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops.dtypes import FLOAT16, FLOAT32, bfloat16
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 
 def made(count: int, first: int = 0) -> tuple[list[Program], Coverage]:

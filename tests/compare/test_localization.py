@@ -26,7 +26,7 @@ from graphc.ops.rules import pointwise_float
 from graphc.rewrite import EXACT
 from tests.compare.planted import drops_scaling, sum_for_difference
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 # the facade has a function of that name
 pipeline_module = importlib.import_module("graphc.passes.pipeline")

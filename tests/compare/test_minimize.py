@@ -30,7 +30,7 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 # run at the start of a script: the fault is there too
 FAULT = """from graphc.lowering.overrides import OVERRIDES

@@ -11,7 +11,7 @@ from compare.judging.tolerance import Verdict
 from compare.selftest.faults import places, shared
 from compare.selftest.hunting import hunt
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 FAULTS = {fault.name: fault for fault in (*shared.FAULTS, *places.FAULTS)}
 SOME = (

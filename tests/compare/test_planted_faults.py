@@ -28,7 +28,7 @@ from graphc.passes import rules_for
 from graphc.rewrite import EXACT, REASSOCIATES
 from tests.compare.planted import drops_scaling, sum_for_difference
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 # the facade has a function of that name
 pipeline_module = importlib.import_module("graphc.passes.pipeline")

@@ -29,7 +29,7 @@ from graphc.ops import OPS
 from graphc.passes import pipeline
 from tests.compare.test_naming import SAMPLE as CLASSES
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 SAMPLE = (
     "gradient of sin.input: a wrong constant",

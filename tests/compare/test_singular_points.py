@@ -17,7 +17,7 @@ from graphc.ir import Builder, Ref
 from graphc.ops import OPS
 from graphc.ops.aval import aval_of
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 
 def leaf(values: Any) -> torch.Tensor:

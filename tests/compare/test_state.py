@@ -16,7 +16,7 @@ from compare.judging.tolerance import Verdict
 from compare.modes import COMPILED, EAGER
 from graphc.capture.state.places import Change
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 MODES = ["eager", "graph", "compiled"]
 

@@ -12,7 +12,7 @@ from compare.checking.case import Case
 from compare.judging.tolerance import Verdict
 from tests.compare.verdicts import CASES
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 
 class Instead:

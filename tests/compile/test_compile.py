@@ -13,7 +13,7 @@ import eager as torch
 import graphc
 from eager.nn import functional as F
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 HERE = re.escape("tests/compile/test_compile.py") + r":\d+"
 

@@ -9,7 +9,7 @@ import eager as torch
 import graphc
 from eager.nn import functional as F
 
-pytestmark = pytest.mark.usefixtures("quick_xla")
+pytestmark = pytest.mark.quick_xla
 
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1),

@@ -82,13 +82,13 @@ def calls_of(cases: list[Case], rng: np.random.Generator) -> list[Call]:
     return [(case.op, case.arrays(rng), case.sample.params) for case in cases]
 
 
-@pytest.mark.usefixtures("quick_xla")
+@pytest.mark.quick_xla
 @pytest.mark.parametrize("cases", by_op(every_case()))
 def test_lowering_is_numpys(cases: list[Case], rng: np.random.Generator):
     check_lowering(*calls_of(cases, rng))
 
 
-@pytest.mark.usefixtures("quick_xla")
+@pytest.mark.quick_xla
 @pytest.mark.parametrize("cases", by_op(every_case(differentiable=True), deep=SLOW))
 def test_vjp_is_jaxs(cases: list[Case], rng: np.random.Generator):
     check_gradient(rng, *calls_of(cases, rng))
