@@ -31,7 +31,7 @@ import numpy as np
 import compare
 import eager as torch
 import graphc
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.fuzzing import Program, generate
 from compare.fuzzing.design import chain_of, vocabulary
 from compare.minimizing import MinimizeError, minimize_program

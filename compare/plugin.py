@@ -95,7 +95,7 @@ def compare_check(request: pytest.FixtureRequest) -> Callable[..., Report]:
     `raises=`.
     """
     from compare.checking.equivalence import check
-    from compare.locating.localization import localized
+    from compare.checking.localization import localized
 
     config = request.config
 

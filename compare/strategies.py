@@ -22,8 +22,8 @@ from compare.fuzzing import Program, generate
 from compare.fuzzing.design import vocabulary
 from compare.fuzzing.generator import SIZE, runs
 from compare.minimizing.statements import cut, values_of, with_aliases
-from eager.random import default_generator
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.rng.sampling import default_generator
 from graphc.errors import require
 from graphc.ops import Op
 from graphc.ops.dtypes import is_inexact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from eager.devices import NO_CUDA
+from eager.core.devices import NO_CUDA
 
 
 def is_available() -> bool:

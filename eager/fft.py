@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from eager.devices import check_device
+from eager.core.devices import check_device
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.arguments import shape_of
 from eager.functional.creation import delivered, dtype_or
 from eager.functional.joining import cut, roll
-from eager.language import E
-from eager.naming import named
-from eager.outputs import with_out
-from eager.tensor import Tensor
+from eager.functional.outputs import with_out
 from graphc.ops.dtypes import complex_of, default_float, is_inexact
 from graphc.ops.rules import normalize_axis, torch_name
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from eager.dtypes import dtype as Dtype
+from eager.core.dtypes import dtype as Dtype
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional import reductions, shapes
 from eager.functional.arguments import axes_of
 from eager.functional.arithmetic import clamp_min, sub
 from eager.functional.casts import to
 from eager.functional.sorting import median as _median
 from eager.functional.sorting import nanmedian
-from eager.language import E
 from eager.linalg.norms import vector_norm
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, INT64, default_float, is_floating, is_inexact
 
 __all__ = [

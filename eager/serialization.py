@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from eager.description import DAMAGED, LIMITS, NOT_BOOL, Reader, Writer
-from eager.devices import KINDS, device
-from eager.safetensors_files import header, mapped, read
-from eager.tensor import Tensor
+from eager.core.devices import KINDS, device
+from eager.core.tensor import Tensor
+from eager.surface.description import DAMAGED, LIMITS, NOT_BOOL, Reader, Writer
+from eager.surface.safetensors_files import header, mapped, read
 from graphc.errors import EmptyFileError, TensorFileError, require
 from graphc.files import json_text, writing
 from graphc.files.contents import Refuse
@@ -55,7 +55,7 @@ def save(
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
-    """Write `obj` (tensors, numbers, strings, and nests of them; see `eager.description`) to a path or file object.
+    """Write `obj` (tensors, numbers, strings, nests of them; see `eager.surface.description`) to a path or file object.
 
     As `torch.save`, but nothing is pickled: the two pickle arguments change nothing. TypeError naming the place of what
     cannot be saved, or loaded again, before the file is touched; a file at a path is replaced when the new one is

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of
 from eager.functional.elementwise import (
     igamma,
@@ -15,12 +19,8 @@ from eager.functional.elementwise import (
     underivable,
     wants_gradient,
 )
+from eager.functional.outputs import with_out
 from eager.functional.reductions import log_softmax, logsumexp, softmax
-from eager.language import E
-from eager.naming import enclosed
-from eager.outputs import with_out
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.spec import OPS
 from graphc.ops.special import PREFIX
 

@@ -8,13 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
-from eager import dtypes, state, tape
+from eager.core import dtypes, state, tape
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.strides import as_strided
-from eager.language import E
-from eager.tensor import Tensor
-from eager.views import note_view
 from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
-from graphc.ops.rules import torch_name
 from graphc.ops.strided import row_major
 
 NOT_LEAF_COPY = (
@@ -63,7 +61,7 @@ class _Storage:
 
     @property
     def device(self) -> Any:
-        from eager.devices import CPU
+        from eager.core.devices import CPU
 
         return CPU
 
@@ -213,43 +211,6 @@ def _traced_set(self: Tensor, source: Any, offset: int, size: Any, stride: Any) 
     if size:
         source = as_strided(source, size, stride or row_major(tuple(size)), offset)
     return self._show(source.detach(), "set_")
-
-
-def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
-    """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
-    interpreter = state.current_interpreter()
-    if interpreter is not None and not interpreter.immediate:
-        return _traced_view(self, dtype.numpy)
-    array, wanted = self._array(), dtype.numpy
-    have, want = array.itemsize, wanted.itemsize
-    if array.dtype == wanted:
-        return E.reshape(self, shape=array.shape)
-    names = torch_name(array.dtype), torch_name(wanted)
-    sizes = f"to view {names[0]} as {names[1]} (different element sizes), but got"
-    if have != want and not array.ndim:
-        raise RuntimeError(f"self.dim() cannot be 0 to view {names[0]} as {names[1]} (different element sizes)")
-    if have != want and array.strides[-1] != have:
-        raise RuntimeError(f"self.stride(-1) must be 1 {sizes} {array.strides[-1] // have}")
-    if have < want:
-        ratio = want // have
-        if array.shape[-1] % ratio:
-            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {sizes} {array.shape[-1]}")
-        for axis, step in enumerate(array.strides[:-1]):
-            if step % want:
-                raise RuntimeError(f"self.stride({axis}) must be divisible by {ratio} {sizes} {step // have}")
-    result = Tensor._wrap(array.view(wanted))
-    note_view(result, self)
-    return result
-
-
-def _traced_view(self: Tensor, dtype: np.dtype) -> Tensor:
-    """`view_dtype` under a trace, where memory is elements: those of another size only of what lies plainly."""
-    have = self._dtype()
-    if have == dtype:
-        return E.reshape(self, shape=tuple(self._d.shape))
-    if have.itemsize != dtype.itemsize and not self.is_contiguous():
-        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="view(dtype) of a tensor that is not contiguous"))
-    return E.bitcast(self, dtype=dtype)
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eager import dtypes, random
-from eager.dtypes import dtype as DType
+from eager.core import dtypes
+from eager.core.dtypes import dtype as DType
+from eager.core.tensor import Tensor
 from eager.functional.strides import stride
-from eager.tensor import Tensor
+from eager.rng import functions
 from graphc.ops.dtypes import BOOL, FLOAT32, is_inexact, promote_types
 
 __all__ = ["assert_close", "make_tensor"]
@@ -213,9 +214,9 @@ def make_tensor(
         raise ValueError(f"`low` must be less than `high`, but got {bounds[0]} >= {bounds[1]}")
     wide = (*sizes[:-1], 2 * sizes[-1]) if noncontiguous and sizes and sizes[-1] else sizes
     if not floating:
-        made = random.randint(int(bounds[0]), int(bounds[1]), wide)._array().astype(kind)
+        made = functions.randint(int(bounds[0]), int(bounds[1]), wide)._array().astype(kind)
     else:
-        parts = [random.rand(wide, dtype=dtypes.float64)._array() for _ in range(2 if kind.kind == "c" else 1)]
+        parts = [functions.rand(wide, dtype=dtypes.float64)._array() for _ in range(2 if kind.kind == "c" else 1)]
         parts = [part * (bounds[1] - bounds[0]) + bounds[0] for part in parts]
         made = (parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]).astype(kind)
     if wide != sizes:

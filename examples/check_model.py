@@ -18,7 +18,7 @@ from typing import Any
 import compare
 import eager as torch
 from eager import nn
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops import OPS, op
 from graphc.ops.rules import pointwise_float
 

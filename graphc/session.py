@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture import Argument, Captured, Computed, Effect, Program
 from graphc.capture.building import Building, building_of, graph_of, outside

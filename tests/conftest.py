@@ -60,9 +60,9 @@ def _quickly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def declare() -> Iterator[Callable[..., Op]]:
     """`graphc.ops.op` for the length of a test: what it registers, and what eager installs for it, is removed again."""
-    from eager.install import functions
-    from eager.language import E
-    from eager.tensor import Tensor
+    from eager.core.tensor import Tensor
+    from eager.engine.language import E
+    from eager.surface.operators import functions
 
     before = set(vars(Tensor))
     declared: list[str] = []

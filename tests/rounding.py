@@ -18,7 +18,8 @@ import numpy as np
 
 from compare.judging.numeric import Rounding
 from compare.judging.tolerance import RUNS, SAFETY, TOGETHER
-from eager import dispatch, state
+from eager.core import state
+from eager.engine import dispatch
 from graphc.ir import Graph
 from graphc.ir.builder import Builder
 from graphc.ops import Op

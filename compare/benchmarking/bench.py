@@ -11,7 +11,7 @@ from compare.benchmarking.roofline import Roofline, roofline
 from compare.benchmarking.rows import ROWS, Contender, Row, optimized
 from compare.benchmarking.statistics import break_even_interval, median_interval
 from compare.benchmarking.torch_rows import torch_rows
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import DisagreementError
 from compare.environment import environment

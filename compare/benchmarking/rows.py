@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.benchmarking.result import BOTH, FORWARD
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.modes import Mode
 from eager import autograd
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.tree import tensors_of
 from graphc.compiling.compiled import compile
 from graphc.ir import Graph, Ref

@@ -9,10 +9,10 @@ import numpy as np
 
 from compare.benchmarking.result import FORWARD
 from compare.benchmarking.rows import Contender, Cost, Row
-from compare.checking.call import Input
-from compare.checking.case import Case
-from compare.checking.joint import gradient_label
-from compare.checking.outcome import Outcome, flatten, is_number
+from compare.cases.call import Input
+from compare.cases.case import Case
+from compare.cases.joint import gradient_label
+from compare.cases.outcome import Outcome, flatten, is_number
 from compare.judging.tolerance import same_bits
 from compare.locating.culprit import Culprit
 from eager.nn import Module

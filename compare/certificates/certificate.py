@@ -13,7 +13,7 @@ from typing import Any, final
 
 import numpy as np
 
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import DisagreementError, Report
 from compare.environment import environment

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
+from compare.cases.case import Case
 from compare.certificates.certificate import AGREEING, Certificate, CertificateFileError, TamperedError, record
-from compare.checking.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Report
 from compare.judging.tolerance import Verdict

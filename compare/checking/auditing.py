@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, final
 
-from compare.checking.case import Case
-from compare.checking.equivalence import findings_of
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome
+from compare.checking.comparison import findings_of
 from compare.checking.findings import Finding, Report
-from compare.checking.outcome import Outcome
 from compare.checking.perturbations import Perturbation, perturbations
 from compare.judging.tolerance import Verdict, same_bits
 from compare.locating.culprit import Culprit

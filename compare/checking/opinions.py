@@ -7,9 +7,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from compare.checking.case import Case
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome
 from compare.checking.findings import Finding
-from compare.checking.outcome import Outcome
 from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
 from compare.locating.culprit import KINK
 from compare.modes import JAX, Mode

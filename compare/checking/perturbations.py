@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from compare.checking.call import Wrap
-from compare.checking.case import Case
-from eager.tensor import Tensor
+from compare.cases.call import Wrap
+from compare.cases.case import Case
+from eager.core.tensor import Tensor
 from graphc.capture.state.places import Inside, Place, RequiresGrad
 from graphc.capture.tree import map_tensors
 from graphc.ops.aval import Aval, aval_of

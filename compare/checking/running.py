@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compare.checking.case import Case
-from compare.checking.outcome import Leaf, map_leaves
+from compare.cases.case import Case
+from compare.cases.outcome import Leaf, map_leaves
 from compare.modes import Mode, modes_named
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 
 
 def run(mode: str | Mode, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

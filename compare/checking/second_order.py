@@ -7,11 +7,11 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from compare.checking.case import Case
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome, flatten
 from compare.checking.findings import Finding
-from compare.checking.outcome import Outcome, flatten
 from eager import autograd
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.tree import tensors_of
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from compare.checking.localization import localize
 from compare.commands.exit_codes import exit_code
 from compare.commands.target import add_common, add_target, modes_of, target_of
-from compare.locating.localization import localize
 
 HELP = "find the first op, pass or rule at which the modes part, and the line"
 

@@ -15,8 +15,8 @@ from compare.checking.findings import Report
 from compare.judging.tolerance import Verdict
 from compare.layouts.layout import laid_out
 from compare.modes import Mode
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, is_inexact
 from graphc.ops.rules import integral

@@ -9,7 +9,7 @@ import numpy as np
 
 import eager as torch
 import graphc
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 
 
 def specimens(seed: int = 0) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:

@@ -18,7 +18,7 @@ from compare.fuzzing.generator import generate
 from compare.fuzzing.program import Program
 from compare.fuzzing.workers import HANG, MEMORY, POLL, PROCESS, Ended, Limits, Worker
 from compare.judging.tolerance import Verdict
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.lowering.stages import forget_programs
 from graphc.lowering.timing import unannounced
 
@@ -111,7 +111,7 @@ def in_processes(
     in a process of its own.
     """
     with contextlib.ExitStack() as stack:
-        idle = [Worker(limits) for _ in range(workers)]
+        idle = [Worker(limits, __name__) for _ in range(workers)]
         for worker in idle:
             stack.callback(worker.end)
         waiting, begun = iter(batches), list[Sequence[int]]()

@@ -15,8 +15,8 @@ from compare.fuzzing.forms import FORMS
 from compare.fuzzing.program import Input, Program, Statement, literal, names
 from compare.fuzzing.values import fits, fitting
 from eager import autograd
-from eager.random import default_generator
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.rng.sampling import default_generator
 from graphc.ops import Op, Trait
 from graphc.ops.dtypes import FLOAT16, FLOAT32, FLOAT64, bfloat16, is_inexact, kind
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular, Sample

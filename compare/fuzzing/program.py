@@ -16,10 +16,10 @@ import eager
 import graphc
 from compare.fuzzing.origins import declarations_for
 from compare.layouts.layout import Layout, layout_of
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 
-_HEAD = "import numpy as np\n\nimport eager as torch\nimport graphc\nfrom eager.language import E\n\n\n"
+_HEAD = "import numpy as np\n\nimport eager as torch\nimport graphc\nfrom eager.engine.language import E\n\n\n"
 _numbers = itertools.count()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.ops.dtypes import complex_of, is_floating, real_of
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
 

@@ -67,10 +67,14 @@ def usage(pid: int) -> Usage | None:
 
 @final
 class Worker:
-    """A process of its own, started anew after it has ended. Calls are functions of modules on plain values."""
+    """A process of its own, started anew after it has ended. Calls are functions of modules on plain values.
 
-    def __init__(self, limits: Limits):
+    preload  a module that the process imports before its first call, whose limits that is no part of
+    """
+
+    def __init__(self, limits: Limits, preload: str = ""):
         self._limits = limits
+        self._preload = preload
         self._process: Any = None
         self._connection: Connection | None = None
         self._began, self._before = 0.0, 0.0
@@ -81,7 +85,7 @@ class Worker:
         if self._process is None:
             context = multiprocessing.get_context("spawn")
             self._connection, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            self._process = context.Process(target=_serve, args=(theirs, self._preload), daemon=True)
             self._process.start()
             theirs.close()
             with contextlib.suppress(EOFError):  # it has ended already: `result` says so
@@ -155,9 +159,10 @@ def _said(code: int | None) -> str:
     return signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, preload: str) -> None:
     """What the process does."""
-    importlib.import_module("compare.fuzzing.batches")  # which imports nearly all
+    if preload:
+        importlib.import_module(preload)
     connection.send(READY)
     while True:
         try:

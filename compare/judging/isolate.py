@@ -13,8 +13,8 @@ from compare.judging.opinions import Differentiation
 from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, judge_in_float64
 from compare.judging.yardstick import Yardstick
 from eager import autograd
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.autodiff import gradients
 from graphc.ir import Builder, Graph, Node, Ref
 from graphc.lowering import Executable, lower

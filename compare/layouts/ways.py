@@ -9,9 +9,9 @@ import numpy as np
 
 from compare.layouts.layout import Layout
 from eager import autograd
-from eager.install import functions
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.surface.operators import functions
 from graphc.ops import Op
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel, with_defaults

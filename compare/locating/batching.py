@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from compare.checking.outcome import Outcome
+from compare.cases.outcome import Outcome
 from compare.locating.culprit import Culprit
 from eager.func import batch_rules
 from eager.func.batching import BatchInterpreter
 from graphc.ops import OPS, Op
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
+    from compare.cases.case import Case
 
 BATCHING = "batching rule"
 

@@ -13,7 +13,7 @@ from graphc.ops import Op
 from graphc.ops.aval import aval_of
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
+    from compare.cases.case import Case
 
 RULE = "shape rule"
 

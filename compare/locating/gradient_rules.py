@@ -14,7 +14,7 @@ from compare.locating.executed import Step, executed
 from graphc.ops.dtypes import is_inexact
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
+    from compare.cases.case import Case
 
 
 def in_gradient_rules(case: Case) -> Culprit | None:

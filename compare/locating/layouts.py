@@ -15,7 +15,7 @@ from compare.locating.executed import Step, executed
 from graphc.ops import Op
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
+    from compare.cases.case import Case
 
 LENGTHS, STEPS = (1, 5, 8, 33), (-4, -1, 0, 2, 4, 8)
 LARGEST = 4096  # elements of operands that are laid out anew; of more, the first rows

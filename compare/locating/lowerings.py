@@ -21,7 +21,7 @@ from graphc.lowering import Executable
 from graphc.ops.aval import aval_of
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
+    from compare.cases.case import Case
 
 
 def in_lowering(case: Case) -> Culprit | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compare.checking.joint import gradient_label
-from compare.checking.outcome import Outcome
+from compare.cases.joint import gradient_label
+from compare.cases.outcome import Outcome
 from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import Verdict, judge
 from compare.locating.culprit import Culprit, first_line
@@ -17,7 +17,7 @@ from graphc.execution import partition
 from graphc.ops.aval import aval_of
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
+    from compare.cases.case import Case
 
 PARTITION = "partition"
 HANDED = "on NumPy both parts are right, and so is the forward part alone: what backward is given, or gives, is not"

@@ -21,7 +21,7 @@ from graphc.passes.pipeline import Pass, rules_for, simplify
 from graphc.rewrite import REASSOCIATES, Firing, RewriteRule
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case, Stage
+    from compare.cases.case import Case, Stage
 
 
 def in_pass(case: Case, stage: Stage, label: str) -> Culprit:

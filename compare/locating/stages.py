@@ -12,7 +12,7 @@ import numpy as np
 import compare
 import eager
 import graphc
-from compare.checking.outcome import Outcome
+from compare.cases.outcome import Outcome
 from compare.judging.isolate import eager_result, judge_alone, sides_with
 from compare.judging.numeric import evaluate
 from compare.judging.tolerance import Verdict, judge
@@ -27,7 +27,7 @@ from graphc.ops.aval import aval_of
 from graphc.ops.interpret import run_kernel
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
+    from compare.cases.case import Case
 
 _OURS = tuple(os.path.dirname(os.path.abspath(str(package.__file__))) + os.sep for package in (eager, graphc, compare))
 

@@ -7,23 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from compare.checking.outcome import Outcome
+from compare.cases.outcome import Outcome
 from compare.judging.tolerance import Verdict, judge
 from compare.judging.yardstick import stand_in
 from compare.locating.composites import in_composites
 from compare.locating.culprit import Culprit
 from compare.locating.layouts import in_layouts
-from eager.generator import Generator
+from eager.rng.generator import Generator
 from graphc.capture import Draw
 from graphc.ops.aval import aval_of
 
 if TYPE_CHECKING:
-    from compare.checking.case import Case
-    from compare.modes.protocol import Mode
+    from compare.cases.case import Case
+
+
+class Repeated(Protocol):
+    """What is asked of a mode here: to run a case, and once more if it `repeats`."""
+
+    repeats: bool
+
+    def run(self, case: Case) -> Outcome: ...
+
 
 RANDOM = "random numbers"
 STALE = "program of an earlier call"  # which a guard should have kept from running
@@ -41,7 +49,7 @@ def without_chance() -> Iterator[None]:
         Generator.bits = drawn  # type: ignore[method-assign]
 
 
-def in_surroundings(case: Case, mode: Mode) -> Culprit:
+def in_surroundings(case: Case, mode: Repeated) -> Culprit:
     """`RANDOM`, if the mode agrees with eager where there is no chance; an op that no graph shows; or `STATE`."""
     if case.program is None or not any(isinstance(source, Draw) for source in case.program.sources):
         return _hidden(case)

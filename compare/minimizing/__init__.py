@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding
 from compare.fuzzing.program import Program

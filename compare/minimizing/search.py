@@ -26,7 +26,7 @@ from compare.minimizing.simplifying import (
 from compare.minimizing.statements import apart, cut, live, values_of, with_aliases
 from compare.minimizing.unrolling import goes_on, inside, opened
 from compare.modes import PASSES, modes_named
-from eager.random import default_generator
+from eager.rng.sampling import default_generator
 from graphc.lowering.timing import unannounced
 
 Reduction = Callable[[Program], Iterable[Program]]

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.fuzzing.program import Input, Program, Statement, names
 from compare.minimizing.errors import MinimizeError
 from compare.minimizing.functions import results_of, steps_of
 from compare.minimizing.statements import bound_by, fresh_names, statement
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 
 
 def source_of(case: Case) -> Program:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from compare.fuzzing.program import Input, Program, Statement, names
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 
 FUNCTIONS = (ast.Lambda, ast.FunctionDef)
 _APART = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)  # expressions that get a statement of their own

@@ -21,7 +21,7 @@ from compare.minimizing.statements import (
     statement,
     with_statements,
 )
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
 
 LOOPS = (*FUNCTIONS, ast.While)  # what may be run any number of times

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.fuzzing.program import Input, Program, literal, names
 from compare.minimizing.errors import MinimizeError
 from compare.minimizing.statements import live, statement

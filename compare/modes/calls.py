@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from compare.checking.case import Case
-from compare.checking.outcome import Outcome
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome
 from compare.locating import stages
 from compare.locating.batching import watched
 from compare.locating.culprit import Culprit

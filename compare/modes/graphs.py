@@ -7,9 +7,9 @@ from typing import Any, final
 
 import numpy as np
 
-from compare.checking.case import Case
-from compare.checking.outcome import Outcome
-from compare.checking.state import Held, arrays_in, structures_in
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome
+from compare.cases.state import Held, arrays_in, structures_in
 from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import same_bits
 from compare.locating import stages
@@ -18,7 +18,7 @@ from compare.locating.lowerings import in_lowering
 from compare.locating.passes import in_pass
 from compare.locating.surroundings import in_surroundings
 from compare.modes.protocol import NOT_CAPTURED
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture import History
 from graphc.capture.tree import Slot
 from graphc.ir import Graph

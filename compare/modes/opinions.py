@@ -7,9 +7,9 @@ from typing import final
 
 import numpy as np
 
-from compare.checking.case import Case
-from compare.checking.joint import gradient_label
-from compare.checking.outcome import Outcome
+from compare.cases.case import Case
+from compare.cases.joint import gradient_label
+from compare.cases.outcome import Outcome
 from compare.judging.float64 import widen, widen_array
 from compare.judging.opinions import ELEMENTS, Differentiation
 from compare.judging.work import JUDGED, compiling, work_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from compare.checking.case import Case
-from compare.checking.outcome import Outcome
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome
 from compare.locating.culprit import Culprit
 
 NOT_CAPTURED = "the program was not captured"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from compare.checking.case import Case
-from compare.checking.joint import gradient_label
-from compare.checking.outcome import Outcome
+from compare.cases.case import Case
+from compare.cases.joint import gradient_label
+from compare.cases.outcome import Outcome
 from compare.judging.isolate import judge_alone
 from compare.judging.numeric import evaluate
 from compare.judging.tolerance import Verdict

@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
-from compare.checking.case import Case
-from compare.checking.outcome import Objected, Outcome
+from compare.cases.case import Case
+from compare.cases.outcome import Objected, Outcome
 from compare.judging.references import disputes
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit, blame

@@ -12,12 +12,12 @@ from typing import Any, final
 from compare.benchmarking import BOTH, FORWARD, BenchReport
 from compare.benchmarking.bench import measure, modes_to_check, rows_named
 from compare.benchmarking.rows import optimized
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
+from compare.checking.localization import source_line
 from compare.environment import environment
 from compare.judging.tolerance import Verdict
-from compare.locating.localization import source_line
 from compare.modes import modes_named
 from compare.reporting.chart import timings_chart
 from compare.reporting.elements import Marked, details, items, page, paragraph, pre, section, table, text

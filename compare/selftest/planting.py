@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
-from eager.language import double, refresh, single
+from eager.engine.language import double, refresh, single
 from graphc.ops import OPS, Op
 from graphc.ops.interpret import F
 

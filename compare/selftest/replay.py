@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from compare.cases.outcome import flatten, is_number, same_structure
 from compare.checking.findings import Finding, Report
-from compare.checking.outcome import flatten, is_number, same_structure
 from compare.judging.tolerance import Verdict, judge, same_bits
 from compare.judging.yardstick import stand_in
 from compare.locating.culprit import Culprit
 from compare.locating.surroundings import RANDOM, STALE, STATE, without_chance
-from eager.random import default_generator
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.rng.sampling import default_generator
 from graphc.compiling.compiled import compile
 from graphc.ops.aval import aval_of
 

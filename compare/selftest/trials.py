@@ -12,7 +12,7 @@ from compare.checking.equivalence import check
 from compare.declared.operations import check_sample, extremes_of, samples_of
 from compare.selftest.fault import Trial, Trials
 from compare.selftest.replay import Session, replay
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from eager.state import anomaly, shift_gate
+from eager.core.state import anomaly, shift_gate
 
 WARNING = (
     "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."

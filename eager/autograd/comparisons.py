@@ -18,8 +18,8 @@ from eager.autograd.finite_differences import (
     pushed,
     stacked,
 )
-from eager.generator import Generator
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.rng.generator import Generator
 from graphc.ops.dtypes import real_of
 
 NOT_REENTRANT = (

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from eager.autograd import grad
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
+from eager.core.ufunc_writes import write
+from eager.engine.language import E
 from eager.func.jacobians import unit_vectors
-from eager.grad_mode import no_grad
-from eager.language import E
-from eager.tensor import Tensor
-from eager.writing import write
 from graphc.ops.dtypes import is_inexact
 
 Function = Callable[..., Any]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from eager.core.grad_mode import enable_grad
+from eager.core.tensor import Tensor
 from eager.func.forward import pushforward
 from eager.func.levels import Level, has_history, pull, zeros_like
-from eager.grad_mode import enable_grad
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
 
 _duals: list[tuple[Level, list[tuple[Tensor, Tensor]]]] = []  # the dual level that is open, with (dual, tangent) pairs

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.autograd import grad
+from eager.core.grad_mode import enable_grad, grad_enabled, set_grad_enabled
+from eager.core.tensor import Tensor
 from eager.functional.casts import numel
 from eager.functional.creation import zeros_like
 from eager.functional.joining import split, stack
 from eager.functional.shapes import reshape
-from eager.grad_mode import enable_grad, grad_enabled, set_grad_enabled
-from eager.tensor import Tensor
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]

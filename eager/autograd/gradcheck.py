@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from eager import tape
 from eager.autograd import grad
 from eager.autograd.comparisons import GradcheckError, Tolerance, compare_parts
 from eager.autograd.finite_differences import Function, as_tuple, differentiated, pulled
-from eager.autograd.function import Rule
-from eager.grad_mode import no_grad
-from eager.tensor import Tensor
+from eager.core import tape
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
+from eager.engine.function import Rule
 from graphc.ops.dtypes import FLOAT64, is_inexact, real_of
 
 NOT_DOUBLE = (
@@ -136,7 +136,7 @@ def gradgradcheck(
         for k in wanted:
             if xs[k]._n is None:
                 xs[k] = xs[k].detach().requires_grad_()
-        from eager.grad_mode import enable_grad
+        from eager.core.grad_mode import enable_grad
 
         with enable_grad():
             found = grad(_outputs(func, xs), tuple(xs[k] for k in wanted), gs, create_graph=True, allow_unused=True)
@@ -151,10 +151,10 @@ def gradgradcheck(
 
 
 def _random_like(t: Tensor, strided: bool) -> Tensor:
-    from eager import random
+    from eager.rng import functions
 
     dtype = t.dtype if is_inexact(t._dtype()) else FLOAT64
-    g = random.rand(t.shape, dtype=dtype) * 2 - 1  # type: ignore[operator]
+    g = functions.rand(t.shape, dtype=dtype) * 2 - 1  # type: ignore[operator]
     if strided and g._d.shape:
         g = Tensor._wrap(np.repeat(g._array(), 2, axis=-1)[..., ::2])
     return g.detach().requires_grad_()  # type: ignore[attr-defined]
@@ -184,9 +184,9 @@ def _outputs(func: Function, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
 
 
 def _check_batched(output: Tensor, xs: list[Tensor], number: int) -> None:
-    from eager import random_fills
     from eager.func import vmap
     from eager.functional.joining import stack
+    from eager.rng import fills
 
     def pull(v: Tensor) -> tuple[Tensor, ...]:
         return tuple(
@@ -194,7 +194,7 @@ def _check_batched(output: Tensor, xs: list[Tensor], number: int) -> None:
             for g, x in zip(pulled(output, xs, v), xs, strict=True)
         )
 
-    cotangents = [random_fills.randn_like(output).detach() for _ in range(2)]  # type: ignore[attr-defined]
+    cotangents = [fills.randn_like(output).detach() for _ in range(2)]  # type: ignore[attr-defined]
     expected = [stack(list(column)) for column in zip(*(pull(v) for v in cotangents), strict=True)]
     try:
         result = vmap(pull)(stack(cotangents))
@@ -212,9 +212,9 @@ def _check_same(result: Sequence[Tensor], expected: Sequence[Tensor], number: in
 
 
 def _check_batched_forward(func: Function, inputs: tuple[Any, ...]) -> None:
-    from eager import random_fills
     from eager.func import jvp, vmap
     from eager.functional.joining import stack
+    from eager.rng import fills
 
     xs = differentiated(inputs)
     for place, x in enumerate(xs):
@@ -225,7 +225,7 @@ def _check_batched_forward(func: Function, inputs: tuple[Any, ...]) -> None:
         def push(tangent: Tensor, of_x: Function = of_x, x: Tensor = x) -> tuple[Any, ...]:
             return jvp(of_x, (x.detach(),), (tangent,))[1]  # type: ignore[attr-defined]
 
-        tangents = [random_fills.randn_like(x).detach() for _ in range(2)]  # type: ignore[attr-defined]
+        tangents = [fills.randn_like(x).detach() for _ in range(2)]  # type: ignore[attr-defined]
         expected = [stack(list(column)) for column in zip(*(push(t) for t in tangents), strict=True)]
         try:
             result = vmap(push)(stack(tangents))

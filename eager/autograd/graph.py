@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from eager import engine, hooks
-from eager.nodes import Node, edge_of
-from eager.state import SAVED_HOOKS, note_write, saved_hooks, shift_gate
-from eager.tensor import Tensor
+from eager.core.state import SAVED_HOOKS, note_write, saved_hooks, shift_gate
+from eager.core.tensor import Tensor
+from eager.engine import hooks, walks
+from eager.engine.grad_fn import Node, edge_of
 from graphc import forking
 
 __all__ = [
@@ -114,7 +114,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
     expected: set[int] = set()
 
     def begin() -> None:
-        visited = engine.visited()
+        visited = walks.visited()
         expected.update(k for k, t in enumerate(tensors) if t._n is not None and id(t._n) in visited)
 
     def arrive(k: int) -> Callable[[Tensor], None]:

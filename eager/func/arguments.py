@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from eager.pytree import flatten, tree_map
-from eager.tensor import Tensor
+from eager.core.pytree import flatten, tree_map
+from eager.core.tensor import Tensor
 
 
 def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:

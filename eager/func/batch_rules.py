@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from eager.dispatch import SCALARS, apply, convert
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.dispatch import SCALARS, apply, convert
+from eager.engine.language import E
 from graphc.ops.dtypes import of_scalar
 from graphc.ops.index import indexed_shape
 from graphc.ops.interpret import operand_dtype

@@ -7,19 +7,22 @@ on batched Tensors is one op on those, by the rule for it (`eager.func.batch_rul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, final
 
 import numpy as np
 
-from eager import engine, inplace, state
-from eager.dispatch import apply
+from eager.core import state
+from eager.core.state import active_transforms, under
+from eager.core.tensor import Tensor
+from eager.engine import inplace, walks
+from eager.engine.backward import IN_TRANSFORM
+from eager.engine.dispatch import apply
+from eager.engine.hooks import register_post_accumulate_grad_hook
+from eager.engine.language import E
 from eager.func import batch_rules
+from eager.func.custom import applied, recorded_below
 from eager.functional import strides
-from eager.hooks import register_post_accumulate_grad_hook
-from eager.language import E
-from eager.state import INTERPRETER, active_transforms
-from eager.tensor import Tensor
 from graphc.ops.spec import OPS
 
 CONTROL_FLOW = (
@@ -123,21 +126,12 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     return tensor
 
 
-@contextmanager
-def under(interpreter: Any) -> Iterator[None]:
-    """Run ops through `interpreter`. Fast paths stay as they are: closed, since a vmap is active."""
-    token = INTERPRETER.set(interpreter)
-    try:
-        yield
-    finally:
-        INTERPRETER.reset(token)
-
-
 @final
-class BatchInterpreter:
-    """See `eager.state.Interpreter`. `outer` is the interpreter that was in force outside the vmap."""
+class BatchInterpreter(state.Interpreter):
+    """See `eager.core.state.Interpreter`. `outer` is the interpreter that was in force outside the vmap."""
 
     immediate = False
+    differentiates = False
 
     def __init__(self, size: int, randomness: str, outer: Any):
         self.size = size
@@ -324,8 +318,6 @@ class BatchInterpreter:
                 tensor.grad = value
 
     def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
-        from eager.autograd import IN_TRANSFORM
-
         raise RuntimeError(IN_TRANSFORM)
 
     def gradients(
@@ -368,7 +360,7 @@ class BatchInterpreter:
             return self._exchanged(outer, outputs, cotangents, inputs, create, keep)
         if outer is None or (isinstance(outer, BatchInterpreter) and not _is_traced(outer)):
             nodes = [t._n for t in inputs]
-            return engine.gradients(outputs, cotangents, nodes, keep, create)
+            return walks.gradients(outputs, cotangents, nodes, keep, create)
         slices = []
         with self.below():
             for k in range(self.size):  # a trace has a gradient transform, but none for a batch of cotangents
@@ -429,9 +421,10 @@ class BatchInterpreter:
             return register_post_accumulate_grad_hook(value, hook)
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
-        from eager.func.custom import recorded_below
-
         return recorded_below(self, rule, inputs, outputs, wanted)
+
+    def function(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return applied(self, cls, args, kwargs)
 
 
 def _swapped(x: Tensor) -> Tensor:
@@ -454,5 +447,5 @@ def gradients(
     """The gradient of `outputs` that arrives at each of `inputs`, or None, by the interpreter in force."""
     interpreter: Any = state.current_interpreter()
     if interpreter is None:
-        return engine.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
+        return walks.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
     return interpreter.gradients(outputs, cotangents, inputs, create_graph, keep)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eager.autograd.function import Function
-from eager.func.batching import BatchInterpreter, under
+from eager.core.grad_mode import no_grad
+from eager.core.pytree import broadcast_leaves, flatten, unflatten
+from eager.core.state import active_transforms, grad_enabled, under
+from eager.core.tensor import Tensor
+from eager.engine.function import Function
 from eager.functional.shapes import movedim
-from eager.grad_mode import no_grad
-from eager.pytree import broadcast_leaves, flatten, unflatten
-from eager.state import active_transforms, current_interpreter, grad_enabled
-from eager.tensor import Tensor
+
+if TYPE_CHECKING:
+    from eager.func.batching import BatchInterpreter
 
 NOTES = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
-NO_SETUP = (
-    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
-    "the setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
-)
 NO_RULE = (
     "You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap "
     "staticmethod or set generate_vmap_rule=True. " + NOTES
@@ -44,16 +42,11 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`cls.apply` inside a transform. Raises RuntimeError for a Function that has no rule for it."""
-    if cls.setup_context is Function.setup_context:
-        raise RuntimeError(NO_SETUP)
-    interpreter: Any = current_interpreter()
-    if not isinstance(interpreter, BatchInterpreter):
-        return cls._applied(args, kwargs)
+def applied(interpreter: BatchInterpreter, cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`cls.apply` inside a vmap. Raises RuntimeError for a Function that has no rule for it."""
     if not any(interpreter.batch_of(a) is not None for a in args):
         with interpreter.below():
-            return apply(cls, args, kwargs)
+            return cls.apply(*args, **kwargs)
     has_rule = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and has_rule:
         raise RuntimeError(TWO_RULES.format(name=cls.__name__))
@@ -62,7 +55,7 @@ def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not has_rule:
         raise RuntimeError(NO_RULE.format(name=cls.__name__))
     active = active_transforms()
-    differentiated = interpreter in active and not isinstance(active[-1], BatchInterpreter)
+    differentiated = interpreter in active and active[-1].differentiates
     if differentiated and grad_enabled() and any(isinstance(a, Tensor) and a._n is not None for a in args):
         # the gradient transform is the inner one: it takes the Function's own gradient
         return cls._applied(args, kwargs, lambda *inputs: _by_rule(interpreter, cls, inputs))

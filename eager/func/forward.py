@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from eager.core.grad_mode import grad_enabled, set_grad_enabled
+from eager.core.pytree import Spec, flatten, unflatten
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.func.arguments import Function, check_outputs, entered, result_and_aux
 from eager.func.levels import Level, has_history, left, level, or_zeros, pull, zeros_like
-from eager.grad_mode import grad_enabled, set_grad_enabled
-from eager.language import E
-from eager.pytree import Spec, flatten, unflatten
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
 
 API = "jvp(f, primals, tangents)"

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.pytree import flatten, unflatten
+from eager.core.tensor import Tensor
 from eager.func.arguments import Function, numbers_of, refuse_complex
 from eager.func.forward import linearized
 from eager.func.mapping import vmap
@@ -15,8 +17,6 @@ from eager.func.reverse import pulled_back
 from eager.functional.casts import numel
 from eager.functional.joining import cat, split
 from eager.functional.shapes import movedim, reshape
-from eager.pytree import flatten, unflatten
-from eager.tensor import Tensor
 
 
 def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
-from eager import engine, tape
+from eager.core import tape
+from eager.core.grad_mode import enable_grad, set_grad_enabled
+from eager.core.pytree import tree_map
+from eager.core.state import TRANSFORMS, active_transforms, current_interpreter, grad_enabled, sequence
+from eager.core.tensor import FLOAT_ONLY, Tensor
+from eager.engine import walks
+from eager.engine.language import E
 from eager.func.batching import Batched, BatchInterpreter, gradients
-from eager.grad_mode import enable_grad, set_grad_enabled
-from eager.language import E
-from eager.pytree import tree_map
-from eager.state import TRANSFORMS, active_transforms, current_interpreter, grad_enabled, sequence
-from eager.tensor import FLOAT_ONLY, Tensor
 from graphc.ops.dtypes import is_inexact
 
 
@@ -27,6 +28,7 @@ class Level:
     """One call of a gradient transform; also the backward function of its leaves, which accumulate nothing."""
 
     name = "torch::autograd::AccumulateGrad"
+    differentiates = True
 
     def __init__(self) -> None:
         self.active = False
@@ -113,7 +115,7 @@ def is_wanted(t: Tensor) -> bool:
         return False
     if interpreter is not None:
         return interpreter.has_leaves(t)
-    return any(_is_live(node) for node in engine.reachable([t._n]) if tape.is_leaf(node))
+    return any(_is_live(node) for node in walks.reachable([t._n]) if tape.is_leaf(node))
 
 
 def _is_live(leaf: tape.Node) -> bool:

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from eager.core.pytree import Spec, broadcast_leaves, flatten, unflatten
+from eager.core.state import TRANSFORMS, active_transforms, current_interpreter, interpreting
+from eager.core.tensor import Tensor
 from eager.func.batching import BatchInterpreter
 from eager.functional.joining import cat, tensor_split
 from eager.functional.shapes import movedim
-from eager.pytree import Spec, broadcast_leaves, flatten, unflatten
-from eager.state import TRANSFORMS, active_transforms, current_interpreter, interpreting
-from eager.tensor import Tensor
 from graphc.ops.rules import normalize_axis
 
 RANDOMNESS = ("error", "different", "same")

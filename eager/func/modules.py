@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.functional.joining import stack
-from eager.tensor import Tensor
 
 
 def functional_call(

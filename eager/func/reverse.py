@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from eager.autograd import seeds
+from eager.core.grad_mode import grad_enabled, set_grad_enabled
+from eager.core.pytree import flatten, unflatten
+from eager.core.tensor import Tensor
+from eager.engine.backward import seeds
 from eager.func.arguments import Function, check_outputs, entered, result_and_aux
 from eager.func.levels import Level, has_history, left, level, or_zeros, pull
-from eager.grad_mode import grad_enabled, set_grad_enabled
-from eager.pytree import flatten, unflatten
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
 
 

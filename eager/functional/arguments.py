@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
-from eager.language import E
-from eager.state import current_interpreter, grad_enabled
-from eager.tensor import Tensor
+from eager.core import dtypes
+from eager.core.state import current_interpreter, grad_enabled
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.ops import dims
-from graphc.ops.dtypes import SHORT_NAMES, is_inexact
+from graphc.ops.dtypes import SHORT_NAMES
 from graphc.ops.rules import c_name, normalize_axis
 
 Axes = tuple[int, ...]
@@ -116,20 +116,6 @@ def no_overload(name: str, operands: Sequence[Any], forms: Sequence[str]) -> Typ
     )
 
 
-def cast_to(x: Tensor, dtype: Any) -> Tensor:
-    """`x` in the torch dtype `dtype`, itself if it has it or `dtype` is None; the cast is recorded."""
-    if dtype is None:
-        return x
-    return converted(x, dtypes.to_numpy(dtype))
-
-
-def converted(x: Tensor, wanted: np.dtype) -> Tensor:
-    """`x` in the NumPy dtype `wanted`, itself if it has it; the cast is recorded unless nothing flows through it."""
-    if x._dtype() == wanted:
-        return x
-    return E.cast(x if x._n is None or is_inexact(wanted) else E.stop_gradient(x), dtype=wanted)
-
-
 _C_TYPES = {"u8": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int", "i64": "int64_t", "f64": "double"}
 
 
@@ -162,13 +148,6 @@ def fitting(value: Any, wanted: np.dtype) -> np.ndarray:
 def lifted(x: Tensor) -> Tensor:
     """`x`, as a vector if it has no dims: what PyTorch takes it for beside a dim."""
     return x if x._d.shape else E.reshape(x, shape=(1,))
-
-
-def written(out: Any, name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
-    """`function(*args, **kwargs)` written into `out`; see `eager.outputs.into`."""
-    from eager.outputs import into
-
-    return into(out, name, function, *args, **kwargs)
 
 
 def constant(value: Any, like: Tensor) -> Any:

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from eager.dispatch import apply_reflected
-from eager.functional.arguments import constant, fitting, no_overload, shape_of, written
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.dispatch import apply_reflected
+from eager.engine.language import E, single
+from eager.engine.node_names import enclosed, named, whole
+from eager.functional.arguments import constant, fitting, no_overload, shape_of
 from eager.functional.numbers import traced
+from eager.functional.outputs import into
 from eager.functional.scalars import at_once, checked_alpha, common_dtype, kind_of, number_of, same_float
-from eager.language import E, single
-from eager.naming import enclosed, named, whole
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, default_float, is_inexact, kind
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.spec import OPS
@@ -56,14 +57,14 @@ def _scaled_sum(op: Callable[..., Tensor], input: Any, other: Any, alpha: Any) -
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input + alpha * other. As `torch.add`."""
     if out is not None:
-        return written(out, "add", add, input, other, alpha=alpha)
+        return into(out, "add", add, input, other, alpha=alpha)
     return E.add(input, other) if alpha.__class__ is int and alpha == 1 else _scaled_sum(E.add, input, other, alpha)
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input - alpha * other. As `torch.sub`."""
     if out is not None:
-        return written(out, "sub", sub, input, other, alpha=alpha)
+        return into(out, "sub", sub, input, other, alpha=alpha)
     return E.sub(input, other) if alpha.__class__ is int and alpha == 1 else _scaled_sum(E.sub, input, other, alpha)
 
 
@@ -106,7 +107,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """input / other; rounded towards zero ("trunc") or down ("floor") on request. As `torch.div`."""
     if out is not None:
-        return written(out, "div", div, input, other, rounding_mode=rounding_mode)
+        return into(out, "div", div, input, other, rounding_mode=rounding_mode)
     if rounding_mode is None:
         return E.div(input, other)
     since = next(sequence)

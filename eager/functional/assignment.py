@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from eager import tape
+from eager.core import tape
+from eager.core.state import current_interpreter, grad_enabled, note_write
+from eager.core.tensor import Tensor, check_places
+from eager.core.views import LEAF_VIEW
+from eager.engine.inplace import assign, before
+from eager.engine.language import E
 from eager.functional.counted import selection_of
 from eager.functional.indexing import (
     INDEX_DTYPE,
@@ -26,11 +31,6 @@ from eager.functional.indexing import (
 )
 from eager.functional.numbers import filler
 from eager.functional.static import filled_in_order
-from eager.inplace import assign, before
-from eager.language import E
-from eager.state import current_interpreter, grad_enabled, note_write
-from eager.tensor import Tensor, check_places
-from eager.views import LEAF_VIEW
 from graphc.ops.dtypes import BOOL
 from graphc.ops.index import indexed_shape
 from graphc.ops.movement import inverse_permutation

@@ -6,14 +6,14 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.arguments import ALL_AXES, axis_of, shape_of
 from eager.functional.joining import cat, cut, select
 from eager.functional.reductions import cumsum
 from eager.functional.reductions import sum as sum_over
 from eager.functional.shapes import reshape
-from eager.language import E
-from eager.naming import named
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL
 
 NO_DIMS = "Dimension specified as {dim} but tensor has no dimensions"

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
-from eager.functional.arguments import cast_to, converted, shape_of
+from eager.core import dtypes
+from eager.core.state import current_interpreter
+from eager.core.tensor import Sealed, Tensor
+from eager.core.views import base_of
+from eager.engine.conversion import cast_to, converted
+from eager.engine.language import E
+from eager.functional.arguments import shape_of
 from eager.functional.scalars import common_dtype
-from eager.language import E
-from eager.state import current_interpreter
-from eager.tensor import Sealed, Tensor
-from eager.views import base_of
 from graphc.ops import dtypes as d
 from graphc.ops.dtypes import is_floating
-from graphc.ops.rules import torch_name
 
 VIEW_DETACH = (
     "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
@@ -29,7 +29,7 @@ def placed(t: Tensor, device: Any) -> Tensor:
     """`t` on `device`, where it already is unless that is an error: there is one device. Raises as `check_device`."""
     if device is None:
         return t
-    from eager.devices import check_device
+    from eager.core.devices import check_device
 
     check_device(device)
     return t
@@ -65,24 +65,13 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
 
 def _in_format(t: Tensor, order: Any) -> Tensor:
     """`t`, or a copy of it that lies in memory in the memory format `order`."""
-    from eager.layouts import arranged, lies_in, preserve_format
+    from eager.core.layouts import arranged, lies_in, preserve_format
 
     if order is preserve_format or t._d.__class__ is not np.ndarray or lies_in(t._d, order):
         return t
     copied = E.clone(t)
     copied._d = arranged(copied._d, order)
     return copied
-
-
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, "torch.FloatTensor"; with `dtype`, the tensor in it. As `torch.Tensor.type`."""
-    if dtype is None:
-        return f"torch.{torch_name(self._dtype())}Tensor"
-    if not isinstance(dtype, dtypes.dtype):
-        from eager.tensor_types import dtype_of_type
-
-        dtype = dtype_of_type(dtype)
-    return cast_to(self, dtype)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import whole
 from eager.functional.arguments import shape_of
 from eager.functional.shapes import transpose
-from eager.language import E
-from eager.naming import whole
-from eager.tensor import Tensor
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT16, default_float, is_half, is_inexact
 from graphc.ops.rules import torch_name

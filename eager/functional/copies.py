@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.language import E
 from eager.functional import joining, regions, shapes, strides
 from eager.functional.casts import detach
 from eager.functional.complexes import view_as_complex, view_as_real
-from eager.language import E
-from eager.outputs import with_out
-from eager.tensor import Tensor
-from eager.views import not_a_view
+from eager.functional.outputs import with_out
 
 
 def _alias(input: Tensor) -> Tensor:

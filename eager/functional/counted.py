@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.static import batched
-from eager.language import E
-from eager.state import current_interpreter
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
 
 

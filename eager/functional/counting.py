@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.counted import largest, number, ranks, runs, starts, unknown
 from eager.functional.elementwise import underivable, wants_gradient
 from eager.functional.gathering import numel
+from eager.functional.outputs import with_out
 from eager.functional.shapes import movedim
 from eager.functional.slices import outside
 from eager.functional.static import required
-from eager.language import E
-from eager.outputs import with_out
-from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32, INT64, of_scalar
 from graphc.ops.rules import torch_name
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
+from eager.core import dtypes
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.functional.arguments import fitting, shape_of, sizes_of
-from eager.functional.data import as_tensor, finished, from_numpy, new_tensor, tensor
+from eager.functional.buffers import finished, from_numpy
+from eager.functional.data import as_tensor, new_tensor, tensor
 from eager.functional.numbers import filled, filler, fitted, traced
-from eager.inplace import assign
-from eager.language import E
-from eager.tensor import Tensor
 from graphc.ops import dims
 from graphc.ops.dtypes import INT64, default_float, of_scalar
 from graphc.ops.rules import torch_name
@@ -44,7 +45,7 @@ def delivered(array: np.ndarray | Tensor, name: str, out: Tensor | None, layout:
               pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A new tensor over `array`, or `out` with its values, in memory of its own size if that has another."""
     if layout is not None:
-        from eager.layouts import check_layout
+        from eager.core.layouts import check_layout
 
         check_layout(layout, name)
     if out is None:
@@ -132,7 +133,7 @@ def empty(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any =
 
 
 def _in_format(make: Any, shape: tuple[int, ...], dtype: np.dtype, order: Any, like: Any = None) -> np.ndarray:
-    from eager.layouts import allocated
+    from eager.core.layouts import allocated
 
     return allocated(make, shape, dtype, order, like)
 
@@ -198,7 +199,7 @@ def _laid_like(input: Tensor, name: str, make: Any, dtype: Any, order: Any) -> n
     shape = shape_of(input, name)
     wanted, data = dtype_or(dtype, input._dtype(), name), input._d
     if order is None and data.__class__ is not np.ndarray:  # a traced tensor may lie in another order, too
-        from eager.layouts import memory_order
+        from eager.core.layouts import memory_order
 
         stored = memory_order(input)
         if stored is None:

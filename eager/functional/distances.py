@@ -6,19 +6,19 @@ import math
 import warnings
 from typing import Any
 
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import ALL_AXES, axis_of, shape_of
 from eager.functional.arithmetic import clamp, clamp_min
 from eager.functional.complexes import complex, conj, imag, real
 from eager.functional.joining import roll
 from eager.functional.linear import dot
-from eager.functional.norms import norm
+from eager.functional.norms import vector_norm
 from eager.functional.reductions import root
 from eager.functional.shapes import diag, matrix_transpose, reshape, squeeze, t, unsqueeze
 from eager.functional.updates import in_place_of
-from eager.language import E
-from eager.naming import enclosed, whole
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
@@ -35,7 +35,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         )
     if p == 0 and is_floating(apart._dtype()):  # counted so that the gradient is 0
         return E.sum(E.abs(E.sign(apart)), axis=ALL_AXES[len(apart._d.shape)], keepdims=False)
-    return norm(apart, p)
+    return vector_norm(apart, p)
 
 
 # --- distances of all pairs
@@ -97,7 +97,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = MOD
     if p == 0:  # counted so that the gradient is 0
         result = E.sum(E.abs(E.sign(apart)), axis=(axis,), keepdims=False)
     else:
-        result = _largest(E.abs(apart), axis) if p == math.inf else norm(apart, p, axis)
+        result = _largest(E.abs(apart), axis) if p == math.inf else vector_norm(apart, p, axis)
     return enclosed(result, "CdistBackward0", since)
 
 
@@ -115,7 +115,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
     axis = axis_of(dim, ndim)
-    size = norm(input, p, tuple(i for i in ALL_AXES[ndim] if i != axis), keepdim=True)
+    size = vector_norm(input, p, tuple(i for i in ALL_AXES[ndim] if i != axis), keepdim=True)
     return E.mul(input, E.where(E.gt(size, maxnorm), E.div(maxnorm, E.add(size, 1e-7)), 1.0))
 
 

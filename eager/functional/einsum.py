@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import converted
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.shapes import diagonal
-from eager.language import E
-from eager.naming import named
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, promote_types
 from graphc.ops.rules import accumulation_dtype, torch_name
 

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
-from eager.autograd.function import Function
-from eager.functional.arguments import constant, converted, shape_of
+from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.function import Function
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, named, whole
+from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.complexes import conj_physical, sgn
 from eager.functional.scalars import at_once, common_dtype
 from eager.functional.updates import in_place_of
-from eager.language import E
-from eager.naming import enclosed, named, whole
-from eager.state import current_interpreter, grad_enabled, sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import (
     BOOL,
     FLOAT32,

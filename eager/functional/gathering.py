@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from eager.dtypes import type_name
+from eager.core.dtypes import type_name
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axis_of, lifted, no_overload, shape_of
 from eager.functional.assignment import NOT_ALIKE, replaced
 from eager.functional.counted import chosen, columns, largest, nonzero_places, number, unknown
 from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY
-from eager.functional.numbers import filler
 from eager.functional.slices import cast_number, outside, reshaped
 from eager.functional.static import batched, filled_in_order, required, valueless
-from eager.language import E
-from eager.naming import enclosed, whole
-from eager.state import sequence
-from eager.tensor import Tensor
-from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, INT64, default_float, of_scalar
-from graphc.ops.index import check_index
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
 
@@ -88,34 +85,6 @@ def _bounds(error: RuntimeError, input: Tensor, axis: int, index: Tensor) -> Run
         return error
     size = input._d.shape[axis] if input._d.shape else 1
     return RuntimeError(OUT_OF_BOUNDS.format(index=outside(index, size), dim=axis, size=size))
-
-
-_REDUCTIONS = {"add": "sum", "multiply": "prod"}  # of `scatter`, by their names in `scatter_reduce`
-
-
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
-) -> Tensor:
-    """`input` with each src[i][j], or `value`, written at [index[i][j]][j] for dim 0, and so on. As `torch.scatter`.
-
-    With `reduce`, "add" or "multiply", combined with what is there.
-    """
-    from eager.functional.scattering import scatter_reduce
-
-    shape_of(input, "scatter")
-    source = value if src is None else src
-    node = f"ScatterBackward{0 if isinstance(source, Tensor) else 1}"
-    if not isinstance(source, Tensor):
-        extent = tuple(shape_of(index, "scatter", "index", 3))
-        if 0 not in extent:
-            x, at = (Aval(tuple(lifted(t)._d.shape), t._dtype()) for t in (input, index))
-            check_index("scatter", x, at, axis_of(dim, x.ndim))
-        source = E.broadcast_to(filler(source, input._dtype()), shape=extent)
-    if reduce is None:
-        return scattered(E.scatter, node, input, dim, index, source)
-    if reduce not in _REDUCTIONS:
-        raise RuntimeError("reduce argument must be either add or multiply.")
-    return scatter_reduce(input, dim, index, source, _REDUCTIONS[reduce])
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
-from eager.functional.arguments import cast_to, converted, shape_of
+from eager.core import dtypes
+from eager.core.tensor import Tensor
+from eager.engine.conversion import cast_to, converted
+from eager.engine.node_names import whole
+from eager.functional.arguments import shape_of
 from eager.functional.creation import delivered, dtype_or, empty, ones_like, zeros
 from eager.functional.joining import cat, flip, stack
 from eager.functional.shapes import expand, reshape
 from eager.functional.slices import index_select
-from eager.naming import whole
-from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64, promote_types
 from graphc.ops.rules import accumulation_dtype
 

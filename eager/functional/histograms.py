@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arguments import ALL_AXES, shape_of
 from eager.functional.arithmetic import clamp_max
 from eager.functional.counted import largest, number, unknown
 from eager.functional.counting import underivable_all
 from eager.functional.gathering import numel
 from eager.functional.lines import linspace
-from eager.language import E
-from eager.outputs import with_out
-from eager.tensor import Tensor
+from eager.functional.outputs import with_out
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, is_floating
 from graphc.ops.rules import c_name, torch_name
 

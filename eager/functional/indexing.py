@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from eager.core.state import current_interpreter, grad_enabled
+from eager.core.tensor import Tensor
+from eager.core.views import note_view
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.counted import chosen, nonzero_places, true_places, unknown
-from eager.language import E
-from eager.naming import named
-from eager.state import current_interpreter, grad_enabled
-from eager.tensor import Tensor
-from eager.views import note_view
 from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, INT32, INT64
 from graphc.ops.rules import broadcast_shapes

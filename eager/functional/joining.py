@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from eager.dtypes import type_name
-from eager.functional.arguments import axes_of, axis_of, no_overload, shape_of, sizes_of, unrecorded_arrays, written
+from eager.core.dtypes import type_name
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.language import E
+from eager.engine.multi_output import split_views, unbind_views
+from eager.engine.node_names import enclosed, whole
+from eager.functional.arguments import axes_of, axis_of, no_overload, shape_of, sizes_of, unrecorded_arrays
+from eager.functional.outputs import into
 from eager.functional.shapes import expand
-from eager.language import E
-from eager.naming import enclosed, whole
-from eager.several import split_views, unbind_views
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
-from eager.views import not_a_view
 from graphc.ops.dtypes import INT64
 from graphc.ops.rules import torch_name
 
@@ -52,7 +53,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any =
     Raises RuntimeError unless their other sizes agree, ValueError for no tensors. Empty 1-d tensors fit anything.
     """
     if out is not None:
-        return written(out, "cat", cat, tensors, dim, axis=axis)
+        return into(out, "cat", cat, tensors, dim, axis=axis)
     check_list(tensors, "cat")
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -84,7 +85,7 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
     """The tensors, of one shape, side by side along a new `dim`. As `torch.stack`. RuntimeError if shapes differ."""
     if out is not None:
-        return written(out, "stack", stack, tensors, dim, axis=axis)
+        return into(out, "stack", stack, tensors, dim, axis=axis)
     check_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from eager.functional.arguments import axis_of, converted, shape_of, written
+from eager.core.state import grad_enabled
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import named, whole
+from eager.functional.arguments import axis_of, shape_of
+from eager.functional.outputs import into
 from eager.functional.scalars import at_once, checked_alpha, common_dtype, number_of, same_float
-from eager.language import E
-from eager.naming import named, whole
-from eager.state import grad_enabled
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL
 from graphc.ops.rules import c_name, torch_name
 
@@ -19,14 +21,14 @@ from graphc.ops.rules import c_name, torch_name
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The product of vectors, matrices or batches of matrices. As `torch.matmul`. RuntimeError if sizes do not fit."""
     if out is not None:
-        return written(out, "matmul", matmul, input, other)
+        return into(out, "matmul", matmul, input, other)
     return E.matmul(input, other)
 
 
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The product of two matrices. As `torch.mm`."""
     if out is not None:
-        return written(out, "mm", mm, input, mat2)
+        return into(out, "mm", mm, input, mat2)
     if len(shape_of(input, "mm")) != 2:
         raise RuntimeError("self must be a matrix")
     if len(shape_of(mat2, "mm", "mat2", 2)) != 2:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arguments import fitting, no_overload
 from eager.functional.creation import delivered, dtype_or
-from eager.language import E
-from eager.tensor import Tensor
 from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, complex_of, default_float, is_inexact
 from graphc.ops.rules import c_name, torch_name

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from eager import return_types
-from eager.dtypes import to_numpy
-from eager.functional.arguments import axes_of, axis_of, converted, shape_of
+from eager.core.dtypes import to_numpy
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import named, whole
+from eager.functional.arguments import axes_of, axis_of, shape_of
 from eager.functional.reductions import MEAN_DTYPE, accumulated_in
-from eager.language import E
-from eager.naming import named, whole
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import torch_name
 

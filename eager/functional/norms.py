@@ -7,33 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
-from eager.dtypes import type_name
-from eager.functional.arguments import axes_of, converted, shape_of
+from eager.core import dtypes
+from eager.core.dtypes import type_name
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import undifferentiated, whole
+from eager.functional.arguments import axes_of, shape_of
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import root
-from eager.language import E
-from eager.naming import undifferentiated, whole
-from eager.state import current_interpreter
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_half, is_inexact, result_type
 from graphc.ops.rules import torch_name
 
 INF = float("inf")
-
-
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`.
-
-    "nuc" is the sum of the singular values of the matrices in the two dims `dim`.
-    """
-    if isinstance(p, str) and (p != "fro" or (isinstance(dim, Sequence) and len(dim) > 2)):
-        from eager.linalg.norms import matrix_norm
-
-        every = tuple(range(len(shape_of(input, "norm"))))
-        dims = every if dim is None else dim if isinstance(dim, Sequence) else (dim,)
-        return matrix_norm(input, p, dims, keepdim, dtype=dtype)
-    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else p, dim, keepdim, dtype)
 
 
 def order_of(name: str, ord: Any) -> float:
@@ -92,7 +79,7 @@ def _check_identity(shape: tuple[int, ...], ord: float, dim: Any) -> None:
 
 
 @whole("LinalgVectorNormBackward0")
-def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+def vector_norm(x: Tensor, ord: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of order `ord` over `dim`, over everything if that is None or empty."""
     shape = shape_of(x, "linalg_vector_norm")
     order = order_of("vector_norm", ord)

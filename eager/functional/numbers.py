@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arguments import fitting
 from eager.functional.static import required
-from eager.language import E
-from eager.state import current_interpreter
-from eager.tensor import Tensor
 from graphc.ops.dtypes import real_of
 
 TOO_LARGE = "value cannot be converted to type {} without overflow"

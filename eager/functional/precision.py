@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any
 
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.ops.dtypes import FLOAT32, is_half
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.arithmetic import clamp_min, lerp
 from eager.functional.gathering import numel
+from eager.functional.outputs import with_out
 from eager.functional.shapes import movedim
-from eager.language import E
-from eager.naming import enclosed
-from eager.outputs import with_out
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
-from eager.views import not_a_view
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64
 
 # interpolations that take an element as it is, by what they do with its rank

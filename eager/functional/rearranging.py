@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eager.functional.arguments import axis_of, converted, shape_of
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import named, whole
+from eager.functional.arguments import axis_of, shape_of
 from eager.functional.gathering import nonzero, numel
 from eager.functional.joining import cat, check_cuts, flip, tensor_split
 from eager.functional.linear import bmm, check_same_dtype, weighted_sum
 from eager.functional.shapes import diag, permute, reshape, transpose, unsqueeze
 from eager.functional.updates import in_place_of
-from eager.language import E
-from eager.naming import named, whole
-from eager.tensor import Tensor
-from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL
 from graphc.ops.rules import torch_name
 

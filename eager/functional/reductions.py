@@ -5,27 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from eager import return_types
-from eager.dtypes import to_numpy
+from eager.core.dtypes import to_numpy
+from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.conversion import cast_to, converted
+from eager.engine.inplace import has_history
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import (
     ALL_AXES,
     axes_of,
     axis_of,
-    cast_to,
     constant,
-    converted,
     lifted,
     no_overload,
     shape_of,
     unrecorded_arrays,
-    written,
 )
 from eager.functional.counted import sum_of_selected
-from eager.inplace import has_history
-from eager.language import E
-from eager.naming import enclosed, named, whole
-from eager.state import current_interpreter, grad_enabled, sequence
-from eager.tensor import Tensor
-from eager.views import not_a_view
+from eager.functional.outputs import into
 from graphc.ops.dtypes import BOOL, FLOAT32, UINT8, default_float, is_floating, is_half, is_inexact
 from graphc.ops.reduce import count
 from graphc.ops.rules import torch_name
@@ -44,7 +43,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     """The sum over `dim`, over everything if None; integers and bools are summed in int64. As `torch.sum`."""
     if out is not None:
         dtype = dtype or getattr(out, "dtype", None)
-        return written(out, "sum", sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
+        return into(out, "sum", sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
     if dim is None and current_interpreter() is not None and axis is dtype is None and not (keepdim or keepdims):
         total = sum_of_selected(input)
         if total is not None:
@@ -72,7 +71,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
          keepdims: bool = False, out: Any = None) -> Tensor:  # fmt: skip
     """The mean over `dim`, over everything if None. As `torch.mean`. RuntimeError for integers without `dtype`."""
     if out is not None:
-        return written(out, "mean", mean, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
+        return into(out, "mean", mean, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
     if dim is None and current_interpreter() is not None and axis is dtype is None and not (keepdim or keepdims):
         found = sum_of_selected(input, mean=True)
         if found is not None:

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
+from eager.core import dtypes
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from eager.core.views import geometry
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import whole
 from eager.functional import strides
-from eager.functional.arguments import axis_of, converted, shape_of, sizes_of
+from eager.functional.arguments import axis_of, shape_of, sizes_of
 from eager.functional.joining import narrow, select, split
 from eager.functional.reductions import sum as sum_over
 from eager.functional.shapes import diagonal, permute, unsqueeze, view
 from eager.functional.slices import index_copy
-from eager.language import E
-from eager.naming import whole
-from eager.state import current_interpreter
-from eager.tensor import Tensor
-from eager.views import geometry
 from graphc.ops.dtypes import INT64, is_inexact
 from graphc.ops.strided import row_major
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import converted, fitting
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.functional.arguments import fitting
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, is_half, kind, of_scalar, result_type
 
 ALPHA = "For integral input tensors, argument alpha must not be a floating point number."

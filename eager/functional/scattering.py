@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel, scattered
+from eager.functional.numbers import filler
+from eager.functional.outputs import with_out
 from eager.functional.slices import check_slices, inside, outside, reshaped
-from eager.functional.updates import in_place_of
-from eager.language import E
-from eager.naming import enclosed, whole
-from eager.outputs import with_out
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_floating, is_inexact
 from graphc.ops.index import check_index
@@ -144,6 +144,27 @@ def index_reduce(
     return enclosed(reshaped(result, shape), "IndexReduceBackward0", since)
 
 
-put_ = in_place_of("put", put)
-scatter_reduce_ = in_place_of("scatter_reduce", scatter_reduce)
-index_reduce_ = in_place_of("index_reduce", index_reduce)
+_REDUCTIONS = {"add": "sum", "multiply": "prod"}  # of `scatter`, by their names in `scatter_reduce`
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """`input` with each src[i][j], or `value`, written at [index[i][j]][j] for dim 0, and so on. As `torch.scatter`.
+
+    With `reduce`, "add" or "multiply", combined with what is there.
+    """
+    shape_of(input, "scatter")
+    source = value if src is None else src
+    node = f"ScatterBackward{0 if isinstance(source, Tensor) else 1}"
+    if not isinstance(source, Tensor):
+        extent = tuple(shape_of(index, "scatter", "index", 3))
+        if 0 not in extent:
+            x, at = (Aval(tuple(lifted(t)._d.shape), t._dtype()) for t in (input, index))
+            check_index("scatter", x, at, axis_of(dim, x.ndim))
+        source = E.broadcast_to(filler(source, input._dtype()), shape=extent)
+    if reduce is None:
+        return scattered(E.scatter, node, input, dim, index, source)
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    return scatter_reduce(input, dim, index, source, _REDUCTIONS[reduce])

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from eager.dtypes import Size, dtype
+from eager.core.dtypes import Size, dtype
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.core.views import base_of, not_a_view
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, no_overload, shape_of, sizes_of
-from eager.functional.strides import contiguous
-from eager.language import E
-from eager.naming import enclosed, named, whole
-from eager.state import sequence
-from eager.tensor import Tensor
-from eager.views import base_of, not_a_view
+from eager.functional.strides import contiguous, view_dtype
 from graphc.ops.rules import broadcast_shapes, normalize_axis
 from graphc.ops.strided import reshaped
 
@@ -40,8 +40,6 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     RuntimeError where it cannot.
     """
     if len(shape) == 1 and isinstance(shape[0], dtype):
-        from eager.storage import view_dtype
-
         return view_dtype(self, shape[0])
     new = inferred_shape(sizes_of(shape, "view(): argument 'size'"), math.prod(self._d.shape))
     array = self._d

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
 from eager.functional.counted import number, unknown
 from eager.functional.indexing import OUT_OF_BOUNDS
 from eager.functional.numbers import filler
 from eager.functional.static import at_hand, required, spread, valueless
-from eager.language import E
-from eager.naming import enclosed, whole
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
-from eager.views import not_a_view
 from graphc.ops.dtypes import BOOL, INT32, INT64
 from graphc.ops.rules import torch_name
 

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
-from eager.autograd.function import Function
-from eager.dtypes import type_name
+from eager.core.dtypes import type_name
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.function import Function
+from eager.engine.inplace import has_history
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, named
 from eager.functional.arguments import axes_of, axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel
 from eager.functional.joining import narrow
-from eager.inplace import has_history
-from eager.language import E
-from eager.naming import enclosed, named
-from eager.outputs import with_out
-from eager.state import sequence
-from eager.tensor import Tensor
-from eager.views import not_a_view
+from eager.functional.outputs import with_out
 from graphc.ops.dtypes import BOOL, INT64, is_floating, is_inexact
 from graphc.ops.rules import torch_name
 

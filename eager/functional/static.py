@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from eager.language import E
-from eager.state import current_interpreter
-from eager.tensor import Tensor
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.ops.dtypes import INT64
 
 FEW_ELEMENTS = "Number of elements of source < number of ones in mask"

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from eager.dispatch import record
+from eager.core import dtypes
+from eager.core.state import current_interpreter, grad_enabled, storage_of
+from eager.core.tensor import Tensor
+from eager.core.views import note_view
+from eager.engine.dispatch import record
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.arguments import axis_of, shape_of, sizes_of
-from eager.language import E
-from eager.naming import named
-from eager.state import current_interpreter, grad_enabled, storage_of
-from eager.tensor import Tensor
-from eager.views import note_view
+from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
 from graphc.ops.movement import inverse_permutation
+from graphc.ops.rules import torch_name
 from graphc.ops.spec import OPS
 from graphc.ops.strided import row_major
 
@@ -23,7 +26,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """`self` if it lies in row-major (or the given) order in memory, else a copy. As `torch.Tensor.contiguous`."""
     if is_contiguous(self, memory_format):
         return self
-    from eager.layouts import RANKS, arranged, channels_last_order
+    from eager.core.layouts import RANKS, arranged, channels_last_order
 
     if self._d.__class__ is not np.ndarray and memory_format in RANKS:
         order = channels_last_order(tuple(self._d.shape), memory_format)
@@ -40,12 +43,12 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`."""
     data = self._d
     if data.__class__ is not np.ndarray:
-        from eager.layouts import strides_lie_in
+        from eager.core.layouts import strides_lie_in
 
         return not hasattr(data, "strides") or strides_lie_in(tuple(data.shape), data.strides(self), memory_format)
     if memory_format is None:
         return data.flags.c_contiguous
-    from eager.layouts import lies_in
+    from eager.core.layouts import lies_in
 
     return lies_in(data, memory_format)
 
@@ -182,3 +185,40 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         return E.as_strided(self, size=geometry[0], stride=geometry[1], offset=0, layout=None)
     sizes, strides = geometry
     return named(strided_view(self, sizes, strides, 0), "UnfoldBackward0")
+
+
+def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
+    interpreter = current_interpreter()
+    if interpreter is not None and not interpreter.immediate:
+        return _traced_view(self, dtype.numpy)
+    array, wanted = self._array(), dtype.numpy
+    have, want = array.itemsize, wanted.itemsize
+    if array.dtype == wanted:
+        return E.reshape(self, shape=array.shape)
+    names = torch_name(array.dtype), torch_name(wanted)
+    sizes = f"to view {names[0]} as {names[1]} (different element sizes), but got"
+    if have != want and not array.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {names[0]} as {names[1]} (different element sizes)")
+    if have != want and array.strides[-1] != have:
+        raise RuntimeError(f"self.stride(-1) must be 1 {sizes} {array.strides[-1] // have}")
+    if have < want:
+        ratio = want // have
+        if array.shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {sizes} {array.shape[-1]}")
+        for axis, step in enumerate(array.strides[:-1]):
+            if step % want:
+                raise RuntimeError(f"self.stride({axis}) must be divisible by {ratio} {sizes} {step // have}")
+    result = Tensor._wrap(array.view(wanted))
+    note_view(result, self)
+    return result
+
+
+def _traced_view(self: Tensor, dtype: np.dtype) -> Tensor:
+    """`view_dtype` under a trace, where memory is elements: those of another size only of what lies plainly."""
+    have = self._dtype()
+    if have == dtype:
+        return E.reshape(self, shape=tuple(self._d.shape))
+    if have.itemsize != dtype.itemsize and not self.is_contiguous():
+        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="view(dtype) of a tensor that is not contiguous"))
+    return E.bitcast(self, dtype=dtype)

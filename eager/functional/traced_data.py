@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.data import check_sequence, dtype_of, leaves_of
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.joining import stack
+from eager.functional.literals import check_sequence, dtype_of, leaves_of
 from eager.functional.numbers import fitted, traced
 from eager.functional.static import at_hand, batched
-from eager.language import E
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact, promote_types
 
 ONE_ELEMENT = "only one element tensors can be converted to Python scalars"

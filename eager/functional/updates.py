@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from eager.dtypes import to_numpy
-from eager.functional import arithmetic, gathering, linear, reductions, shapes, slices, strides
+from eager.core.dtypes import to_numpy
+from eager.core.state import current_interpreter, grad_enabled, note_write
+from eager.core.tensor import Tensor, check_in_place
+from eager.core.ufunc_writes import write, write_apart
+from eager.engine.inplace import assign, before
+from eager.engine.language import E
+from eager.engine.node_names import whole
+from eager.functional import arithmetic, gathering, linear, reductions, scattering, shapes, slices, strides
 from eager.functional.arguments import fitting, shape_of
-from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter, scatter_add
+from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter_add
 from eager.functional.numbers import filled, traced
-from eager.inplace import assign, before
-from eager.language import E
-from eager.naming import whole
-from eager.state import current_interpreter, grad_enabled, note_write
-from eager.tensor import Tensor, check_in_place
-from eager.writing import write, write_apart
+from eager.functional.scattering import scatter
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
@@ -274,6 +275,7 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 # functions whose in-place form has no more to it
 _FORMS: dict[str, Callable[..., Tensor]] = {
     **{name: getattr(slices, name) for name in ("index_add", "index_copy", "index_fill")},
+    **{name: getattr(scattering, name) for name in ("put", "scatter_reduce", "index_reduce")},
     "masked_scatter": gathering.masked_scatter,
     **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
     "tril": shapes.tril,

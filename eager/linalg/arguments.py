@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.core.views import not_a_view
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of, unrecorded_arrays
 from eager.functional.gathering import numel
-from eager.language import E
-from eager.naming import enclosed
-from eager.tensor import Tensor
-from eager.views import not_a_view
 from graphc.ops.dtypes import is_half, is_inexact
 from graphc.ops.matrices import adjoint
 from graphc.ops.rules import broadcast_shapes, torch_name
@@ -146,3 +146,26 @@ def real_of(x: Tensor) -> Tensor:
 def numbers(*shape: int, dtype: Any = np.int64) -> Tensor:
     """0, 1, ... in the given shape, one of whose sizes is not 1."""
     return Tensor._wrap(np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape))
+
+
+def tolerance(name: str, A: Tensor, value: Any) -> Tensor | None:
+    """A tolerance as a tensor of the real dtype of `A`. RuntimeError for a complex one."""
+    if value is None:
+        return None
+    real = A._dtype() if A._dtype().kind == "f" else np.dtype(f"f{A._dtype().itemsize // 2}")
+    if not isinstance(value, Tensor):
+        return Tensor._wrap(np.array(value, real))
+    if value._dtype().kind == "c":
+        raise RuntimeError(f"torch.linalg.{name}: atol tensor of complex type is not supported.")
+    return E.cast(E.stop_gradient(value), dtype=real)
+
+
+def tolerances(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tensor]:
+    """(atol, rtol) with PyTorch's defaults: 0, and eps times the larger size where no atol is given."""
+    real = A._dtype() if A._dtype().kind == "f" else np.dtype(f"f{A._dtype().itemsize // 2}")
+    absolute, relative = tolerance(name, A, atol), tolerance(name, A, rtol)
+    default = float(np.finfo(real).eps) * max(A._d.shape[-2:])
+    if relative is None:
+        used = Tensor._wrap(np.array(default, real))
+        relative = used if absolute is None else E.where(E.gt(absolute, 0), Tensor._wrap(np.zeros((), real)), used)
+    return Tensor._wrap(np.zeros((), real)) if absolute is None else absolute, relative

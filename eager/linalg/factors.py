@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import undifferentiated
 from eager.functional.arguments import shape_of
+from eager.functional.outputs import with_out
 from eager.functional.shapes import tril, triu
 from eager.functional.static import required, valueless
-from eager.language import E
 from eager.linalg.arguments import (
     aligned,
     check_floating,
@@ -25,10 +29,6 @@ from eager.linalg.arguments import (
     row,
 )
 from eager.linalg.solving import check_fits
-from eager.naming import undifferentiated
-from eager.outputs import with_out
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
 from graphc.errors import LinAlgError
 from graphc.ops.dtypes import INT32, INT64, is_half, is_inexact
 from graphc.ops.factorizations import INDEFINITE, minors, unpermuted

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager import dtypes
+from eager.core import dtypes
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.joining import flip, narrow
-from eager.language import E
 from eager.linalg.factors import cholesky, qr
 from eager.linalg.solving import solve_triangular
 from eager.linalg.spectra import eigh, svd
-from eager.random import randn
-from eager.tensor import Tensor
+from eager.rng.functions import randn
 from graphc.ops.dtypes import default_float, is_inexact
 from graphc.ops.matrices import adjoint
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from eager import return_types
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of
-from eager.language import E
+from eager.functional.norms import vector_norm
+from eager.functional.outputs import store, with_out
 from eager.linalg import factors, norms, products, solving, spectra
 from eager.linalg.arguments import (
     aligned,
@@ -22,10 +27,6 @@ from eager.linalg.arguments import (
 )
 from eager.linalg.factors import cholesky_factor
 from eager.linalg.solving import triangular
-from eager.naming import enclosed
-from eager.outputs import store, with_out
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import adjoint
 from graphc.ops.rules import torch_name
@@ -207,6 +208,18 @@ def _check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) ->
                 f"{torch_name(input._dtype())} and {what} has dtype {torch_name(x._dtype())}"
             )
     check_floating(input, "ormqr")
+
+
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The vector norm of order `p` over `dim`, over everything if None; its gradient at 0 is 0. As `torch.norm`.
+
+    "nuc" is the sum of the singular values of the matrices in the two dims `dim`.
+    """
+    if isinstance(p, str) and (p != "fro" or (isinstance(dim, Sequence) and len(dim) > 2)):
+        every = tuple(range(len(shape_of(input, "norm"))))
+        dims = every if dim is None else dim if isinstance(dim, Sequence) else (dim,)
+        return norms.matrix_norm(input, p, dims, keepdim, dtype=dtype)
+    return vector_norm(input, 2.0 if p is None or isinstance(p, str) else p, dim, keepdim, dtype=dtype)
 
 
 @functools.partial(with_out, "frobenius_norm")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional import norms, reductions
 from eager.functional.arguments import axis_of, no_overload, shape_of
 from eager.functional.gathering import numel
+from eager.functional.outputs import with_out
 from eager.functional.shapes import movedim
-from eager.language import E
 from eager.linalg.arguments import check_matrix
 from eager.linalg.solving import inv_ex
 from eager.linalg.spectra import singular_values
-from eager.naming import named
-from eager.outputs import with_out
-from eager.tensor import Tensor
 from graphc.ops.dtypes import real_of
 
 INF = float("inf")

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from eager.dtypes import type_name
+from eager.core.dtypes import type_name
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional import linear, shapes
 from eager.functional.arguments import axes_of, shape_of
 from eager.functional.distances import cross_along
-from eager.language import E
+from eager.functional.outputs import with_out
 from eager.linalg.arguments import check_floating, check_square, independent
 from eager.linalg.solving import inverse_of
-from eager.naming import named
-from eager.outputs import with_out
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
 from graphc.ops.rules import c_name, torch_name
 

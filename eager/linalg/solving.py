@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.arguments import shape_of
 from eager.functional.complexes import sgn
 from eager.functional.gathering import numel
+from eager.functional.outputs import with_out
 from eager.functional.shapes import movedim
-from eager.language import E
 from eager.linalg.arguments import (
     aligned,
     check_floating,
@@ -23,11 +27,9 @@ from eager.linalg.arguments import (
     independent,
     result,
     row,
+    tolerances,
 )
-from eager.naming import named
-from eager.outputs import with_out
-from eager.state import sequence
-from eager.tensor import Tensor
+from eager.linalg.spectra import singular_values
 from graphc.errors import LinAlgError
 from graphc.ops.dtypes import INT32, is_half, is_inexact
 from graphc.ops.linalg import swap_last
@@ -199,29 +201,6 @@ def logdet(input: Tensor) -> Tensor:
 # --- the pseudoinverse and least squares
 
 
-def tolerance(name: str, A: Tensor, value: Any) -> Tensor | None:
-    """A tolerance as a tensor of the real dtype of `A`. RuntimeError for a complex one."""
-    if value is None:
-        return None
-    real = A._dtype() if A._dtype().kind == "f" else np.dtype(f"f{A._dtype().itemsize // 2}")
-    if not isinstance(value, Tensor):
-        return Tensor._wrap(np.array(value, real))
-    if value._dtype().kind == "c":
-        raise RuntimeError(f"torch.linalg.{name}: atol tensor of complex type is not supported.")
-    return E.cast(E.stop_gradient(value), dtype=real)
-
-
-def tolerances(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tensor]:
-    """(atol, rtol) with PyTorch's defaults: 0, and eps times the larger size where no atol is given."""
-    real = A._dtype() if A._dtype().kind == "f" else np.dtype(f"f{A._dtype().itemsize // 2}")
-    absolute, relative = tolerance(name, A, atol), tolerance(name, A, rtol)
-    default = float(np.finfo(real).eps) * max(A._d.shape[-2:])
-    if relative is None:
-        used = Tensor._wrap(np.array(default, real))
-        relative = used if absolute is None else E.where(E.gt(absolute, 0), Tensor._wrap(np.zeros((), real)), used)
-    return Tensor._wrap(np.zeros((), real)) if absolute is None else absolute, relative
-
-
 @functools.partial(with_out, "linalg_pinv")
 def pinv(
     A: Tensor, *args: Any, atol: Any = None, rtol: Any = None, rcond: Any = None, hermitian: bool = False
@@ -266,8 +245,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
 
     What a driver does not compute is empty. LinAlgError of "gels" for a matrix without full rank.
     """
-    from eager.linalg.spectra import singular_values
-
     for x, which in ((A, "input"), (B, "other")):
         least = 2 if which == "input" else 1
         if len(x._d.shape) < least:

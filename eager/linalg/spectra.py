@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arguments import shape_of
-from eager.language import E
+from eager.functional.outputs import with_out
 from eager.linalg.arguments import (
     check_floating,
     check_matrix,
@@ -20,11 +23,8 @@ from eager.linalg.arguments import (
     real_of,
     result,
     row,
+    tolerances,
 )
-from eager.linalg.solving import tolerances
-from eager.outputs import with_out
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_half, is_inexact
 from graphc.ops.matrices import adjoint, columns, rows
 from graphc.ops.rules import torch_name

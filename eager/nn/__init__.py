@@ -1,5 +1,6 @@
 """Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
 
+from eager.core.tensor import Parameter
 from eager.nn import functional, init, modules, parallel, parameter, utils
 from eager.nn.buffer import Buffer
 from eager.nn.module import Module
@@ -150,7 +151,6 @@ from eager.nn.modules.transformer import (
 )
 from eager.nn.parallel import DataParallel
 from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
-from eager.tensor import Parameter
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager import state
+from eager.core import state
+from eager.core.tensor import Tensor
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
-from eager.tensor import Tensor
 
 
 class EveryModule:

@@ -7,12 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from eager import dtypes
-from eager.devices import check_device
-from eager.grad_mode import no_grad
-from eager.language import E
+from eager.core import dtypes
+from eager.core.devices import check_device
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.nn.parameter import is_lazy
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from eager.functional.gathering import one_hot
+from eager.functional.outputs import with_out
 from eager.nn.functions import (
     activation,
     adaptive_pooling,
@@ -41,7 +42,6 @@ from eager.nn.functions.padding import *  # noqa: F403
 from eager.nn.functions.patches import *  # noqa: F403
 from eager.nn.functions.pooling import *  # noqa: F403
 from eager.nn.functions.unpooling import *  # noqa: F403
-from eager.outputs import with_out
 
 __all__ = ["one_hot"]
 __all__ += activation.__all__

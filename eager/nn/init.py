@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from eager.grad_mode import no_grad
-from eager.inplace import assign
-from eager.language import E
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.nn.initializers import dirac_, eye_, orthogonal_, sparse_, trunc_normal_
-from eager.random import Generator
-from eager.tensor import Tensor
+from eager.rng.functions import Generator
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",

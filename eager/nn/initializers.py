@@ -7,13 +7,13 @@ import warnings
 
 import numpy as np
 
-from eager import draws, random_fills
-from eager.grad_mode import no_grad
-from eager.inplace import assign
-from eager.language import E
-from eager.random import Generator
-from eager.sampling import check_float, default_generator, sample, sample_like, source_of
-from eager.tensor import Tensor
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
+from eager.rng import distributions, fills
+from eager.rng.functions import Generator
+from eager.rng.sampling import check_float, default_generator, sample, sample_like, source_of
 from graphc.ops.dtypes import BOOL, INT64
 
 
@@ -84,7 +84,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
             column[default_generator.permutation(rows, INT64)[:zeros]] = True
         return mask.reshape(*wanted[:-2], columns, rows).swapaxes(-1, -2)
 
-    random_fills.normal_(tensor, 0, std, generator=generator)
+    fills.normal_(tensor, 0, std, generator=generator)
     mask = sample(chosen, (rows, columns), BOOL, default_generator, tensor)
     return assign(tensor, E.where(mask, 0.0, tensor), "sparse")
 
@@ -105,6 +105,6 @@ def trunc_normal_(
             stacklevel=2,
         )
     dtype, source = tensor._dtype(), source_of(generator)
-    normal = random_fills.normals_for(tensor, source, mean, std)
-    draw = lambda shape: draws.truncated_normal(source, normal, shape, dtype, mean, std, a, b)
+    normal = fills.normals_for(tensor, source, mean, std)
+    draw = lambda shape: distributions.truncated_normal(source, normal, shape, dtype, mean, std, a, b)
     return _assign(tensor, sample_like(draw, tensor, dtype, source), "trunc_normal")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from eager.core.tensor import Parameter, Tensor
 from eager.nn.buffer import Buffer
 from eager.nn.calling import Called
 from eager.nn.conversion import Converted
 from eager.nn.saving import Saved
-from eager.tensor import Parameter, Tensor
 from graphc.ops.rules import torch_name
 
 

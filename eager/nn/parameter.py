@@ -6,10 +6,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from eager.devices import check_device
-from eager.dtypes import to_numpy
+from eager.core.devices import check_device
+from eager.core.dtypes import to_numpy
+from eager.core.tensor import Parameter, Tensor
 from eager.nn.buffer import Buffer
-from eager.tensor import Parameter, Tensor
 from graphc.ops.dtypes import default_float
 
 __all__ = [

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager import state
-from eager.devices import check_device
-from eager.dtypes import to_numpy
-from eager.language import E
+from eager.core import state
+from eager.core.devices import check_device
+from eager.core.dtypes import to_numpy
+from eager.core.tensor import Parameter, Tensor
+from eager.engine.language import E
 from eager.nn import init
 from eager.nn.module import Module
-from eager.tensor import Parameter, Tensor
 from graphc.ops.dtypes import default_float
 
 

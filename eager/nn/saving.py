@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from eager.grad_mode import no_grad
-from eager.inplace import assign as write
-from eager.language import E
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Parameter, Tensor
+from eager.engine.inplace import assign as write
+from eager.engine.language import E
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
 from eager.nn.parameter import is_lazy
-from eager.tensor import Parameter, Tensor
 
 EXTRA_STATE = "_extra_state"
 NO_EXTRA_STATE = (

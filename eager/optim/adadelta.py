@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.language import E
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.optim.optimizer import (
     Group,
     Optimizer,
@@ -16,7 +17,6 @@ from eager.optim.optimizer import (
     learning_rate,
     like,
 )
-from eager.tensor import Tensor
 
 
 class Adadelta(Optimizer):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arithmetic import clamp_max, clamp_min
-from eager.language import E
 from eager.optim.optimizer import Group, Optimizer, counter, learning_rate, zeros
-from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT64, finfo
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.inplace import assign
-from eager.language import E
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.optim.optimizer import (
     Group,
     Optimizer,
@@ -18,7 +19,6 @@ from eager.optim.optimizer import (
     learning_rate,
     zeros,
 )
-from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.inplace import assign
-from eager.language import E
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.optim.adam import negative_bias
 from eager.optim.optimizer import (
     Group,
@@ -20,7 +21,6 @@ from eager.optim.optimizer import (
     like,
     wide,
 )
-from eager.tensor import Tensor
 
 
 class Adamax(Optimizer):

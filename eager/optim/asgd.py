@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.functional.arithmetic import clamp_min
-from eager.inplace import assign
-from eager.language import E
 from eager.optim.optimizer import (
     Group,
     Optimizer,
@@ -19,7 +20,6 @@ from eager.optim.optimizer import (
     like,
     wide,
 )
-from eager.tensor import Tensor
 
 
 class ASGD(Optimizer):

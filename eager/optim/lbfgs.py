@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eager.core.grad_mode import enable_grad, no_grad
 from eager.functional.creation import zeros_like
 from eager.functional.joining import cat
-from eager.grad_mode import enable_grad, no_grad
 from eager.optim.line_search import strong_wolfe
 from eager.optim.optimizer import Optimizer, check_rate, parts
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.dtypes import bfloat16
-from eager.language import E
+from eager.core.dtypes import bfloat16
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.optim.optimizer import Group, Optimizer, learning_rate, like
-from eager.tensor import Tensor
 
 _ADJUSTMENTS = ("original", "match_rms_adamw")
 

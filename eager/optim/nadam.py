@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.language import E
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.optim.adam import negative_bias
 from eager.optim.optimizer import (
     Group,
@@ -20,7 +21,6 @@ from eager.optim.optimizer import (
     like,
     wide,
 )
-from eager.tensor import Tensor
 
 WARM_UP = 0.96  # Dozat's schedule of the momentum: beta1 * (1 - 0.96 ** (step * momentum_decay) / 2)
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager import state
+from eager.core import state
+from eager.core.grad_mode import enable_grad, no_grad
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.complexes import view_as_complex, view_as_real
-from eager.grad_mode import enable_grad, no_grad
-from eager.language import E
 from eager.nn.hooks import Hook, HookTable, RemovableHandle
 from eager.nn.module import clear_gradient, typename
-from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 Group = dict[str, Any]
@@ -293,7 +293,7 @@ class StateInUse:
         )
 
     def quick(self, name: Callable[[Any], str]) -> str:
-        """See `eager.state.Interpreter.guard`."""
+        """See `eager.core.state.Interpreter.guard`."""
         state, each = name(self._state), name(self._all)
         return " or ".join((
             f"{name(self._optimizer)}.state is not {state} or len({state}) != {len(self._all)}",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arithmetic import clamp_min
-from eager.language import E
 from eager.optim.adam import negative_bias
 from eager.optim.optimizer import (
     Group,
@@ -20,7 +21,6 @@ from eager.optim.optimizer import (
     like,
     wide,
 )
-from eager.tensor import Tensor
 
 ENOUGH = 5.0  # length of the moving average from which its variance is known well enough
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.functional.arithmetic import clamp
-from eager.inplace import assign
-from eager.language import E
 from eager.optim.optimizer import Group, Optimizer, check_rate, counter, kept, like
-from eager.tensor import Tensor
 
 
 class Rprop(Optimizer):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager import state
-from eager.inplace import assign
-from eager.language import E
+from eager.core import state
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.optim.optimizer import (
     Group,
     Optimizer,
@@ -16,7 +17,6 @@ from eager.optim.optimizer import (
     learning_rate,
     zeros,
 )
-from eager.tensor import Tensor
 
 
 class SGD(Optimizer):

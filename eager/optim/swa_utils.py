@@ -8,8 +8,8 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
+from eager.core.grad_mode import no_grad
 from eager.functional.creation import tensor
-from eager.grad_mode import no_grad
 from eager.nn.module import Module
 from eager.nn.modules.batch_norm import _BatchNorm
 from eager.optim.lr_scheduler.base import LRScheduler, cosine, for_each_group

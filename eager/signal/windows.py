@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
-from eager.devices import check_device
+from eager.core import dtypes
+from eager.core.devices import check_device
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.lines import linspace
-from eager.language import E
-from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 __all__ = [

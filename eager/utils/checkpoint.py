@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from eager import autograd
-from eager.autograd.function import Function
 from eager.autograd.graph import saved_tensors_hooks
-from eager.grad_mode import enable_grad
+from eager.core.grad_mode import enable_grad
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from eager.engine.function import Function
 from eager.random import fork_rng, get_rng_state, set_rng_state
-from eager.state import current_interpreter
-from eager.tensor import Tensor
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from eager.core.state import interpreting, storage_of
+from eager.core.tensor import Deferred, Tensor
 from eager.functional.strides import check_within, plain_window, window
-from eager.state import interpreting, storage_of
 from eager.storage import is_plain
-from eager.tensor import Deferred, Tensor
 from graphc import errors
 from graphc.capture.counts import Asked, asked_here, counted_refusal
 from graphc.capture.location import user_line
@@ -118,7 +118,7 @@ class Asking:
         return self.layout(tracer.stand_ins.get(id(given), given), source)
 
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         self.guards.append(Guard(getter, value, what))
 
     def called(self, tensor: Tensor) -> str:
@@ -134,7 +134,7 @@ class Asking:
         self.argument_guards.append(ArgumentGuard(position, getter, value, what))
 
     def values_read(self, tensor: Tensor) -> np.ndarray | None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         if tensor._d.__class__ is Symbol:
             return None  # `array_of` has seen to it
         if self._is_written(tensor):
@@ -147,7 +147,7 @@ class Asking:
         return self._given(tensor._array().view())
 
     def values_shown(self, tensor: Tensor) -> np.ndarray | None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         if is_only_shown():
             return None if self._is_written(tensor) else tensor._array()
         return tensor._known()
@@ -160,7 +160,7 @@ class Asking:
         return id(tensor) in self._tracer.fresh and not self._is_written(tensor)
 
     def number_written(self, tensor: Tensor) -> Any:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         if tensor._d.__class__ is Symbol or not self._is_written(tensor) or self._tracer.read(tensor).aval.size != 1:
             return None
         return self.number_of(tensor)
@@ -325,7 +325,7 @@ class Asking:
         return np.asarray(data.array if data.__class__ is Deferred else data)
 
     def lies_plainly(self, tensor: Tensor) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         place = self._place(tensor)
         if place.steps or place.strides is not None:
             raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
@@ -333,7 +333,7 @@ class Asking:
     def window(
         self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
     ) -> dict[str, Any]:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         place, shape = self._place(tensor), tuple(tensor._d.shape)
         if not place.steps and place.strides is None:
             return plain_window(tensor, size, stride, offset)

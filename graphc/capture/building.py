@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager import dispatch
-from eager.autograd import as_tuple
-from eager.dtypes import to_numpy
-from eager.hooks import register_hook, register_post_accumulate_grad_hook
-from eager.sampling import sample
-from eager.state import INTERPRETER, current_interpreter, shift_gate, version_of
-from eager.tensor import Tensor
+from eager.core.dtypes import to_numpy
+from eager.core.state import INTERPRETER, Interpreter, current_interpreter, shift_gate, version_of
+from eager.core.tensor import Tensor
+from eager.engine import dispatch
+from eager.engine.backward import as_tuple
+from eager.engine.hooks import register_hook, register_post_accumulate_grad_hook
+from eager.rng.sampling import sample
 from graphc import errors
 from graphc.autodiff import gradients as gradients_of_graph
 from graphc.autodiff import pullback
@@ -54,7 +54,7 @@ def _version(x: Any) -> int:
 
 
 @final
-class Building:
+class Building(Interpreter):
     """The graph of a thread: an interpreter that traces operations on tensors without values, and runs all others."""
 
     immediate = True
@@ -113,7 +113,7 @@ class Building:
         if current_interpreter() is self:
             INTERPRETER.set(None)
 
-    # --- what tensors call: see `eager.state.Interpreter`
+    # --- what tensors call: see `eager.core.state.Interpreter`
 
     def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Tensor:
         if any(map(self.has, operands)) or (self._sizes.hints and any(map(has_dim, params.values()))):
@@ -144,7 +144,7 @@ class Building:
         if self.has(value):
             raise errors.CaptureError(errors.ASSIGN_WHILE_BUILDING.format(op=f"{name}_", used=user_line()))
         with self._outside():
-            from eager.inplace import assign
+            from eager.engine.inplace import assign
 
             return assign(target, value, name)
 
@@ -158,7 +158,7 @@ class Building:
         if self.has(tensor):
             return self.tracer.copied(tensor)
         with self._outside():
-            from eager.inplace import copied
+            from eager.engine.inplace import copied
 
             return copied(tensor)
 
@@ -181,10 +181,10 @@ class Building:
     def gradients(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> Any:
         if any(map(self.has, outputs)):
             return self.tracer.gradients(outputs, cotangents, inputs, create_graph, True)
-        from eager import engine
+        from eager.engine import walks
 
         with self._outside():
-            return engine.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
+            return walks.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
 
     def hook(self, tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
         if self.has(tensor):

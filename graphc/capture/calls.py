@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.tree import children, tensors_of
 from graphc.ir import Ref
 from graphc.ir.calling import Call

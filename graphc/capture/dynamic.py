@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.sources import Draw, Drawn, Source, Step, ViewOf
 from graphc.capture.trace import Program

@@ -7,10 +7,11 @@ import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
-from eager import engine, hooks, tape
-from eager.grad_mode import set_grad_enabled
-from eager.state import grad_enabled
-from eager.tensor import Tensor
+from eager.core import tape
+from eager.core.grad_mode import set_grad_enabled
+from eager.core.state import grad_enabled
+from eager.core.tensor import Tensor
+from eager.engine import hooks, walks
 from graphc import errors
 from graphc.autodiff import Custom, pullback
 from graphc.capture.hooks import Hooks
@@ -65,7 +66,7 @@ class Autograd:
     # --- `.grad`
 
     def get_grad(self, tensor: Tensor) -> Tensor | None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         key = id(tensor)
         if key in self._behind:
             raise errors.CaptureError(errors.GRAD_OF_THE_PAST.format(used=user_line()))
@@ -100,7 +101,7 @@ class Autograd:
         return any(grad is before for before in self._before.values())
 
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         self.tracer.owner_of(tensor)
         self._grads[id(tensor)] = (tensor, value)
 
@@ -163,7 +164,7 @@ class Autograd:
         create_graph: bool,
         keep: bool,
     ) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         for output in outputs:  # a leaf itself, perhaps, that nothing has used yet
             self.tracer.read(output)
         wrt = self.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
@@ -194,7 +195,7 @@ class Autograd:
         if owner is None:
             return
         self._past.append((tensor, g, keep))
-        for node in engine.reachable([self.tracer.given(owner)._n]):
+        for node in walks.reachable([self.tracer.given(owner)._n]):
             if tape.is_leaf(node) and (leaf := node[tape.PARENTS]()) is not None:
                 self._behind.add(id(leaf))
 
@@ -206,7 +207,7 @@ class Autograd:
         create_graph: bool,
         keep: bool,
     ) -> list[Tensor | None]:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         tracer = self.tracer
         ids = [self._nodes_of(t) for t in inputs]
         grads = self._pullback(outputs, cotangents, [i for nodes in ids for i in nodes], create_graph, keep)
@@ -309,7 +310,7 @@ class Autograd:
     # --- rules of the user's
 
     def retain(self, tensor: Tensor) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         self._retained[self.tracer.read(tensor).id] = tensor
 
     def _arrived(self, id_: int, g: Symbol, create_graph: bool) -> Symbol:
@@ -323,7 +324,7 @@ class Autograd:
         return self._copy(g) if found else g  # a hook may keep its tensor
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         tracer, builder = self.tracer, self._builder
         before = builder.next_id
         ids = tuple(tracer.read(t).id for t in inputs)

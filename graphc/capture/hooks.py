@@ -10,8 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
-from eager import hooks, tape
-from eager.tensor import Tensor
+from eager.core import tape
+from eager.core.tensor import Tensor
+from eager.engine import hooks
 from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Captured
@@ -40,11 +41,11 @@ class Hooks:
         return any(self._registered.values())
 
     def add(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
-        """See `eager.state.Interpreter.hook`."""
+        """See `eager.core.state.Interpreter.hook`."""
         return hooks.RemovableHandle(self._registered.setdefault(self._tracer.read(tensor).id, Registry()), hook)
 
     def add_after(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
-        """See `eager.state.Interpreter.hook_after`. CaptureError for a tensor from before the call."""
+        """See `eager.core.state.Interpreter.hook_after`. CaptureError for a tensor from before the call."""
         if not isinstance(tensor._n, list) or self._tracer.owner_of(tensor) is not None:
             raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
         return hooks.RemovableHandle(hooks.hooked(tensor._n).accumulated, hook)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.showing import is_only_shown
 from graphc.ir import Builder, Symbol
 from graphc.ops import OPS, Op
@@ -245,7 +245,7 @@ class Numbers:
         return operands
 
     def tensor_of(self, number: Any) -> Tensor | None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         return self._tracer.wrap(self._own(number).symbol, False) if type(number) is Number else None
 
     def _own(self, number: Number) -> Number:

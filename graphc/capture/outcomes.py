@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from eager.state import interpreting
-from eager.tensor import Parameter, Tensor
+from eager.core.state import interpreting
+from eager.core.tensor import Parameter, Tensor
 from graphc.capture.sources import Argument, Captured, Reached
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, map_leaves

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterator
 from types import FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import Any, TypeGuard
 
+from eager.core.tensor import Tensor
 from eager.nn.module import Module
-from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture import closures
 from graphc.capture.hooks import is_traced_handle

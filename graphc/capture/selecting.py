@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from eager.core.grad_mode import GradMode
+from eager.core.state import interpreting
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.counted import picked
-from eager.grad_mode import GradMode
-from eager.language import E
-from eager.state import interpreting
-from eager.tensor import Tensor
 from graphc.capture.counts import asked_here
 from graphc.ir import Symbol
 from graphc.ops import OPS, Op
@@ -170,7 +170,7 @@ def applied(tracer: Tracer, op: Op, operands: Sequence[Any], params: Any) -> Ten
 
 
 def select(tracer: Tracer, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
-    """See `eager.state.Interpreter`."""
+    """See `eager.core.state.Interpreter`."""
     selection = Selection(tracer, mask, lead, tuple(x._d.shape), purpose)
     return made(selection, tracer.apply(_CLONE, (x,), {}), False)
 

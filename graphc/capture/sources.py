@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.ir import Symbol
 from graphc.ops import Op
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
-from eager.state import interpreting
-from eager.tensor import Tensor
+from eager.core.state import interpreting
+from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
 from graphc.capture.gradients import Autograd

@@ -15,9 +15,9 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.dispatch import call_text
-from eager.state import grad_enabled, interpreting
-from eager.tensor import Tensor
+from eager.core.state import Interpreter, grad_enabled, interpreting
+from eager.core.tensor import Tensor
+from eager.engine.dispatch import call_text
 from graphc import errors
 from graphc.capture.asking import Asking
 from graphc.capture.gradients import Autograd
@@ -63,8 +63,8 @@ _COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
 
 
 @final
-class Tracer:
-    """See `eager.state.Interpreter` for the methods that tensors call.
+class Tracer(Interpreter):
+    """See `eager.core.state.Interpreter` for the methods that tensors call.
 
     name_of  a name for a tensor that is captured
     whole    the program is to run in place of the function: Python may decide on values (the program is then right on
@@ -278,7 +278,7 @@ class Tracer:
     # --- what tensors call
 
     def apply(self, op: Op, operands: Sequence[Any], params: Any) -> Tensor:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         builder = self.builder
         builder.where = user_line()
         found = applied(self, op, operands, params)
@@ -341,11 +341,11 @@ class Tracer:
         return found
 
     def created(self, tensor: Tensor) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         self.fresh[id(tensor)] = tensor
 
     def repeats(self, tensor: Tensor) -> bool:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         return self.place_of(tensor, self.read(tensor)).repeats(tensor._d.shape)
 
     def made_plain(self, tensor: Tensor) -> None:
@@ -362,7 +362,7 @@ class Tracer:
 
     @contextlib.contextmanager
     def inside(self, module: Any) -> Iterator[None]:
-        """See `eager.state.Interpreter`: nodes get the path of the module as their scope."""
+        """See `eager.core.state.Interpreter`: nodes get the path of the module as their scope."""
         builder, outer = self.builder, self.builder.scope
         owner = self._modules[-1] if self._modules else None
         children = () if owner is None else owner._modules.items()
@@ -378,7 +378,7 @@ class Tracer:
             builder.scope = outer
 
     def copied(self, tensor: Tensor) -> Tensor:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         return self.apply(_CLONE, (tensor,), {})
 
     # --- random numbers, leaves
@@ -387,17 +387,17 @@ class Tracer:
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
         like: Any = None,
     ) -> Tensor:  # fmt: skip
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         fix_numbers(draw)
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
 
     def on_interrupt(self, undo: Callable[[], None]) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         self.asking.drawn.undoing.append(undo)
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
-        """See `eager.state.Interpreter`: as a draw of no numbers."""
+        """See `eager.core.state.Interpreter`: as a draw of no numbers."""
 
         def draw(shape: tuple[int, ...]) -> np.ndarray:
             action()
@@ -406,7 +406,7 @@ class Tracer:
         self.random(draw, (0,), UINT8, generator)
 
     def leaf_changed(self, tensor: Tensor) -> None:
-        """See `eager.state.Interpreter`. From now on a node of its own stands for it: others used the one before."""
+        """See `Interpreter`. From now on a node of its own stands for it: others used the one before."""
         before = self.read(tensor)
         symbol = self.builder.emit(_STOP, (before,), {})
         place = self.memories.find(before.id)

@@ -13,7 +13,7 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.number import Number
 from graphc.capture.state.snapshots import refill
 from graphc.ops.dims import has_dim, is_dim, substituted

@@ -13,9 +13,9 @@ import types
 from collections.abc import Callable
 from typing import Any, final
 
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
 from eager.nn import Module
-from eager.state import current_interpreter
-from eager.tensor import Tensor
 from graphc import errors, forking
 from graphc.capture import Drawn, Program, capture
 from graphc.capture.building import building_of, outside

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.tensor import Deferred, Tensor
+from eager.core.tensor import Deferred, Tensor
 from graphc.capture import Argument, Captured, Program, Reached
 from graphc.capture.generated import Names
 from graphc.capture.state.environment import Environment

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, final
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture import Program
 from graphc.capture.state.environment import Environment
 from graphc.compiling.conditions import Conditions

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, final
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.dynamic import Pattern
 from graphc.capture.location import user_line
 from graphc.compiling.entries import Entry

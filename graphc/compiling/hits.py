@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager.state import current_interpreter, made_in_inference
-from eager.state import grad_enabled as grad_mode
-from eager.tensor import Parameter, Tensor
+from eager.core.state import current_interpreter, made_in_inference
+from eager.core.state import grad_enabled as grad_mode
+from eager.core.tensor import Parameter, Tensor
 from graphc.capture import Captured
 from graphc.capture.generated import indented
 from graphc.compiling.conditions import KNOWN

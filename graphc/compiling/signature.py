@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager.devices import device
-from eager.state import grad_enabled, made_in_inference
-from eager.tensor import Parameter, Tensor
+from eager.core.devices import device
+from eager.core.state import grad_enabled, made_in_inference
+from eager.core.tensor import Parameter, Tensor
 from graphc.capture.state.arguments import is_told_by_content
 from graphc.capture.state.moving import NUMBERS
 from graphc.capture.state.snapshots import CONTAINERS

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.autodiff import pullback
 from graphc.capture import Draw, History, Program
 from graphc.errors import CaptureError

@@ -7,9 +7,9 @@ from typing import Any
 
 import eager
 from eager import autograd
-from eager.dispatch import apply
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.dispatch import apply
+from eager.engine.language import E
 from graphc.errors import CaptureError
 from graphc.ir import Graph, Node
 from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
 
-from eager import autograd, state, tape
-from eager.language import E
-from eager.several import output_nodes
-from eager.state import interpreting, sequence
-from eager.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
+from eager import autograd
+from eager.core import state, tape
+from eager.core.state import interpreting, sequence
+from eager.core.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
+from eager.engine.language import E
+from eager.engine.multi_output import output_nodes
 from graphc.capture import (
     Argument,
     Captured,

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager import autograd, tape
-from eager.grad_mode import set_grad_enabled
-from eager.inplace import assign
-from eager.language import E
-from eager.state import add_maker, note_write, sequence
-from eager.tensor import Deferred, Tensor
+from eager import autograd
+from eager.core import tape
+from eager.core.grad_mode import set_grad_enabled
+from eager.core.state import add_maker, note_write, sequence
+from eager.core.tensor import Deferred, Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from graphc.capture import (
     Argument,
     Captured,

@@ -10,7 +10,7 @@ import pytest
 
 import eager as torch
 import graphc
-from eager import state
+from eager.core import state
 from eager.nn import functional as F
 from graphc.errors import CaptureError, GraphError
 

@@ -10,7 +10,7 @@ import pytest
 
 import compare
 import eager as torch
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.checking.findings import Report
 from compare.checking.perturbations import perturbations
 from compare.judging.tolerance import Verdict

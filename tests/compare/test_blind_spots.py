@@ -15,8 +15,8 @@ import pytest
 import compare
 import eager as torch
 import graphc
+from compare.cases.sharing import SAME, SHARED, sharing_of
 from compare.checking.findings import Report
-from compare.checking.sharing import SAME, SHARED, sharing_of
 from compare.command_line import main
 from compare.fuzzing.origins import declarations_for
 from compare.judging.exactness import exact_elements
@@ -216,7 +216,7 @@ def test_a_draw_that_puts_the_generator_back(monkeypatch: pytest.MonkeyPatch):
         return drawn
 
     assert compare.check(fn, numbers(3), modes=["compiled"]).ok
-    monkeypatch.setattr("compare.checking.case.compile", lambda fn: same_again(graphc.compile(fn)))
+    monkeypatch.setattr("compare.cases.case.compile", lambda fn: same_again(graphc.compile(fn)))
     report = compare.check(fn, numbers(3), modes=["compiled"])
     assert [f.what for f in report.bugs] == ["random numbers after the call"]
 
@@ -311,7 +311,7 @@ def test_gradients_that_jax_contradicts_are_not_timed():
 
 _OWN = """
 import eager as torch
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops import OPS, op
 from graphc.ops.rules import pointwise_float
 

@@ -117,7 +117,7 @@ def test_another_verdict(certificate: Path, monkeypatch: pytest.MonkeyPatch):
     for module in (tolerance, opinions):
         monkeypatch.setattr(module, "SAFETY", 0.0)  # nothing is within rounding any more
     monkeypatch.setattr(tolerance, "TWICE", 0.0)
-    monkeypatch.setattr("compare.checking.equivalence.same_bits", lambda a, b: False)
+    monkeypatch.setattr("compare.checking.comparison.same_bits", lambda a, b: False)
     found = compare.verify(certificate, loss, *operands())
     assert not found.ok and "certified is" in found.reasons[0]
     assert "the table of rounding errors has changed" in found.notes

@@ -9,7 +9,7 @@ import pytest
 
 import compare
 import eager as torch
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops.spec import OPS, Op
 
 pytestmark = pytest.mark.quick_xla

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import compare
-from compare.checking.case import Case
-from compare.checking.outcome import Outcome
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome
 from compare.declared.declarations import DECLARATION
 from compare.declared.operations import IN_EVERY_MODE, OpsReport
 from compare.judging.tolerance import Verdict
@@ -139,7 +139,7 @@ def test_pytorch_agrees():
 def test_pytorch_sees_a_wrong_kernel(declare: Declare):
     pytest.importorskip("torch")
     import eager as torch
-    from eager.language import E
+    from eager.engine.language import E
 
     declare("hardtanh", "x", impl=lambda xp, x: xp.minimum(xp.maximum(x, -1), 1.5), rule=pointwise)
     report = compare.check(lambda x: E.hardtanh(x), torch.tensor([-2.0, 0.5, 3.0]), modes=["graph", "pytorch"])

@@ -14,7 +14,7 @@ import eager as torch
 import graphc
 from compare.declared.operations import check_ops
 from compare.judging.tolerance import Verdict
-from eager.language import E
+from eager.engine.language import E
 
 pytestmark = pytest.mark.quick_xla
 

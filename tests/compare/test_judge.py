@@ -23,7 +23,7 @@ from compare.judging.tolerance import (
 from compare.judging.yardstick import Yardstick, stand_in
 from compare.locating.culprit import summary
 from compare.selftest.planting import declared
-from eager.language import E
+from eager.engine.language import E
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops import OPS
 from graphc.ops.aval import aval_of

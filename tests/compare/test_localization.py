@@ -14,11 +14,11 @@ import pytest
 import compare
 import eager as torch
 import graphc
+from compare.checking.localization import source_line
 from compare.command_line import main
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import summary
-from compare.locating.localization import source_line
-from eager.language import E
+from eager.engine.language import E
 from graphc.ir import Graph
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
@@ -86,7 +86,7 @@ def test_bisection_finds_a_wrong_pass_wherever_it_is(monkeypatch: pytest.MonkeyP
         passes.insert(place % (len(passes) + 1), ("drops scaling", drops_scaling))
         return tuple(passes)
 
-    monkeypatch.setattr("compare.checking.case.default_passes", with_fault)
+    monkeypatch.setattr("compare.cases.case.default_passes", with_fault)
     monkeypatch.setattr(pipeline_module, "default_passes", with_fault)
     found = compare.localize(subtracts, operand(), modes=["compiled"])
     assert found.first is not None and found.first.culprit is not None
@@ -105,7 +105,7 @@ def test_a_pass_that_raises(monkeypatch: pytest.MonkeyPatch):
         passes = list(sound(*licence))
         return (*passes[:4], ("raises", _raises), *passes[4:])
 
-    monkeypatch.setattr("compare.checking.case.default_passes", with_fault)
+    monkeypatch.setattr("compare.cases.case.default_passes", with_fault)
     monkeypatch.setattr(pipeline_module, "default_passes", with_fault)
     found = compare.localize(subtracts, operand(), modes=["graph", "passes", "compiled"])
     assert found.first is not None and found.first.culprit is not None and len(found.divergences) == 1
@@ -204,7 +204,7 @@ def test_lines_of_files_and_nonsense(tmp_path: Path):
 
 PROGRAM = """
 import eager as torch
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops import op
 from graphc.ops.rules import pointwise_float
 

@@ -15,7 +15,7 @@ import compare
 import eager as torch
 import graphc
 from benchmarks import minimizing as measured
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.command_line import main
 from compare.fuzzing import Input, Program, Statement
 from compare.minimizing import minimize_program
@@ -25,7 +25,7 @@ from compare.minimizing.sources import source_of
 from compare.minimizing.statements import apart, cut, live, statement, statements, values_of, with_aliases
 from compare.minimizing.unrolling import goes_on, inside, opened
 from compare.minimizing.writing import program_of
-from eager.language import E
+from eager.engine.language import E
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
@@ -85,7 +85,8 @@ def test_a_wrong_lowering_is_one_op(tmp_path):
 def test_scripts_are_readable():
     script = compare.minimize(network, *operands(), modes=["compiled"]).script
     assert script == (
-        "import numpy as np\n\nimport compare\nimport eager as torch\nimport graphc\nfrom eager.language import E\n\n\n"
+        "import numpy as np\n\nimport compare\nimport eager as torch\nimport graphc\n"
+        "from eager.engine.language import E\n\n\n"
         "def network(x):\n    a = E.expm1(x)\n    return a,\n\n\n"
         "x = torch.from_numpy(np.array([[1.0]], 'float32'))\n\n"
         "# bug in mode 'compiled': result.0, the lowering of op 'expm1'\n"

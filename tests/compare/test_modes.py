@@ -12,8 +12,8 @@ import pytest
 import compare
 import eager as torch
 from compare import modes as registry
-from compare.checking.case import Case
-from compare.checking.outcome import Outcome
+from compare.cases.case import Case
+from compare.cases.outcome import Outcome
 from compare.declared.operations import OpCall, call_of, check_ops, samples_of
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
@@ -75,7 +75,7 @@ def _together(calls: Sequence[OpCall]) -> Callable[..., tuple[Any, ...]]:
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
 @pytest.mark.quick_xla
 def test_every_op_means_the_same_compiled(name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("compare.checking.call.SINGLY", 0)  # the samples have no inputs in common
+    monkeypatch.setattr("compare.cases.call.SINGLY", 0)  # the samples have no inputs in common
     calls = [call_of(OPS[name], sample, rng, FLOAT32) for sample in samples_of(OPS[name])]
     report = compare.check(_together(calls), *(t for c in calls for t in c.operands), modes=["graph", "compiled"])
     assert report.ok, f"{[c.function.__name__ for c in calls]}\n{report}"

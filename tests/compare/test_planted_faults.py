@@ -18,7 +18,7 @@ from compare.checking.findings import Report
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
 from compare.selftest.planting import declared, with_rule
-from eager.language import E
+from eager.engine.language import E
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
@@ -129,7 +129,7 @@ def test_wrong_pass(monkeypatch: pytest.MonkeyPatch):
     sound = pipeline_module.default_passes()
     broken = (*sound[:2], ("planted pass", drops_scaling), *sound[2:])
     monkeypatch.setattr("compare.modes.default_passes", lambda: broken)
-    monkeypatch.setattr("compare.checking.case.default_passes", lambda: broken)
+    monkeypatch.setattr("compare.cases.case.default_passes", lambda: broken)
     report = compare.check(lambda x: torch.exp(x) * 3.0, numbers(3), modes=["passes"])
     culprit = culprit_of(report, "pass 3: planted pass")
     assert (culprit.part, culprit.pass_name, culprit.op) == ("pass", "planted pass", "positive")

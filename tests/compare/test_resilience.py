@@ -89,7 +89,7 @@ def fail() -> None:
     ],
 )
 def test_a_worker_goes_on_after_each_end(fn: Any, args: Any, kind: str):
-    worker = Worker(Limits(seconds=1.0 if kind == HANG else 100.0, memory=1500 * MIB))
+    worker = Worker(Limits(seconds=1.0 if kind == HANG else 100.0, memory=1500 * MIB), "compare.fuzzing.batches")
     try:
         assert worker.call(answer, 3) == 3
         with pytest.raises(Ended) as end:
@@ -105,7 +105,7 @@ def test_a_worker_goes_on_after_each_end(fn: Any, args: Any, kind: str):
 @pytest.mark.deep
 def test_who_waits_for_ever_hangs_as_well(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("compare.fuzzing.workers.IDLE", 1.0)
-    worker = Worker(Limits(seconds=0.5))
+    worker = Worker(Limits(seconds=0.5), "compare.fuzzing.batches")
     try:
         with pytest.raises(Ended, match="still waiting"):
             worker.call(time.sleep, 10_000)
@@ -117,7 +117,7 @@ def test_who_waits_for_ever_hangs_as_well(monkeypatch: pytest.MonkeyPatch):
 def test_a_program_that_cannot_be_made_is_a_failure(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(batches, "generate", never_made)
     monkeypatch.setattr("compare.fuzzing.workers.IDLE", 1.0)
-    worker = Worker(Limits(seconds=1.0))
+    worker = Worker(Limits(seconds=1.0), "compare.fuzzing.batches")
     try:
         found = batches._one(worker, Settings(("eager", "graph"), 2, KNOWN), UNMADE)
     finally:

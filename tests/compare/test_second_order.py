@@ -11,7 +11,7 @@ import pytest
 import compare
 import eager as torch
 from compare.judging.tolerance import Verdict
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops.rules import pointwise_float
 
 

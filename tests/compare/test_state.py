@@ -11,7 +11,7 @@ import pytest
 
 import compare
 import eager as torch
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.judging.tolerance import Verdict
 from compare.modes import COMPILED, EAGER
 from graphc.capture.state.places import Change

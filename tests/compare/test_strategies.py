@@ -13,8 +13,8 @@ import compare
 import eager as torch
 from compare import strategies
 from compare.fuzzing import Program
-from eager.random import default_generator
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.rng.sampling import default_generator
 from graphc.ops import OPS
 
 QUICK = settings(

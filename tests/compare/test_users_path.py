@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from compare.command_line import COMMANDS, main
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops import OPS
 
 pytest_plugins = ["pytester"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import compare
-from compare.checking.case import Case
+from compare.cases.case import Case
 from compare.judging.tolerance import Verdict
 from tests.compare.verdicts import CASES
 

@@ -18,8 +18,8 @@ import pytest
 
 import eager as torch
 import graphc
-from eager.dtypes import of_numpy
-from eager.language import E
+from eager.core.dtypes import of_numpy
+from eager.engine.language import E
 from graphc.errors import ProgramFileError
 from graphc.ir import Graph
 from graphc.lowering import cache, keys, programs, timing

@@ -13,7 +13,7 @@ import graphc
 from compare.judging.tolerance import same_bits
 from compare.layouts.layout import Layout, layouts_of
 from compare.layouts.sweep import spills
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, UINT8, bfloat16
 
 pytestmark = pytest.mark.quick_xla

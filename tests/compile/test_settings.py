@@ -10,7 +10,7 @@ import pytest
 
 import eager as torch
 import graphc
-from eager import state
+from eager.core import state
 from graphc.capture.state.settings import SETTINGS
 
 VARIABLE: contextvars.ContextVar[float] = contextvars.ContextVar("variable", default=1.0)

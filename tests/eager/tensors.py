@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 
 
 def tensor(values: Any, dtype: Any = np.float64) -> Tensor:

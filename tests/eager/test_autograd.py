@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from eager import autograd
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from tests.eager.tensors import leaf, tensor, total, values
 from tests.oracle import torch_or_skip
 

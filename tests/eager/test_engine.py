@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eager import autograd, install
-from eager.language import E, source
-from eager.tensor import Tensor
+from eager import autograd
+from eager.core.tensor import Tensor
+from eager.engine.language import E, source
+from eager.surface import operators
 from graphc.ops import OPS, Op
 from graphc.ops.rules import pointwise_float
 from tests.eager.tensors import leaf, tensor, total, values
@@ -122,7 +123,7 @@ def test_training_loop_keeps_no_memory(without_gc: None):
 
 
 def test_write_counters_are_dropped_with_their_memory():
-    from eager import state
+    from eager.core import state
 
     x = tensor([1.0, 2.0])
     x.add_(1.0)
@@ -289,7 +290,7 @@ def cube(declare: Callable[..., Op]) -> Op:
 
 def test_new_op_is_a_function_and_a_method(cube: Op):
     x = leaf([2.0, 3.0])
-    for result in (install.functions["cube_of_test"](x), x.cube_of_test(), E.cube_of_test(x)):  # type: ignore[attr-defined]
+    for result in (operators.functions["cube_of_test"](x), x.cube_of_test(), E.cube_of_test(x)):  # type: ignore[attr-defined]
         assert values(result) == [8.0, 27.0]
         assert result.grad_fn.name() == "CubeOfTestBackward0"
     assert "def cube_of_test(input, out=None):" in source(cube)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eager import dispatch, tape
-from eager.codegen import Module
-from eager.language import double, single
-from eager.tensor import Tensor
+from eager.core import tape
+from eager.core.tensor import Tensor
+from eager.engine import dispatch
+from eager.engine.codegen import Module
+from eager.engine.language import double, single
 from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.rules import integral
@@ -178,7 +179,7 @@ def test_other_operands_are_interpreted_plainly(operands: Any, monkeypatch: pyte
 
 
 def test_generated_source_is_readable():
-    from eager.language import source
+    from eager.engine.language import source
 
     text = source("tanh")
     compile(text, "tanh", "exec")

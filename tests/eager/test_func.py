@@ -11,9 +11,9 @@ import pytest
 
 import eager as torch
 import graphc
-from eager import state
+from eager.core import state
+from eager.core.tensor import Tensor
 from eager.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
-from eager.tensor import Tensor
 from tests.eager.tensors import leaf, tensor, values
 from tests.oracle import torch_or_skip
 

@@ -9,9 +9,9 @@ import pytest
 
 import eager as torch
 from eager.autograd import Function, gradcheck, gradgradcheck
-from eager.dispatch import apply
-from eager.language import refresh
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.dispatch import apply
+from eager.engine.language import refresh
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.spec import Vjp

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import eager
-from eager import interop
+from eager.surface import interop
 
 UFUNCS: dict[str, Any] = {
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "tanh": np.tanh, "negative": np.negative,

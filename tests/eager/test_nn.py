@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eager import nn, random, state
-from eager.tensor import Parameter, Tensor
+from eager import nn, random
+from eager.core import state
+from eager.core.tensor import Parameter, Tensor
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import torch_or_skip
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import eager
-from eager import optim, state
-from eager.tensor import Parameter, Tensor
+from eager import optim
+from eager.core import state
+from eager.core.tensor import Parameter, Tensor
 from tests.eager.tensors import tensor
 from tests.oracle import torch_or_skip
 
@@ -226,7 +227,7 @@ class Guards:
 
     def apply(self, op: Any, operands: Any, params: Any) -> Any:
         with state.interpreting(None):
-            from eager import dispatch
+            from eager.engine import dispatch
 
             return dispatch.apply(op, operands, params)
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eager import printing, random
-from eager.language import E
+from eager import random
+from eager.engine.language import E
+from eager.surface import printing
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import torch_or_skip
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eager import dtypes, random, random_fills, state
-from eager.generator import Generator
-from eager.tensor import Tensor
+from eager import random
+from eager.core import dtypes, state
+from eager.core.tensor import Tensor
+from eager.rng import fills, functions
+from eager.rng.generator import Generator
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import torch_or_skip
 
@@ -40,9 +42,9 @@ def assert_same_bits(mine: Tensor, theirs: Any) -> None:
 @pytest.mark.parametrize("name", ["float32", "float64"])
 def test_uniform_streams_are_equal_to_the_bit(torch: Any, shape: tuple[int, ...], name: str):
     mine, theirs = getattr(dtypes, name), getattr(torch, name)
-    a, b = random.rand(shape, dtype=mine), torch.rand(shape, dtype=theirs)
+    a, b = functions.rand(shape, dtype=mine), torch.rand(shape, dtype=theirs)
     assert_same_bits(a, b)
-    assert_same_bits(random.bernoulli(a), torch.bernoulli(b))
+    assert_same_bits(functions.bernoulli(a), torch.bernoulli(b))
     assert_same_bits(a.uniform_(-0.3, 0.7), b.uniform_(-0.3, 0.7))
     assert_same_bits(a.bernoulli_(0.3), b.bernoulli_(0.3))
     assert_same_bits(a.random_(), b.random_())
@@ -59,15 +61,15 @@ def test_normal_streams_agree_to_the_last_bits_of_the_logarithm(
     mine, theirs = getattr(dtypes, name), getattr(torch, name)
     for _ in range(2):
         np.testing.assert_allclose(
-            array(random.randn(shape, dtype=mine)), array(torch.randn(shape, dtype=theirs)), rtol=0, atol=tolerance
+            array(functions.randn(shape, dtype=mine)), array(torch.randn(shape, dtype=theirs)), rtol=0, atol=tolerance
         )
-    a, b = random.normal(0.5, 2.0, shape), torch.normal(0.5, 2.0, shape)
+    a, b = functions.normal(0.5, 2.0, shape), torch.normal(0.5, 2.0, shape)
     np.testing.assert_allclose(array(a), array(b), rtol=0, atol=1e-5)
 
 
 def test_fewer_than_16_normal_numbers_are_equal_to_the_bit_and_the_second_of_a_pair_is_kept(torch: Any):
     for count in (3, 2, 15, 1):
-        assert_same_bits(random.randn(count), torch.randn(count))
+        assert_same_bits(functions.randn(count), torch.randn(count))
     assert_same_bits(random.get_rng_state(), torch.get_rng_state())
 
 
@@ -75,26 +77,26 @@ def test_fewer_than_16_normal_numbers_are_equal_to_the_bit_and_the_second_of_a_p
 def test_integers_are_equal(torch: Any, name: str):
     high = 2 if name == "bool" else 100
     mine, theirs = getattr(dtypes, name), getattr(torch, name)
-    assert_same_bits(random.randint(high, (5, 6), dtype=mine), torch.randint(high, (5, 6), dtype=theirs))
+    assert_same_bits(functions.randint(high, (5, 6), dtype=mine), torch.randint(high, (5, 6), dtype=theirs))
     a = tensor(np.zeros(40, mine.numpy))
     assert_same_bits(a.random_(), torch.zeros(40, dtype=theirs).random_())
 
 
 @pytest.mark.parametrize("range_", [2**28 - 1, 2**28, 2**32 - 1, 2**32, 2**50])
 def test_wide_ranges_of_integers_take_two_words(torch: Any, range_: int):
-    assert_same_bits(random.randint(-5, range_ - 5, (9,)), torch.randint(-5, range_ - 5, (9,)))
+    assert_same_bits(functions.randint(-5, range_ - 5, (9,)), torch.randint(-5, range_ - 5, (9,)))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 10, 3000])
 def test_permutations_are_equal(torch: Any, n: int):
-    assert_same_bits(random.randperm(n), torch.randperm(n))
+    assert_same_bits(functions.randperm(n), torch.randperm(n))
 
 
 def test_normal_takes_tensors(torch: Any):
     mean, std = np.arange(20, dtype=np.float32), np.full((2, 20), 0.5, np.float32)
-    a = random.normal(tensor(mean), tensor(std))
+    a = functions.normal(tensor(mean), tensor(std))
     np.testing.assert_allclose(array(a), array(torch.normal(torch.tensor(mean), torch.tensor(std))), atol=1e-6)
-    b = random.normal(tensor(mean), 2.0)
+    b = functions.normal(tensor(mean), 2.0)
     np.testing.assert_allclose(array(b), array(torch.normal(torch.tensor(mean), 2.0)), atol=2e-6)
 
 
@@ -102,40 +104,40 @@ def test_state_moves_to_and_from_pytorch(torch: Any):
     torch.randn(7)
     random.set_rng_state(tensor(torch.get_rng_state().numpy()))
     assert random.initial_seed() == torch.initial_seed()
-    assert_same_bits(random.randn(5), torch.randn(5))
+    assert_same_bits(functions.randn(5), torch.randn(5))
     torch.set_rng_state(torch.from_numpy(random.get_rng_state().numpy()))
-    assert_same_bits(random.rand(700), torch.rand(700))
+    assert_same_bits(functions.rand(700), torch.rand(700))
 
 
 def test_known_numbers():
     random.manual_seed(0)
-    assert random.rand(3).tolist() == [0.49625658988952637, 0.7682217955589294, 0.08847743272781372]
+    assert functions.rand(3).tolist() == [0.49625658988952637, 0.7682217955589294, 0.08847743272781372]
     assert random.manual_seed(0) is random.default_generator
-    assert random.randint(0, 10, (3,)).tolist() == [4, 9, 3]
+    assert functions.randint(0, 10, (3,)).tolist() == [4, 9, 3]
 
 
 def test_a_generator_has_a_stream_of_its_own():
     own = Generator().manual_seed(3)
     random.manual_seed(3)
-    a = random.rand(4)
-    assert random.rand(4, generator=own).tolist() == a.tolist()
+    a = functions.rand(4)
+    assert functions.rand(4, generator=own).tolist() == a.tolist()
     again = own.clone_state()
-    assert random.randn(3, generator=own).tolist() == random.randn(3, generator=again).tolist()
+    assert functions.randn(3, generator=own).tolist() == functions.randn(3, generator=again).tolist()
 
 
 def test_fork_rng_restores_the_stream():
     random.manual_seed(5)
     with random.fork_rng():
-        inside = random.rand(3)
-    assert random.rand(3).tolist() == inside.tolist()
+        inside = functions.rand(3)
+    assert functions.rand(3).tolist() == inside.tolist()
 
 
 def test_like_and_gradient():
     x = leaf(np.zeros((2, 3)))
-    assert random_fills.rand_like(x).dtype is dtypes.float64
-    assert random_fills.randn_like(x, dtype=dtypes.float32).shape == (2, 3)
-    assert set(random_fills.randint_like(x, 3, 5).numpy().ravel()) <= {3.0, 4.0}
-    assert random.randn(2, requires_grad=True).requires_grad
+    assert fills.rand_like(x).dtype is dtypes.float64
+    assert fills.randn_like(x, dtype=dtypes.float32).shape == (2, 3)
+    assert set(fills.randint_like(x, 3, 5).numpy().ravel()) <= {3.0, 4.0}
+    assert functions.randn(2, requires_grad=True).requires_grad
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         x.normal_()
 
@@ -144,12 +146,12 @@ def test_a_draw_that_fails_draws_nothing():
     random.manual_seed(1)
     before = random.get_rng_state().tolist()
     for bad in (
-        lambda: random.rand(3, dtype=dtypes.int64),
-        lambda: random.randint(5, 5, (3,)),
-        lambda: random.randint(0, 300, (3,), dtype=dtypes.uint8),
+        lambda: functions.rand(3, dtype=dtypes.int64),
+        lambda: functions.randint(5, 5, (3,)),
+        lambda: functions.randint(0, 300, (3,), dtype=dtypes.uint8),
         lambda: leaf(np.zeros(3)).uniform_(),
         lambda: tensor(np.zeros(3)).normal_(0, -1),
-        lambda: random.bernoulli(tensor(np.array([0.5, 2.0]))),
+        lambda: functions.bernoulli(tensor(np.array([0.5, 2.0]))),
     ):
         with pytest.raises((RuntimeError, NotImplementedError)):
             bad()
@@ -159,10 +161,10 @@ def test_a_draw_that_fails_draws_nothing():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: random.rand("a"), TypeError, "must be tuple of ints, not str"),
-        (lambda: random.randn(2, -1), RuntimeError, r"negative dimension -1: \[2, -1\]"),
-        (lambda: random.randn(3, dtype=dtypes.int64), NotImplementedError, "\"normal_kernel_cpu\" .* 'Long'"),
-        (lambda: random.randint(2.5, (3,)), TypeError, "argument 'high' .* must be int, not float"),
+        (lambda: functions.rand("a"), TypeError, "must be tuple of ints, not str"),
+        (lambda: functions.randn(2, -1), RuntimeError, r"negative dimension -1: \[2, -1\]"),
+        (lambda: functions.randn(3, dtype=dtypes.int64), NotImplementedError, "\"normal_kernel_cpu\" .* 'Long'"),
+        (lambda: functions.randint(2.5, (3,)), TypeError, "argument 'high' .* must be int, not float"),
         (lambda: random.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
         (lambda: Generator().manual_seed(2.5), RuntimeError, "expected a long, but got float"),
         (lambda: Generator("cuda"), AssertionError, "not compiled with CUDA"),
@@ -200,12 +202,12 @@ def test_a_trace_is_handed_the_draw_itself():
     random.manual_seed(7)
     recorder = Recorder()
     with state.interpreting(recorder):
-        random.rand(3)
-        random.randn(20)
-        random.randperm(4)
+        functions.rand(3)
+        functions.randn(20)
+        functions.randperm(4)
     replayed = [draw() for draw in recorder.draws] + [draw() for draw in recorder.draws]
     random.manual_seed(7)
-    in_order = (lambda: random.rand(3), lambda: random.randn(20), lambda: random.randperm(4))
+    in_order = (lambda: functions.rand(3), lambda: functions.randn(20), lambda: functions.randperm(4))
     eager = [draw().numpy() for _ in range(2) for draw in in_order]
     for a, b in zip(replayed, eager, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -216,14 +218,14 @@ def test_seeding_under_a_trace_is_done_at_each_call():
     random.manual_seed(3)
     with state.interpreting(recorder):
         random.manual_seed(7)
-        random.rand(2)
-    before = random.rand(2)  # the trace itself has not seeded
+        functions.rand(2)
+    before = functions.rand(2)  # the trace itself has not seeded
     random.manual_seed(3)
-    np.testing.assert_array_equal(before.numpy(), random.rand(2).numpy())
+    np.testing.assert_array_equal(before.numpy(), functions.rand(2).numpy())
     drawn = [[draw() for draw in recorder.draws][-1] for _ in range(2)]
     random.manual_seed(7)
     for array in drawn:
-        np.testing.assert_array_equal(array, random.rand(2).numpy())
+        np.testing.assert_array_equal(array, functions.rand(2).numpy())
         random.manual_seed(7)
 
 

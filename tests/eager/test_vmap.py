@@ -11,9 +11,9 @@ import pytest
 import eager as torch
 import graphc
 from eager import autograd
-from eager.dispatch import apply
+from eager.core.tensor import Tensor
+from eager.engine.dispatch import apply
 from eager.func import batch_rules, grad, hessian, jacfwd, jacrev, vmap
-from eager.tensor import Tensor
 from graphc.ops import OPS
 from tests.eager.tensors import leaf, tensor
 from tests.ops.cases import Case, every_case

@@ -14,8 +14,8 @@ import sys
 import numpy as np
 import pytest
 
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.ir import Builder, Ref
 from graphc.lowering import lower
 from graphc.lowering.reference import op_by_op

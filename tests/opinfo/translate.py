@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import eager
-from eager.state import current_interpreter
+from eager.core.state import current_interpreter
 
 DTYPES = {
     getattr(torch, name): getattr(eager, name)

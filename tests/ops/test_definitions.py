@@ -5,7 +5,7 @@ import pytest
 
 import eager as torch
 import graphc
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops import OPS
 from graphc.ops.interpret import F, run_kernel, with_defaults
 from tests.ops.cases import Case, every_case

@@ -8,8 +8,8 @@ import pytest
 import eager as torch
 import graphc
 from eager import autograd
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.autodiff import pullback
 from graphc.ir import Builder
 from graphc.ops import OPS

@@ -14,7 +14,7 @@ from compare.layouts.layout import Layout, layout_of, layouts_of, placed
 from compare.layouts.sweep import Deviation, Sweep, overlaps, rows_of, trials_of
 from compare.layouts.ways import by_kernel, by_tape, ways_of
 from compare.selftest.planting import declared, with_rule
-from eager import writing
+from eager.core import ufunc_writes
 from graphc.ops import OPS, Op
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64
 from graphc.ops.interpret import run_kernel
@@ -122,7 +122,7 @@ def test_a_kernel_that_depends_on_layout_is_seen(name: str, fault: str) -> None:
 
 def test_a_write_without_the_guard_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ufunc that goes wrong in memory with gaps, as NumPy's `isnan` did, written straight into it."""
-    from eager import inplace
+    from eager.engine import inplace
 
     def straight(ufunc: Any, array: np.ndarray, *operands: Any) -> None:
         ufunc(*operands, out=array)
@@ -133,7 +133,7 @@ def test_a_write_without_the_guard_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
     (arrays, params), *_ = rows_for(op, (FLOAT32,))
     assert list(Sweep(op, params).run(rows_of(arrays, (5,), (4,))))
     monkeypatch.undo()
-    assert writing.write_apart is inplace.write_apart
+    assert ufunc_writes.write_apart is inplace.write_apart
     assert not list(Sweep(op, params).run(rows_of(arrays, (5,), (4,))))
 
 

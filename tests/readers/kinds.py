@@ -27,8 +27,8 @@ from compare.fuzzing.batches import Settings
 from compare.fuzzing.corpus import STATE as CAMPAIGN
 from compare.fuzzing.corpus import Corpus
 from compare.judging.tolerance import Verdict
-from eager.generator import STATE
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.rng.generator import STATE
 from graphc.errors import FileError, ParseError, ProgramFileError, ReportFileError, TensorFileError
 from graphc.ir import Graph
 from graphc.ir.files import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import eager as torch
 import graphc
-from eager.autograd.function import once_differentiable
+from eager.engine.function import once_differentiable
 from tests.scenarios.harness import attempt, program, refused
 
 GLOBAL = torch.tensor([1.5, 2.5, -1.0])

@@ -12,9 +12,9 @@ from compare.locating.batching import BATCHING
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import Plant, entry
 from compare.selftest.trials import numbers, program
+from eager.engine.language import E
 from eager.func import batch_rules
 from eager.func.batch_rules import RULES, rule_of
-from eager.language import E
 from graphc.ops import OPS
 
 LAYER = "batching rules"

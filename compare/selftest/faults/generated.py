@@ -11,7 +11,7 @@ import numpy as np
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import attribute
 from compare.selftest.trials import numbers, program
-from eager.language import E
+from eager.engine.language import E
 
 LAYER = "generated code"
 

@@ -13,7 +13,7 @@ import numpy as np
 from compare.selftest.fault import Expected, Fault
 from compare.selftest.planting import attribute, declared, with_rule
 from compare.selftest.trials import numbers, program, samples
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops import OPS, Op, gradient
 from graphc.ops.movement import sum_to
 from graphc.ops.spec import Vjp

@@ -16,7 +16,7 @@ from compare.selftest.fault import Expected, Fault, Trial, Trials
 from compare.selftest.planting import Plant, attribute, declared, together, wrapped
 from compare.selftest.trials import in_turn, numbers, session
 from eager import nn
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.asking import Asking
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.places import Attribute, Cell, Entry, Inside, Kind, Place, RequiresGrad

@@ -12,7 +12,7 @@ from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.mutants import Mutant, ignoring, instead
 from compare.selftest.planting import declared
 from compare.selftest.trials import in_turn, numbers, program, samples
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops import OPS
 from graphc.ops.index import along
 

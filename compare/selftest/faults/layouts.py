@@ -14,9 +14,10 @@ from compare.locating.surroundings import STATE
 from compare.selftest.fault import Expected, Fault, Trial, Trials
 from compare.selftest.planting import attribute, declared, entry, with_rule
 from compare.selftest.trials import in_turn, numbers
-from eager import inplace, tape
-from eager.language import E
-from eager.tensor import Tensor
+from eager.core import tape
+from eager.core.tensor import Tensor
+from eager.engine import inplace
+from eager.engine.language import E
 from graphc.execution import straight
 from graphc.ops import OPS
 from graphc.ops.spec import Vjp

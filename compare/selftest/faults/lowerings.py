@@ -12,7 +12,7 @@ from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.mutants import Mutant, ignoring, instead
 from compare.selftest.planting import attribute, entry
 from compare.selftest.trials import in_turn, numbers, program, samples
-from eager.language import E
+from eager.engine.language import E
 from graphc.execution.prechecks import Prechecks
 from graphc.lowering import executable
 from graphc.lowering.loading import jax

@@ -12,7 +12,7 @@ from compare.locating.partition import PARTITION
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import Plant, wrapped
 from compare.selftest.trials import numbers, program
-from eager import tape
+from eager.core import tape
 from graphc.execution import partition
 from graphc.execution.partition import Split
 from graphc.execution.runner import Runner

@@ -10,7 +10,7 @@ from compare.selftest.fault import Fault, Trials
 from compare.selftest.faults.shared import row, shared_kernel, shared_rule
 from compare.selftest.mutants import Mutant, instead
 from compare.selftest.trials import numbers, program
-from eager.language import E
+from eager.engine.language import E
 from graphc.ops.index import along
 
 LAYER = "special places"

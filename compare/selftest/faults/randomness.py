@@ -13,7 +13,7 @@ from compare.locating.surroundings import RANDOM
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import Plant, attribute, wrapped
 from compare.selftest.trials import in_turn, numbers, program, session
-from eager.random import default_generator
+from eager.rng.sampling import default_generator
 from graphc.capture.flow import draws
 from graphc.capture.sources import Draw
 from graphc.capture.tracer import Tracer

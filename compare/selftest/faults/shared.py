@@ -12,7 +12,7 @@ from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.mutants import Mutant, ignoring, instead, operands, result
 from compare.selftest.planting import declared, entry, together, with_rule
 from compare.selftest.trials import extremes, in_turn, numbers, program, samples
-from eager.language import E
+from eager.engine.language import E
 from graphc.lowering.loading import jax
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.source import jax_kernel

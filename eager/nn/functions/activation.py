@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from eager import draws
+from eager.core.state import grad_enabled, sequence
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import axis_of, constant, shape_of
 from eager.functional.joining import cut
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import log_softmax as _log_softmax
 from eager.functional.reductions import softmax as _softmax
-from eager.inplace import assign
-from eager.language import E
-from eager.naming import enclosed
-from eager.random_fills import exponential_
-from eager.sampling import default_generator, sample
-from eager.state import grad_enabled, sequence
-from eager.tensor import Tensor
+from eager.rng import distributions
+from eager.rng.fills import exponential_
+from eager.rng.sampling import default_generator, sample
 from graphc.ops.dtypes import BOOL, FLOAT32, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
@@ -160,7 +160,7 @@ def _leaky_slopes(x: Tensor, lower: float, upper: float) -> Tensor:
     """
     below: Any = E.le(x, 0)
     kind, count = x._dtype(), int(below.sum()._known())
-    draw = lambda shape: draws.slopes(default_generator, shape, lower, upper).astype(kind)
+    draw = lambda shape: distributions.slopes(default_generator, shape, lower, upper).astype(kind)
     return E.full(shape=tuple(x._d.shape), value=1.0, dtype=kind).masked_scatter(
         below, sample(draw, (count,), kind, default_generator, x)
     )

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, named
 from eager.functional.arguments import shape_of
 from eager.functional.gathering import gather
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import mean
-from eager.language import E
-from eager.naming import enclosed, named
 from eager.nn.functions.pooling import batched, refuse, unbatched, with_indices
 from eager.nn.functions.windows import Sizes, check_ndim
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64, is_floating
 
 __all__ = [

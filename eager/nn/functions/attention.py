@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.arguments import constant, shape_of
 from eager.functional.joining import cat, chunk
 from eager.functional.precision import rounds_once
 from eager.functional.slices import repeat_interleave
-from eager.language import E
-from eager.naming import named
 from eager.nn.functions.distance import linear
 from eager.nn.functions.lookup import dropout
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, SHORT_NAMES, is_floating
 from graphc.ops.rules import C_NAMES, c_name
 

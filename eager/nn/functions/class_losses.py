@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, named
 from eager.functional.arguments import ALL_AXES, constant, shape_of
-from eager.language import E
-from eager.naming import enclosed, named
 from eager.nn.functions.activation import refused_along
 from eager.nn.functions.distance import linear
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64, is_floating
 from graphc.ops.rules import torch_name
 

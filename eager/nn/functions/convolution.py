@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.functional.arguments import converted, shape_of
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, named, whole
+from eager.functional.arguments import shape_of
 from eager.functional.precision import rounds_once
-from eager.language import E
-from eager.naming import enclosed, named, whole
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, category, is_inexact, promote_types
 from graphc.ops.nn import check_groups
 from graphc.ops.rules import c_name, torch_name

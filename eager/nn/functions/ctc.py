@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
-from eager.language import E
-from eager.naming import enclosed
 from eager.nn.functions.reductions import check_reduction, reduced
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_floating, is_half
 from graphc.ops.rules import torch_name
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from eager.functional.arguments import axis_of, converted, shape_of, written
-from eager.functional.norms import norm
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import named, whole
+from eager.functional.arguments import axis_of, shape_of
+from eager.functional.norms import vector_norm
+from eager.functional.outputs import into
 from eager.functional.reductions import root
-from eager.language import E
-from eager.naming import named, whole
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_floating, is_half, is_inexact, result_type
 from graphc.ops.rules import broadcast_shapes, torch_name
 
@@ -26,7 +28,7 @@ PRODUCTS = ("SqueezeBackward4", "UnsafeViewBackward0")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """input @ weight.T + bias, for input (*, in), weight (out, in), bias (out,). As `torch.nn.functional.linear`."""
     if out is not None:
-        return written(out, "linear", linear, input, weight, bias)
+        return into(out, "linear", linear, input, weight, bias)
     shape, ndim = shape_of(weight, "linear", "weight", 2), len(shape_of(input, "linear"))
     if not ndim or not shape:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {ndim}D and {len(shape)}D")
@@ -120,7 +122,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
             x = E.cast(x, dtype=dtype)
         if tuple(x._d.shape) != common:
             x = E.broadcast_to(x, shape=common)
-        length = norm(x, 2, dim, keepdim=True)
+        length = vector_norm(x, 2, dim, keepdim=True)
         # the bound holds for the value; the gradient is that of the length itself
         least = E.add(E.sub(length, E.stop_gradient(length)), eps)
         unit.append(E.div(x, E.where(E.lt(length, eps), least, length)))
@@ -132,7 +134,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dim. As `torch.nn.functional.pairwise_distance`."""
     difference = E.add(E.sub(x1, x2), eps)
-    return norm(difference, p, -1 if difference._d.shape else None, keepdim)
+    return vector_norm(difference, p, -1 if difference._d.shape else None, keepdim)
 
 
 @whole("PdistBackward0")
@@ -154,5 +156,5 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         return root(E.sum(E.square(difference), axis=(1,), keepdims=False))
     if p == 0:  # the gradient of a count is zero, not missing
         total = E.sum(difference, axis=(1,), keepdims=False)
-        return E.where(Tensor._wrap(np.ones(total._d.shape, bool)), norm(difference, p, 1), total)
-    return norm(difference, p, 1)
+        return E.where(Tensor._wrap(np.ones(total._d.shape, bool)), vector_norm(difference, p, 1), total)
+    return vector_norm(difference, p, 1)

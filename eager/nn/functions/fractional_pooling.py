@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from eager import random
-from eager.functional.arguments import axis_of, converted, shape_of
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
+from eager.functional.arguments import axis_of, shape_of
 from eager.functional.gathering import gather
-from eager.language import E
-from eager.naming import enclosed
 from eager.nn.functions.adaptive_pooling import winners
 from eager.nn.functions.pooling import refuse
 from eager.nn.functions.windows import Sizes
-from eager.state import sequence
-from eager.tensor import Tensor
+from eager.rng import functions
 from graphc.ops.dtypes import INT64, is_floating
 
 __all__ = [
@@ -41,7 +42,7 @@ def _fractional(rank: int) -> tuple[Any, Any]:
         if samples is None:
             axis_of(-rank - 1, len(shape))
             batch = 1 if len(shape) == rank + 1 else shape[0]
-            samples = random.rand(batch, shape[-rank - 1], rank, dtype=input.dtype)
+            samples = functions.rand(batch, shape[-rank - 1], rank, dtype=input.dtype)
         _check(name, rank, input, kernel, targets, samples)
         since = next(sequence)
         values, places = _pooled(input, kernel, targets, samples)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import whole
 from eager.functional.arguments import constant, shape_of
 from eager.functional.joining import select
-from eager.language import E
-from eager.naming import whole
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import torch_name
 

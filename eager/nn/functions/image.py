@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
-from eager.language import E
-from eager.naming import enclosed, whole
 from eager.nn.functions.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT64, is_floating, is_half
 from graphc.ops.rules import torch_name
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
+from eager.engine.node_names import named, whole
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import scatter_add
 from eager.functional.precision import rounds_once
 from eager.functional.slices import inside as within
 from eager.functional.static import at_hand, required, valueless
-from eager.grad_mode import no_grad
-from eager.inplace import assign
-from eager.language import E
 from eager.linalg.norms import vector_norm
-from eager.naming import named, whole
-from eager.sampling import default_generator, sample, sample_like
-from eager.tensor import Tensor
+from eager.rng.sampling import default_generator, sample, sample_like
 from graphc.ops.dtypes import FLOAT64, INT32, INT64, is_floating, is_inexact
 from graphc.ops.index import OUT_OF_RANGE
 from graphc.ops.rules import torch_name

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import current_interpreter, sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
-from eager.language import E
-from eager.naming import enclosed, whole
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
-from eager.state import current_interpreter, sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.rules import torch_name
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import whole
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.precision import rounds_once
-from eager.language import E
-from eager.naming import whole
 from eager.nn.functions.activation import logsigmoid
 from eager.nn.functions.distance import pairwise_distance
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
-from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 

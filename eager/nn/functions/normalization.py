@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
+from eager.engine.node_names import whole
 from eager.functional.arguments import constant, shape_of
-from eager.functional.norms import norm
+from eager.functional.norms import vector_norm
 from eager.functional.precision import rounds_once
-from eager.inplace import assign
-from eager.language import E
-from eager.naming import whole
 from eager.nn.functions.padding import pad
 from eager.nn.functions.pooling import avg_pool2d, avg_pool3d
-from eager.tensor import Tensor
 from graphc.ops.dtypes import is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
@@ -229,6 +229,6 @@ def _plane(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """input / max(norm(input), eps) along `dim`. As `torch.nn.functional.normalize`."""
-    length = norm(input, p, dim, keepdim=True)
+    length = vector_norm(input, p, dim, keepdim=True)
     result = E.div(input, E.where(E.lt(length, eps), constant(eps, length), length))
     return result if out is None else assign(out, result, "normalize")

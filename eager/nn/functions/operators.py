@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn.functions import (
     activation,
     adaptive_pooling,
@@ -22,7 +23,6 @@ from eager.nn.functions import (
     pooling,
 )
 from eager.nn.functions import convolution as convolutions
-from eager.tensor import Tensor
 
 _REDUCTIONS = "none", "mean", "sum"
 _BAGS = "sum", "mean", "max"

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of
-from eager.language import E
-from eager.naming import enclosed
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL
 
 __all__ = ["pad"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import whole
 from eager.functional.arguments import axis_of, shape_of
-from eager.language import E
-from eager.naming import whole
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.rules import torch_name
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.state import sequence
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of
 from eager.functional.arithmetic import div, power
 from eager.functional.precision import rounds_once
-from eager.language import E
-from eager.naming import enclosed
 from eager.nn.functions.windows import (
     Sizes,
     borders,
@@ -21,8 +23,6 @@ from eager.nn.functions.windows import (
     given_windows,
     window_tuple,
 )
-from eager.state import sequence
-from eager.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT64, INT64, is_floating
 from graphc.ops.rules import torch_name
 

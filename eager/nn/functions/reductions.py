@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.arguments import ALL_AXES
-from eager.language import E
-from eager.tensor import Tensor
 
 SIZES = (
     "Using a target size (torch.Size({target})) that is different to the input size (torch.Size({input})). "

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import whole
 from eager.functional.arguments import shape_of
-from eager.language import E
-from eager.naming import whole
 from eager.nn.functions.windows import Sizes, window_tuple
-from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64
 from graphc.ops.rules import torch_name
 

@@ -6,16 +6,16 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.gathering import gather
 from eager.functional.joining import cut
-from eager.language import E
-from eager.naming import named
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.modules.basic import Linear
 from eager.nn.modules.containers import ModuleList, Sequential
-from eager.state import current_interpreter
-from eager.tensor import Tensor
 from graphc.ops.dtypes import INT64
 
 CUTOFFS = (

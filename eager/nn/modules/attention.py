@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.modules.basic import Linear
 from eager.nn.parameters import guard_training, new_parameter
-from eager.tensor import Tensor
 
 
 class NonDynamicallyQuantizableLinear(Linear):

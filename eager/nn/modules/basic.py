@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.parameters import fan_in_init, new_parameter
-from eager.tensor import Tensor
 
 
 class Identity(Module):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from eager.dtypes import int64
-from eager.language import E
+from eager.core.dtypes import int64
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.parameters import guard_training, new_parameter
-from eager.tensor import Tensor
 
 
 class _NormBase(Module):

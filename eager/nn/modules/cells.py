@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.language import E
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.modules.recurrent import State, gru_step, lstm_step, relu_step, tanh_step
 from eager.nn.parameters import new_parameter
-from eager.tensor import Tensor
 
 
 class RNNCellBase(Module):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.parameters import fan_in_init, new_parameter
-from eager.tensor import Tensor
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

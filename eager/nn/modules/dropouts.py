@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.parameters import guard_training
-from eager.tensor import Tensor
 
 
 class _Dropout(Module):

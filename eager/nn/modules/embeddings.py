@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Parameter, Tensor
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.parameters import new_parameter
-from eager.tensor import Parameter, Tensor
 
 
 def _checked_padding(padding_idx: int | None, num_embeddings: int, message: str) -> int | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.module import Module
-from eager.tensor import Tensor
 
 
 class PixelShuffle(Module):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from eager import state
-from eager.grad_mode import no_grad
+from eager.core import state
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
-from eager.tensor import Tensor
 
 __all__ = ["LazyModuleMixin"]
 

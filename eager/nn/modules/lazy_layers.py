@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.dtypes import int64
-from eager.language import E
+from eager.core.dtypes import int64
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.nn.modules.basic import Linear
 from eager.nn.modules.batch_norm import (
     BatchNorm1d,
@@ -17,7 +18,6 @@ from eager.nn.modules.batch_norm import (
 )
 from eager.nn.modules.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from eager.nn.modules.lazy import LazyModuleMixin, lazy_buffer, lazy_parameter, materialized
-from eager.tensor import Tensor
 
 
 class LazyLinear(LazyModuleMixin, Linear):

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.functions.reductions import chosen_reduction
 from eager.nn.module import Module
 from eager.nn.modules.basic import Linear, PairwiseDistance
-from eager.tensor import Tensor
 
 
 class _Loss(Module):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.parameters import new_parameter
-from eager.tensor import Tensor
 
 
 def _reset(weight: Tensor | None, bias: Tensor | None) -> None:

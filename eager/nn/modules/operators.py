@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.modules.packed import PackedSequence
 from eager.nn.modules.recurrent import STEPS, RNNBase, State
-from eager.tensor import Tensor
 
 
 class _Given(RNNBase):

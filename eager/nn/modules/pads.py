@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.modules.convolutions import repeated
-from eager.tensor import Tensor
 
 
 class _Pad(Module):

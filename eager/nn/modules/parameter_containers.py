@@ -6,8 +6,8 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from eager.core.tensor import Parameter, Tensor
 from eager.nn.module import Module
-from eager.tensor import Parameter, Tensor
 
 
 def _as_parameter(value: Any) -> Any:

@@ -9,15 +9,15 @@ import math
 import warnings
 from typing import Any
 
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.engine.node_names import named
 from eager.functional.joining import cat, chunk, select, stack, unbind
-from eager.language import E
-from eager.naming import named
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.modules.packed import PackedSequence
 from eager.nn.parameters import guard_training, new_parameter
-from eager.tensor import Tensor
 from graphc.ops.dtypes import FLOAT32
 
 State = tuple[Tensor, ...]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
+from eager.core import dtypes
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
@@ -17,7 +18,6 @@ from eager.nn.modules.basic import Linear
 from eager.nn.modules.containers import ModuleList
 from eager.nn.modules.dropouts import Dropout
 from eager.nn.modules.normalizations import LayerNorm
-from eager.tensor import Tensor
 from graphc.ops.dtypes import default_float
 
 Activation = str | Callable[[Tensor], Tensor]

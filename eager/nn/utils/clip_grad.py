@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
+from eager.engine.inplace import assign
+from eager.engine.language import E
 from eager.functional.arithmetic import clamp
 from eager.functional.creation import tensor
 from eager.functional.joining import stack
-from eager.functional.norms import norm
-from eager.grad_mode import no_grad
-from eager.inplace import assign
-from eager.language import E
-from eager.tensor import Tensor
+from eager.functional.norms import vector_norm
 
 Tensors = Tensor | Iterable[Tensor]
 MARGIN = 1e-6  # keeps the quotient finite where the norm is zero
@@ -51,7 +51,7 @@ def get_total_norm(
         return tensor(0.0)
     order = float(norm_type)
     with no_grad():
-        total = norm(stack([norm(member, order) for member in members]), order)
+        total = vector_norm(stack([vector_norm(member, order) for member in members]), order)
     if error_if_nonfinite and not E.isfinite(total):
         raise RuntimeError(NOT_FINITE.format(order=order))
     return total

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any
 
-from eager.grad_mode import no_grad
+from eager.core.grad_mode import no_grad
+from eager.core.tensor import Tensor
 from eager.optim.optimizer import Group, Optimizer
-from eager.tensor import Tensor
 
 NOT_RESUMABLE = (
     "param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from eager import dtypes
+from eager.core import dtypes
+from eager.core.tensor import Tensor
 from eager.functional.creation import as_tensor, tensor
 from eager.functional.joining import stack
-from eager.tensor import Tensor
 
 NOT_COLLATED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}"
 Table = dict[Any, Callable[..., Any]]

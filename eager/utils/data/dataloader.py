@@ -11,7 +11,7 @@ from itertools import repeat
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
-from eager.generator import Generator
+from eager.rng.generator import Generator
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataset import IterableDataset
 from eager.utils.data.iteration import Pass, WorkerPass

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
-from eager.generator import Generator
-from eager.random import randperm
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
+from eager.rng.functions import randperm
+from eager.rng.generator import Generator
 
 T = TypeVar("T")
 

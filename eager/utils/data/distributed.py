@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sized
 
-from eager.generator import Generator
-from eager.random import randperm
+from eager.rng.functions import randperm
+from eager.rng.generator import Generator
 from eager.utils.data.sampler import Sampler
 
 NO_PROCESS_GROUP = "Default process group has not been initialized, please make sure to call init_process_group."

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from eager import dtypes
+from eager.core import dtypes
 from eager.functional.creation import as_tensor, empty
-from eager.generator import Generator
-from eager.random import multinomial, randint, randperm
+from eager.rng.functions import multinomial, randint, randperm
+from eager.rng.generator import Generator
 
 T_co = TypeVar("T_co", covariant=True)
 DRAWN_AT_ONCE = 32  # by RandomSampler with replacement: part of the stream of random numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from eager.utils.tensorboard.protocol import EXTRA, FEATURE, message, module
 from graphc.errors import require
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from eager.utils.tensorboard.protocol import message
 from graphc.errors import require
 

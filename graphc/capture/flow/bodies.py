@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager.grad_mode import set_grad_enabled
-from eager.state import grad_enabled, interpreting
-from eager.tensor import Tensor
+from eager.core.grad_mode import set_grad_enabled
+from eager.core.state import grad_enabled, interpreting
+from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.flow.nests import Nest, nest
 from graphc.capture.flow.rules import Called, TracedRule, close

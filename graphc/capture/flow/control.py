@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import eager
-from eager.language import E
-from eager.state import current_interpreter, grad_enabled
-from eager.tensor import Tensor
+from eager.core.state import current_interpreter, grad_enabled
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.capture.building import Building
 from graphc.capture.flow.bodies import Body, Stand, apply, reached
 from graphc.capture.flow.draws import per_step

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.sources import Draw
 from graphc.capture.tracer import Tracer
 from graphc.ops.aval import Aval

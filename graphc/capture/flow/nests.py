@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import eager
+from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.functional.strides import contiguous, is_contiguous
-from eager.language import E
-from eager.tensor import Tensor
 from graphc import errors
 from graphc.capture.number import Number
 from graphc.capture.tree import children, rebuilt

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.ir import Graph, Node
 from graphc.ir.structure import CUSTOM, ITEM

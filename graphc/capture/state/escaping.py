@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.tensor import Tensor
 from eager.nn.calling import EveryModule
 from eager.nn.hooks import HookTable
 from eager.nn.module import Module
 from eager.optim.optimizer import STEP_HOOKS, Optimizer
-from eager.tensor import Tensor
 from graphc.capture.state.lookup import Lookup
 from graphc.capture.state.objects import (
     NOWHERE,

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, final
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.number import Number
 from graphc.capture.sources import Reached
 from graphc.capture.state.outlines import (

@@ -6,7 +6,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.state.snapshots import Contents, keep, same
 
 _WIDEST = 1 << 62  # of an integer that can be added to in int64

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.generated import Names
 from graphc.capture.state.snapshots import MISSING, Contents, Elements, change, keep, refill, same
 

@@ -13,9 +13,9 @@ from collections import deque
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.parameter import UninitializedTensorMixin
-from eager.tensor import Tensor
 from graphc.capture.location import shown_file
 from graphc.capture.state import reads
 from graphc.capture.state.agenda import Method

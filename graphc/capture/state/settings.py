@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from eager import runtime
 from eager.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
-from eager.printing import get_printoptions, set_printoptions
-from eager.state import GRAD_ENABLED, grad_enabled
+from eager.core.state import GRAD_ENABLED, grad_enabled
+from eager.surface import runtime
+from eager.surface.printing import get_printoptions, set_printoptions
 from graphc.ops.dtypes import default_float, set_default_float
 
 

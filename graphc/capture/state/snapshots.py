@@ -21,8 +21,8 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.dtypes import dtype
-from eager.tensor import Tensor
+from eager.core.dtypes import dtype
+from eager.core.tensor import Tensor
 
 EXACT = (bool, int, str, bytes, type(None), type(...))  # equal values of one type are the same
 SCALARS = (*EXACT, float, complex)

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.state.moving import NUMBERS
 from graphc.capture.state.outlines import is_number
 from graphc.capture.tree import children, is_immutable, rebuilt

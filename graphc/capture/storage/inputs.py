@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from eager.state import storage_of
-from eager.tensor import Tensor
-from eager.views import geometry
+from eager.core.state import storage_of
+from eager.core.tensor import Tensor
+from eager.core.views import geometry
 from graphc.capture.storage.memory import Strides, strides_of
 from graphc.ops.strided import row_major
 

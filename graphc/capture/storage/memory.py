@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from eager.state import Recent
-from eager.tensor import REPEATED, Tensor
+from eager.core.state import Recent
+from eager.core.tensor import REPEATED, Tensor
 from graphc.capture.sources import MemoryOf, Owner, Step
 from graphc.ir import Builder, Node, Symbol
 from graphc.ops import OPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, final
 
-from eager.tensor import Tensor
+from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.sources import Computed, Given, Returned, ViewOf
 from graphc.capture.storage.memory import Memory, Place

@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.state import storage_of
-from eager.tensor import Deferred, Tensor
+from eager.core.state import storage_of
+from eager.core.tensor import Deferred, Tensor
 from graphc.capture.sources import (
     Argument,
     Captured,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from eager.grad_mode import set_grad_enabled
-from eager.inplace import FILLS
-from eager.state import grad_enabled, storage_of
-from eager.tensor import LEAF_IN_PLACE, REPEATED, Tensor
-from eager.views import LEAF_VIEW, geometry
+from eager.core.grad_mode import set_grad_enabled
+from eager.core.state import grad_enabled, storage_of
+from eager.core.tensor import LEAF_IN_PLACE, REPEATED, Tensor
+from eager.core.views import LEAF_VIEW, geometry
+from eager.engine.inplace import FILLS
 from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Captured, MemoryOf, Owner, Step
@@ -43,7 +43,7 @@ class Writing:
         self.overlaps: dict[tuple[Owner, Owner], Any] = {}
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         self._builder.where = user_line()
         symbol, before = self._tracer.read(value), self._tracer.read(target)
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
@@ -130,7 +130,7 @@ class Writing:
         return id_
 
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
-        """See `eager.state.Interpreter`. What others see of the memory that `tensor` leaves stays as it is."""
+        """See `eager.core.state.Interpreter`. What others see of the memory that `tensor` leaves stays as it is."""
         before, symbol = self._tracer.read(tensor), self._tracer.read(value)
         place, source = self._tracer.place_of(tensor, before), self._memories.find(symbol.id)
         if source is not None and source.memory is place.memory:
@@ -194,7 +194,7 @@ class Writing:
             known[:] = [stand_in if t is tensor else t for t in known]
 
     def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
-        """See `eager.state.Interpreter`."""
+        """See `eager.core.state.Interpreter`."""
         tracer, symbol = self._tracer, self._tracer.read(value)
         if tracer.owner_of(tensor) is not None or tracer.autograd.is_given(tensor):
             if self._is_itself(tensor, value):

@@ -1,0 +1,501 @@
+"""Tensor: one type for the user, whatever lies beneath.
+
+`_d` is an ndarray, or a stand-in that has `shape` and `dtype`: a Symbol under a trace, a `Deferred` result of a
+compiled program. `_n` is the tape node (None: no gradient wanted); `_g` the accumulated gradient.
+
+The operators and most methods are installed by `eager.surface`, from the op registry and from the tables of names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eager.core import dtypes, state, tape
+from eager.core.devices import CPU
+from eager.core.state import current_interpreter, grad_enabled
+from eager.core.ufunc_writes import write
+from eager.core.views import check_unrecorded_write
+from graphc import forking
+from graphc.ops.dtypes import is_inexact
+from graphc.ops.rules import c_name, torch_name
+
+_new = object.__new__
+
+NOT_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor."
+)
+NUMPY_OF_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+NOT_IN = "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}."
+CHANGE_FLAG = "you can only change requires_grad flags of leaf variables.{hint}"
+USE_DETACH = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
+    "var_no_grad = var.detach()."
+)
+GRAD_DTYPE = (
+    "attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype '{wanted}'. The gradient must "
+    "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute "
+    "with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
+    "and its gradient may break downstream systems that assume they match."
+)
+SEALED_WRITE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+SEALED_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+SEALED_SAVE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+REPEATED = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+FLOAT_ONLY = "only Tensors of floating point dtype can require gradients"
+INEXACT_ONLY = "only Tensors of floating point and complex dtype can require gradients"
+IN_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+    "a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
+)
+LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
+
+
+class Deferred:
+    """The result of a compiled program, in the memory of its backend, until someone looks at it.
+
+    `array` is the backend's array; `shape` and `dtype` are known; `force()` gives the ndarray.
+    """
+
+    __slots__ = ("array", "numpy_dtype", "shape")
+    dtype = None  # equals no dtype: the fast paths hand such a tensor to the slow one, which forces it
+
+    def __init__(self, array: Any, shape: tuple[int, ...], dtype: np.dtype):
+        self.array = array
+        self.shape = shape
+        self.numpy_dtype = dtype
+
+    def force(self, tensor: Tensor) -> np.ndarray:
+        # a copy: the tensor may be written, and shared with views, from now on; the backend's memory is read-only
+        if forking.process.lost and not self.array.is_ready():
+            forking.refuse("a result that was still being computed,")
+        tensor._d = np.array(self.array)
+        return tensor._d
+
+
+class Sealed:
+    """The array of a tensor made in inference mode, after its end."""
+
+    __slots__ = ("array",)
+    dtype = None  # equals no dtype: the slow path, which looks closer, takes such a tensor
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def numpy_dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    def force(self, tensor: Tensor) -> np.ndarray:
+        return self.array
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
+
+    __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")
+
+    _d: Any
+    _n: Any
+    _g: Any
+    _v: Any
+
+    if TYPE_CHECKING:  # what eager.surface.operators adds, as far as our own code uses it
+
+        def __add__(self, other: Any) -> Tensor: ...
+
+        def __getitem__(self, index: Any) -> Tensor: ...
+
+        def __iter__(self) -> Iterator[Tensor]: ...
+
+        def __repr__(self) -> str: ...
+
+        @property
+        def grad_fn(self) -> Any: ...
+
+    @staticmethod
+    def _wrap(array: Any) -> Tensor:
+        """A Tensor over `array`, not copied, that requires no grad."""
+        t = state.tracked_new(Tensor) if state.tracking else _new(Tensor)
+        t._d = array
+        t._n = None
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            interpreter.created(t)
+        return t
+
+    def _array(self) -> np.ndarray:
+        """The values, as an ndarray that shares this tensor's memory. Raises CaptureError under a trace."""
+        data = self._d
+        return data if data.__class__ is np.ndarray else data.force(self)
+
+    # --- what it is
+
+    @property
+    def shape(self) -> dtypes.Size:
+        return dtypes.size_of(self._d.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.BY_NUMPY[self._dtype()]
+
+    def _values(self, purpose: str, *, python: bool = False) -> np.ndarray:
+        """`_array`, for a result whose shape depends on the values, or (`python`) for a Python number.
+
+        `purpose` is told to the stand-in that has none.
+        """
+        data = self._d
+        if data.__class__ is not np.ndarray:
+            if hasattr(data, "refuse"):
+                data.refuse(purpose)
+            elif hasattr(data, "sized_by") and not python:
+                data.sized_by(purpose, self)
+        return self._known()
+
+    def _known(self) -> np.ndarray:
+        """`_array`, of which Python code decides something: a program that is being traced holds for these values."""
+        array = self._array()
+        if state.closed and (interpreter := current_interpreter()) is not None:
+            found = interpreter.values_read(self)
+            return array if found is None else found
+        return array
+
+    def _dtype(self) -> np.dtype:
+        data = self._d
+        return data.dtype if data.dtype is not None else data.numpy_dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._d.shape)
+
+    @property
+    def device(self) -> Any:
+        return CPU
+
+    def __len__(self) -> int:
+        if not self._d.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self._d.shape[0]
+
+    # --- gradients
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._n is not None
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        if not isinstance(flag, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        self.requires_grad_(flag, _message=INEXACT_ONLY)
+
+    def requires_grad_(
+        self,
+        requires_grad: bool = True,
+        *,
+        _message: str = FLOAT_ONLY,
+    ) -> Tensor:
+        """Change whether operations on this leaf are recorded. RuntimeError for a non-leaf or an integer tensor."""
+        if requires_grad and _message is FLOAT_ONLY and state.active_transforms():
+            raise RuntimeError(IN_TRANSFORM)
+        if not isinstance(requires_grad, bool):
+            kind = dtypes.type_name(requires_grad)
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}")
+        if not self.is_leaf:
+            if requires_grad:
+                return self
+            raise RuntimeError(CHANGE_FLAG.format(hint=USE_DETACH))
+        if requires_grad:
+            if not is_inexact(self._dtype()):
+                raise RuntimeError(_message)
+            if self._d.__class__ is Sealed and state.made_in_inference() is None:
+                raise RuntimeError(SEALED_LEAF)
+        if requires_grad is (self._n is None):
+            self._n = tape.new_leaf(self) if requires_grad else None
+            if state.closed and (interpreter := current_interpreter()) is not None:
+                interpreter.leaf_changed(self)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        node = self._n
+        return node is None or (isinstance(node, list) and (tape.is_leaf(node) or tape.is_dead_end(node)))
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this tensor is. As `torch.Tensor.output_nr`."""
+        node = self._n
+        return tape.parts.get(tape.function_of(node), 0) if isinstance(node, list) else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            return interpreter.get_grad(self)
+        try:
+            grad = self._g
+        except AttributeError:
+            grad = None
+        if grad is None and not self.is_leaf and not self.retains_grad:
+            import warnings
+
+            warnings.warn(NOT_LEAF_GRAD, UserWarning, stacklevel=2)
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            self._check_gradient(value)
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            interpreter.set_grad(self, value)
+        else:
+            self._g = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    def _check_gradient(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
+        if value._d.shape != self._d.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value._d.shape)}' to a tensor of size "
+                f"'{list(self._d.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            )
+        if value._dtype() != self._dtype():
+            raise RuntimeError(GRAD_DTYPE.format(given=c_name(value._dtype()), wanted=torch_name(self._dtype())))
+
+    def _add_gradient(self, g: Any) -> None:
+        """Accumulate `g` into this tensor, which is some leaf's `.grad`, in place."""
+        array = self._writable()
+        write(np.add, array, array, g)
+        state.note_write(array)
+
+    def _seal(self) -> None:
+        """Inference mode, in which this tensor was made, ends. A view of a tensor from before stays what it is."""
+        about = getattr(self, "_v", None)
+        if isinstance(about, tuple) and about[0]._d.__class__ is not Sealed:
+            return
+        if self._n is None and (self._d.__class__ is np.ndarray or self._d.__class__ is Deferred):
+            self._d = Sealed(self._array())
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made in inference mode. As `torch.Tensor.is_inference`."""
+        made = state.made_in_inference()
+        if made is None or self._d.__class__ is Sealed:
+            return self._d.__class__ is Sealed
+        about = getattr(self, "_v", None)
+        owner = about[0] if isinstance(about, tuple) else self
+        return owner._d.__class__ is Sealed or any(t is owner for t in made.live())
+
+    def _writable(self, repeated: bool = False) -> np.ndarray:
+        """The values as an ndarray that may be written; read-only memory is copied first.
+
+        RuntimeError if elements share a place in memory (`expand` gives such views), unless they may be `repeated`.
+        """
+        array = self._d
+        if array.__class__ is not np.ndarray:
+            array = self._array()
+            if self._d.__class__ is Sealed and state.made_in_inference() is None:
+                raise RuntimeError(SEALED_WRITE)
+        if self._n is None and getattr(self, "_v", None).__class__ is tuple:
+            check_unrecorded_write(self)
+        if not array.flags.writeable:
+            if not repeated:
+                check_places(array)
+            owner = state.storage_of(array)
+            if isinstance(owner, np.ndarray) and owner.flags.writeable:
+                array = array.view()  # an expanded tensor, or a part of one: that is in what it shows
+                array.flags.writeable = True
+            else:
+                array = self._d = array.copy()
+        return array
+
+    @property
+    def data(self) -> Tensor:
+        """The same values, sharing memory, without history; autograd does not see what is written to it."""
+        data = self._d
+        if data.__class__ is not np.ndarray or current_interpreter() is not None:
+            return self.detach()
+        return Tensor._wrap(state.separate(data))
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            interpreter.set_data(self, value)
+            return
+        self._d = value._array()
+
+    def _show(self, value: Tensor, name: str) -> Tensor:
+        """Show what `value` shows, in the same memory and with its history. `name`: the function that does so."""
+        interpreter = current_interpreter()
+        if interpreter is not None:
+            interpreter.show(self, value, name)
+        else:
+            self._d, self._n = value._d, value._n
+        return self
+
+    @property
+    def _version(self) -> int:
+        if self._d.__class__ is Sealed:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return state.version_of(self._array())
+
+    # --- to Python and NumPy
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The values as an ndarray that shares memory. As `torch.Tensor.numpy`.
+
+        RuntimeError if the tensor requires grad, unless `force`; TypeError for bfloat16, which NumPy does not have.
+        """
+        if self._n is not None and not force:
+            raise RuntimeError(NUMPY_OF_GRAD)
+        array = self._known()
+        if array.dtype.kind == "V":
+            raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists (a number, for a 0-d tensor)."""
+        return self._known().tolist()
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
+        data = self._d
+        if data.__class__ is not np.ndarray and hasattr(data, "number") and math.prod(data.shape) == 1:
+            return data.number(self)  # not known before the program that is being traced runs
+        if state.closed and (interpreter := current_interpreter()) is not None:
+            found = interpreter.number_written(self)
+            if found is not None:
+                return found
+        array = self._values("item", python=True)
+        if array.size != 1:
+            raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        return array.item()
+
+    def _number(self, kind: type) -> Any:
+        array = self._values("item", python=True)
+        if array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if array.dtype.kind == "c" and kind is not complex:
+            if array.imag.any():
+                what = {float: "double", int: "int64_t"}[kind]
+                raise RuntimeError(f"value cannot be converted to type {what} without overflow")
+            array = array.real
+        return kind(array.item())
+
+    def __float__(self) -> float:
+        return self._number(float)
+
+    def __int__(self) -> int:
+        return self._number(int)
+
+    def __complex__(self) -> complex:
+        return self._number(complex)
+
+    def __index__(self) -> int:
+        if self._dtype().kind not in "iub" or self._array().size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return self._number(int)
+
+    def __bool__(self) -> bool:
+        data = self._d
+        if data.__class__ is not np.ndarray:
+            data = data.truth(self) if hasattr(data, "truth") else self._array()
+        elif state.closed:
+            data = self._known()
+        if data.size != 1:
+            what = "no values" if not data.size else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(data.item())
+
+    def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, bool, int, float, complex, np.generic)):
+            raise RuntimeError(NOT_IN.format(type(element)))
+        return bool((self == element).any())  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if not self._d.shape else object.__format__(self, spec)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __copy__(self) -> Tensor:
+        interpreter = current_interpreter()
+        if interpreter is None or interpreter.immediate:
+            found: Any = self.__reduce__()
+            return found[0](*found[1])
+        copied = self.detach()
+        copied.__class__ = type(self)
+        return copied if self._n is None else copied.requires_grad_()
+
+
+class Parameter(Tensor):
+    """A Tensor that a Module registers as its parameter when it is assigned as an attribute."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        p = _new(cls)
+        p._n = None
+        interpreter = current_interpreter()
+        if data is None:
+            p._d = np.empty(0, np.float32)
+        elif interpreter is None or interpreter.immediate:
+            p._d = data.detach()._array()
+        else:
+            shown = data.detach()
+            p._d = shown._d
+            interpreter.show(p, shown, cls.__name__)
+        p.requires_grad_(requires_grad, _message=INEXACT_ONLY)
+        return p
+
+    def __init__(self, data: Any = None, requires_grad: bool = True):
+        pass
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+
+def check_places(array: np.ndarray) -> None:
+    """Raise PyTorch's RuntimeError if elements repeat in memory."""
+    if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
+        raise RuntimeError(REPEATED)
+
+
+def check_in_place(t: Tensor) -> None:
+    """Raise PyTorch's RuntimeError if `t` is a leaf that requires grad, and gradients are being recorded."""
+    if t._n is not None and grad_enabled() and t.is_leaf and not tape.is_dead_end(t._n):
+        raise RuntimeError(LEAF_IN_PLACE)

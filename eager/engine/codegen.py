@@ -1,0 +1,480 @@
+"""The fast path: straight-line NumPy source for each op, generated from its declaration.
+
+For an op and a floating dtype this writes one forward function and its backward functions, in variants:
+
+    ff   all operands have the result's shape: temporaries are reused through `out=`
+    fs   the second operand is a Python scalar        sf   the first one is
+    bb   shapes differ: gradients are summed back to each operand's shape
+
+The forward function handles float Tensors of its dtype in NumPy memory; anything else (scalars of another kind,
+other dtypes, traced tensors, an error) it hands to `miss`, which interprets the same declaration without shortcuts.
+`DT`, the dtype it compares with, is the gate: while a trace is active it is an object that equals no dtype.
+
+`eager.source(op)` shows the text.
+"""
+
+from __future__ import annotations
+
+import heapq
+import linecache
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eager.core import state, tape
+from eager.core.views import note_view
+from graphc.ops.dtypes import BOOL, is_inexact
+from graphc.ops.interpret import F
+from graphc.ops.movement import sum_to
+from graphc.ops.operators import OperatorMixin
+from graphc.ops.rules import pointwise_bool
+from graphc.ops.spec import OPS, Op, Trait
+
+SCALAR_OPERAND = {"fs": 1, "sf": 0}  # variant -> the operand that is a Python scalar
+_CLOSED = object()
+
+
+class ScalarCache(dict):
+    """Python number -> 0-d array of one dtype: half the cost of letting NumPy convert it each time.
+
+    Zero is not kept (0.0 == -0.0), nor is nan (nan != nan), nor anything past a bound.
+    """
+
+    def __init__(self, dtype: np.dtype):
+        super().__init__()
+        self.dtype = dtype
+
+    def __missing__(self, value: float) -> np.ndarray:
+        array = np.array(value, self.dtype)
+        array.flags.writeable = False
+        if value and value == value and len(self) < 4096:
+            self[value] = array
+        return array
+
+
+# --- gradient rules as expressions
+
+
+class Untraceable(Exception):
+    """The rule uses more than pointwise ops; it is called instead of being written out."""
+
+
+class Term(OperatorMixin):
+    """A value in a gradient rule under construction: a name, a constant, or an op of other terms."""
+
+    __slots__ = ("constant", "name", "op", "operands")
+
+    def __init__(self, name: str = "", op: Op | None = None, operands: tuple[Term, ...] = (), constant: Any = None):
+        self.name = name
+        self.op = op
+        self.operands = operands
+        self.constant = constant
+
+    def _apply(self, name: str, *operands: Any) -> Term:
+        return Language.build(OPS[name], operands)
+
+
+class Language:
+    """The op language on Terms. Pointwise ops without parameters only."""
+
+    def __getattr__(self, name: str) -> Callable[..., Term]:
+        found = OPS[name]
+
+        def build(*operands: Any, **params: Any) -> Term:
+            if params:
+                raise Untraceable(name)
+            return self.build(found, operands)
+
+        return build
+
+    @staticmethod
+    def build(op: Op, operands: tuple[Any, ...]) -> Term:
+        if not op.pointwise or op.params:
+            raise Untraceable(op.name)
+        return Term(op=op, operands=tuple(x if isinstance(x, Term) else Term(constant=x) for x in operands))
+
+
+def trace_rule(op: Op, arg: str) -> Term | None:
+    """The gradient rule of `arg` as a Term, or None if it cannot be written out."""
+    vjp = op.vjp[arg]
+    try:
+        result = vjp.fn(Language(), *(Term(name=n) for n in vjp.names))
+    except (Untraceable, AttributeError, TypeError):
+        return None
+    return result if isinstance(result, Term) else None
+
+
+def is_ufunc(op: Op) -> bool:
+    return isinstance(op.kernel, np.ufunc)
+
+
+class Writer:
+    """Collects source lines, and the objects they name."""
+
+    def __init__(self, dtype: np.dtype, scope: dict[str, Any]):
+        self.dtype = dtype
+        self.scope = scope
+        self.lines: list[str] = []
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def bind(self, stem: str, value: Any) -> str:
+        """A name for `value` in the generated module; the same value keeps its name."""
+        name, suffix = stem, 0
+        while name in self.scope and self.scope[name] is not value:
+            suffix += 1
+            name = f"{stem}_{suffix}"
+        self.scope[name] = value
+        return name
+
+    def ufunc(self, op: Op) -> str:
+        """The name of the NumPy ufunc behind `op`."""
+        return self.bind(f"np_{op.kernel.__name__}", op.kernel)
+
+    def constant(self, value: Any) -> str:
+        array = np.array(value, self.dtype)
+        array.flags.writeable = False
+        stem = "c_" + repr(value).replace("-", "m").replace(".", "p").replace("+", "")
+        known = self.scope.get(stem)
+        if known is not None and known.tobytes() == array.tobytes():
+            return stem
+        return self.bind(stem, array)
+
+    def expression(self, depth: int, term: Term, full: set[str], reuse: bool) -> tuple[str, bool]:
+        """Write statements that compute `term`. Returns its name, and whether it is a newly made array.
+
+        `full` are the names that have the result's shape; with `reuse`, a temporary that is used up gives its memory
+        to the next ufunc of that shape.
+        """
+        order: list[tuple[str, Term, tuple[str, ...]]] = []
+        numbered: dict[Any, str] = {}
+
+        def visit(t: Term) -> str:
+            if t.op is None:
+                return t.name or self.constant(t.constant)
+            uses = tuple(visit(x) for x in t.operands)
+            key = (t.op, uses)
+            if key not in numbered:
+                numbered[key] = f"t{len(numbered)}"
+                order.append((numbered[key], t, uses))
+            return numbered[key]
+
+        result = visit(term)
+        last_use = {name: i for i, (_, _, uses) in enumerate(order) for name in uses}
+        full, floats = set(full), set[str]()
+        free: dict[str, str] = {}  # temporary -> variable that holds it
+        for i, (name, t, uses) in enumerate(order):
+            assert t.op is not None
+            call = ", ".join(free.get(u, u) for u in uses)
+            target = name
+            if is_ufunc(t.op):
+                boolean = t.op.rule.infer is pointwise_bool.infer
+                out = "..."
+                if not full.isdisjoint(uses):
+                    full.add(name)
+                    if not boolean:
+                        done = [u for u in uses if u in floats and u in full and last_use[u] == i]
+                        if reuse and done:
+                            out = target = free.get(done[0], done[0])
+                if not boolean:
+                    floats.add(name)
+                ufunc = self.ufunc(t.op)
+                self.line(depth, f"{target} = {ufunc}({call}, out=...)" if out == "..." else f"{ufunc}({call}, {out})")
+            else:
+                if not full.isdisjoint(uses):
+                    full.add(name)
+                self.line(depth, f"{target} = {self.bind('k_' + t.op.name, t.op.kernel)}({call})")
+            free[name] = target
+        return free.get(result, result), bool(order)
+
+
+class Generated:
+    """What was generated for one op and dtype: the forward function, and the source text."""
+
+    def __init__(self, forward: Callable[..., Any], source: str):
+        self.forward = forward
+        self.source = source
+
+
+class Module:
+    """Generated functions for one dtype. They share one namespace, whose `DT` is the gate."""
+
+    def __init__(self, dtype: np.dtype, tensor: type, parameter: type, miss: Callable[..., Any]):
+        self.dtype = dtype
+        self.scope: dict[str, Any] = {
+            "__name__": f"eager.generated_{dtype}", "DT": dtype, "BOOL": BOOL, "F": F, "SCALARS": ScalarCache(dtype),
+            "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
+            "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
+            "np_add": np.add, "sum_to": sum_to, "miss": miss,
+            "note_view": note_view,
+        }  # fmt: skip
+        self.generated: dict[str, Generated] = {}
+        self.operators: dict[str, types.FunctionType] = {}
+        state.add_gate(self._set_open)
+        state.add_maker(self._set_new)
+
+    def _set_open(self, is_open: bool) -> None:
+        self.scope["DT"] = self.dtype if is_open else _CLOSED
+
+    def _set_new(self, new: Callable[..., Any]) -> None:
+        self.scope["new"] = new
+
+    def get(self, op: Op) -> Callable[..., Any]:
+        """The forward function of `op`, generated at first use."""
+        known = self.generated.get(op.name)
+        if known is None or self.scope["op_" + op.name] is not op:
+            known = self.generated[op.name] = self._generate(op)
+        return known.forward
+
+    def reflected(self, op: Op) -> Callable[..., Any]:
+        """`lambda self, other: op(other, self)` with `other` a Python scalar, for `2.0 - x`."""
+        self.get(op)
+        return self.scope[f"r{op.name}"]
+
+    def operator(self, op: Op, reflected: bool = False) -> Callable[..., Any]:
+        """The forward function of `op` (or its `reflected` one) for Python's operator: the same code but for `miss`."""
+        name = f"r{op.name}" if reflected else op.name
+        known = self.operators.get(name)
+        real = self.reflected(op) if reflected else self.get(op)
+        if known is None:
+            known = types.FunctionType(_as_operator(real, reflected), self.scope, name, real.__defaults__)
+            self.operators[name] = known
+        return known
+
+    def refresh(self, op: Op) -> None:
+        """Generate `op` again after a part of its declaration was replaced; functions handed out before are renewed."""
+        old = self.generated.pop(op.name, None)
+        if old is None:
+            return
+        names = [name for name in (op.name, f"r{op.name}") if name in self.scope]
+        before = {name: self.scope[name] for name in names}
+        new = self._generate(op)
+        for name, function in before.items():
+            function.__code__ = self.scope[name].__code__
+            if name in self.operators:
+                self.operators[name].__code__ = _as_operator(function, name != op.name)
+            self.scope[name] = function
+        self.generated[op.name] = Generated(before[op.name], new.source)
+
+    def _generate(self, op: Op) -> Generated:
+        writer = Writer(self.dtype, self.scope)
+        self.scope["op_" + op.name] = op
+        self.scope["k_" + op.name] = op.kernel
+        variants = ("ff",) if len(op.args) == 1 else ("ff", "bb", "fs", "sf") if len(op.args) == 2 else ("bb",)
+        if not op.pointwise:
+            variants = ("bb",) if op.traits & Trait.BROADCASTS else ("ff",)
+        backwards = {v: _write_backward(writer, op, v) for v in variants} if op.vjp else {}
+        _write_forward(writer, op, backwards, flipped=False)
+        if op.pointwise and len(op.args) == 2:
+            _write_forward(writer, op, backwards, flipped=True)
+        source = "\n".join(writer.lines) + "\n"
+        filename = f"<generated {op.name} {self.dtype}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        exec(compile(source, filename, "exec"), self.scope)
+        for variant, (function, saved) in backwards.items():
+            backward = self.scope[function]
+            tape.decoders[backward] = _decoder(op, saved, variant)
+            tape.names[backward] = op.overloads.get(variant, op.node_name)
+            if op.naming is not None:
+                tape.namings[backward] = tape.naming_of(op, tape.decoders[backward])
+            if variant in SCALAR_OPERAND and variant not in op.overloads:
+                # PyTorch makes 2 + x of x + 2
+                places = [0] if op.commutative else [op.args.index(a) for a in _live(op, variant)]
+                tape.edges[backward] = places, len(op.args)
+        forward = self.scope[op.name]
+        forward.__doc__ = op.doc or f"The op `{op.name}`; see `graphc.ops`."
+        return Generated(forward, source)
+
+
+def _as_operator(function: Any, reflected: bool) -> types.CodeType:
+    """The code of a forward function, with `miss_operator` or `miss_reflected` for `miss`."""
+    code, miss = function.__code__, "miss_reflected" if reflected else "miss_operator"
+    return code.replace(co_names=tuple(miss if name == "miss" else name for name in code.co_names))
+
+
+def _needs(op: Op, arg: str) -> list[str]:
+    """The names that the gradient rule of `arg` needs to have saved."""
+    return [n for n in op.vjp[arg].names if n != "g"]
+
+
+def _saved_names(op: Op, variant: str) -> list[str]:
+    """The names in a node's saved tuple, in order. A variant that sums gradients back also saves shapes."""
+    names: list[str] = []
+    for arg in _live(op, variant):
+        for n in _needs(op, arg):
+            if n not in names:
+                names.append(n)
+        if variant == "bb" and f"{arg}_shape" not in names:
+            names.append(f"{arg}_shape")
+    return names
+
+
+def _live(op: Op, variant: str) -> list[str]:
+    """The differentiable arguments that are Tensors in this variant."""
+    return [a for i, a in enumerate(op.args) if a in op.vjp and i != SCALAR_OPERAND.get(variant)]
+
+
+def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
+    """Write the backward function of one variant. Returns its name and the names of what it saves."""
+    saved = _saved_names(op, variant)
+    function = f"{op.name}_backward_{variant}"
+    w.line(0, f"def {function}(node, g, heap):")
+    if saved:
+        w.line(1, f"{', '.join(saved)}{',' if len(saved) == 1 else ''} = node[3]")
+    full = {"g", "r"} | {a for i, a in enumerate(op.args) if i != SCALAR_OPERAND.get(variant)}
+    for i, arg in enumerate(_live(op, variant)):
+        w.line(1, f"p = node[{tape.PARENTS + i}]")
+        w.line(1, "if p is not None:")
+        term = trace_rule(op, arg) if op.pointwise else None
+        if term is not None:
+            d, fresh = w.expression(2, term, full, reuse=variant != "bb")
+        else:
+            rule = w.bind(f"rule_{op.name}_{arg}", op.vjp[arg].fn)
+            w.line(2, f"d = {rule}({', '.join(['F', *op.vjp[arg].names])})")
+            d, fresh = "d", False
+        if variant == "bb":
+            w.line(2, f"d = {d} if {d}.shape == {arg}_shape else sum_to(F, {d}, {arg}_shape)")
+            d, fresh = "d", False
+        w.line(2, "s = p[1]")
+        w.line(2, "if s is None:")
+        w.line(3, f"p[1] = {d}")
+        w.line(3, "push(heap, p)")
+        w.line(2, "else:")
+        w.line(3, f"p[1] = np_add(s, {d}, {d})" if fresh else f"p[1] = np_add(s, {d}, out=...)")
+    if not _live(op, variant):
+        w.line(1, "pass")
+    w.line(0, "")
+    return function, saved
+
+
+def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]], flipped: bool) -> None:
+    """Write the forward function; `flipped` writes the reflected operator, whose first operand is the scalar."""
+    args = op.args
+    params = list(op.params)
+    defaults = "".join(f", {p}={w.bind(f'default_{p}', op.params[p])}" for p in params)
+    keywords = ", ".join(f'"{p}": {p}' for p in params)
+    # what torch.<name> is; `out` is looked at only when the operands are of the kind that the fast path takes
+    writes = op.pointwise and not params and not flipped
+    if flipped:
+        w.line(0, f"def r{op.name}({args[1]}, {args[0]}):")
+    else:
+        w.line(0, f"def {op.name}({', '.join(args)}{', out=None' if writes else defaults}):")
+    w.line(1, "try:")
+    if op.pointwise and len(args) == 2:
+        loose = args[0] if flipped else args[1]
+        w.line(2, f"c = {loose}.__class__")
+        if not flipped:
+            w.line(2, "if c is Tensor or c is Parameter:")
+            _write_call(w, 3, op, args, backwards, ("ff", "bb"), writes)
+        if op.rule.promote and op.rule.scalars:
+            w.line(2, f"{'if' if flipped else 'elif'} c is float or c is int:")
+            _write_call(w, 3, op, args, backwards, ("sf",) if flipped else ("fs",), writes)
+    else:
+        _write_call(w, 2, op, args, backwards, tuple(backwards), writes)
+    w.line(1, "except (ValueError, AttributeError, TypeError, IndexError):")
+    w.line(2, "pass  # `miss` raises the error that fits")
+    if writes:
+        w.line(1, "if out is not None:")
+        w.line(2, f"return into(out, '{op.name}', {op.name}, {', '.join(args)})")
+    w.line(1, f"return miss(op_{op.name}, ({', '.join(args)},), {{{keywords}}})")
+    w.line(0, "")
+
+
+def _write_call(
+    w: Writer, depth: int, op: Op, args: tuple[str, ...], backwards: Any, variants: tuple[str, ...], writes: bool
+) -> None:
+    scalar = SCALAR_OPERAND.get(variants[0]) if variants else None
+    tests = []
+    for i, a in enumerate(args):
+        if i == scalar:
+            continue
+        w.line(depth, f"x{i} = {a}._d")
+        tests.append(f"x{i}.dtype is {'BOOL' if i < op.rule.first else 'DT'}")
+    if writes:
+        tests.append("out is None")
+    w.line(depth, f"if {' and '.join(tests)}:")
+    depth += 1
+    if scalar is not None:
+        w.line(depth, f"x{scalar} = SCALARS[{args[scalar]}]")
+    call = ", ".join(f"x{i}" for i in range(len(args)))
+    if is_ufunc(op):
+        w.line(depth, f"r = {w.ufunc(op)}({call}, out=...)")
+    else:
+        w.line(depth, f"r = k_{op.name}({', '.join([call, *(f'{p}={p}' for p in op.params)])})")
+        w.line(depth, "if r.__class__ is not ndarray:")
+        w.line(depth + 1, "r = asarray(r)")
+    w.line(depth, "t = new(Tensor)")
+    w.line(depth, "t._d = r")
+    live = _live(op, variants[0]) if variants else []
+    if not live:
+        w.line(depth, "t._n = None")
+    else:
+        _write_history(w, depth, op, backwards, variants, live)
+    if op.view and op.vjp:  # detach() shares memory, and is no view
+        w.line(depth, "if r.base is not None and (r.base is x0 or r.base is x0.base):")
+        w.line(depth + 1, f"note_view(t, {args[0]})")
+    w.line(depth, "return t")
+
+
+def _write_history(w: Writer, depth: int, op: Op, backwards: Any, variants: tuple[str, ...], live: list[str]) -> None:
+    """Write statements that give the result `t` its node."""
+    position = {a: f"p{i}" for i, a in enumerate(live)}
+    for a, p in position.items():
+        w.line(depth, f"{p} = {a}._n")
+    none = " and ".join(f"{p} is None" for p in position.values())
+    whole = f" or not {w.bind('is_inexact', is_inexact)}(r.dtype)" if "dtype" in op.params else ""
+    w.line(depth, f"if {f'({none})' if len(live) > 1 else none} or not grad_enabled(){whole}:")
+    w.line(depth + 1, "t._n = None")
+    for i, variant in enumerate(variants):
+        if i + 1 < len(variants):
+            w.line(depth, "elif x0.shape == x1.shape:")
+        else:
+            w.line(depth, "else:")
+        w.line(depth + 1, _node(op, backwards[variant], position, variant))
+
+
+def _node(op: Op, backward: tuple[str, list[str]], position: dict[str, str], variant: str) -> str:
+    function, saved = backward
+    values = []
+    for name in saved:
+        users = [a for a in position if name in _needs(op, a)]
+        value = _value(op, name)
+        keep_always = len(users) == len(position) or name.endswith("_shape") or name in op.params
+        values.append(value if keep_always else f"{value} if {_any(position, users)} else None")
+    only_shapes = bool(saved) and not any(name in op.args or name == "r" for name in saved)
+    packed = f"[{', '.join(values)}]" if only_shapes else f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+    return f"t._n = [-next(seq), None, {function}, {packed}, {', '.join(position.values())}]"
+
+
+def _any(position: dict[str, str], users: list[str]) -> str:
+    return " or ".join(f"{position[a]} is not None" for a in users)
+
+
+def _value(op: Op, name: str) -> str:
+    if name in op.args:
+        return f"x{op.args.index(name)}"
+    base, _, what = name.rpartition("_")
+    if what in ("shape", "dtype") and base in op.args:
+        return f"x{op.args.index(base)}.{what}"
+    return name
+
+
+def _decoder(op: Op, saved: list[str], variant: str) -> Callable[[tape.Node], tape.Decoded]:
+    live = [op.args.index(a) for a in _live(op, variant)]
+
+    def decode(node: tape.Node) -> tape.Decoded:
+        if node[tape.SAVED] is None:
+            raise RuntimeError(tape.FREED)
+        values = dict(zip(saved, node[tape.SAVED], strict=True))
+        params = {p: values[p] for p in op.params if p in values}
+        parents = [
+            (i, p, values[f"{op.args[i]}_shape"] if variant == "bb" else None)
+            for i, p in zip(live, node[tape.PARENTS :], strict=True)
+            if p is not None
+        ]
+        return op, params, values, parents
+
+    return decode

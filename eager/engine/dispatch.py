@@ -1,0 +1,259 @@
+"""The slow path: every op call that the generated code does not take.
+
+`apply` hands the op to the interpreter in force (a trace), to the generated code of another dtype, or to `plain`,
+the unshortened interpretation of the declaration on NumPy: promote, check, compute, record.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eager.core import tape
+from eager.core.dtypes import type_name
+from eager.core.grad_mode import GradMode
+from eager.core.state import anomaly, current_interpreter, grad_enabled, saved_hooks, sequence
+from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
+from eager.core.views import note_view
+from eager.engine.anomaly import traced
+from graphc.ops.aval import Aval, aval_of
+from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar, scalar_array
+from graphc.ops.gradient import rule_values, share
+from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
+from graphc.ops.operators import BINARY, COMPARISON
+from graphc.ops.spec import OPS, Op
+
+cast = OPS["cast"]
+SCALARS = (bool, int, float, complex, np.generic)
+double_module: Any = None  # codegen.Module for float64, set by eager.surface.operators
+
+
+def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """Run `op` on Tensors and Python scalars."""
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.apply(op, operands, params)
+    if op.args and not op.variadic:
+        first, last = operands[op.rule.first], operands[-1]
+        if isinstance(first, Tensor):
+            if first._d.dtype is FLOAT64:
+                return double_module.get(op)(*operands, **params)
+        elif len(operands) == 2 and isinstance(last, Tensor) and last._d.dtype is FLOAT64 and op.pointwise:
+            return double_module.reflected(op)(last, first)
+    return plain(op, operands, params)
+
+
+def apply_operator(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """`apply` for Python's operators: an ndarray joins in as a tensor, what is no operand is left to Python.
+
+    TypeError for `Tensor.__add__(2, t)`, as the operators of PyTorch are methods of tensors alone.
+    """
+    if not isinstance(operands[0], Tensor):
+        raise _not_a_tensors(op, operands[0])
+    return _apply_known(op, operands, params)
+
+
+def apply_reflected(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """`apply_operator` for the reflected operators, whose tensor is the last operand."""
+    if op.commutative and not isinstance(operands[-1], Tensor):
+        raise _not_a_tensors(op, operands[-1], "r")
+    return _apply_known(op, operands, params)
+
+
+def _not_a_tensors(op: Op, operand: Any, prefix: str = "") -> TypeError:
+    operators = {**BINARY, **COMPARISON, "invert": "bitwise_not"}
+    dunders = {name: f"__{prefix}{dunder}__" for dunder, name in operators.items()}
+    name, kind = dunders.get(op.name, op.name), type(operand).__name__
+    return TypeError(f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{kind}' object")
+
+
+def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    operands = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
+    known = (Tensor, *SCALARS) if op.rule.promote and op.rule.scalars else Tensor
+    if not all(isinstance(x, known) for x in operands):
+        return NotImplemented
+    return apply(op, operands, params)
+
+
+def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """Where the float64 fast path ends up when it does not apply."""
+    interpreter = current_interpreter()
+    return plain(op, operands, params) if interpreter is None else interpreter.apply(op, operands, params)
+
+
+def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
+    """Interpret the declaration of `op` without shortcuts; record it if a gradient may be wanted."""
+    params = with_defaults(op, params)
+    try:
+        tensors = promote(op, operands)
+        arrays = [t._array() for t in tensors]
+        op.rule.infer(op, [aval_of(a) for a in arrays], params)
+    except Exception as error:
+        error.add_note(f"in {call_text(op, operands)}")
+        raise
+    if op.check is not None and not op.check.ok(np, *arrays, **params):
+        raise op.check.failure(params)
+    result = Tensor._wrap(run_kernel(op, arrays, params))
+    if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
+        record(op, tensors, params, result)
+        if result._n is not None and len(operands) == 2 and op.pointwise:
+            _name_overload(op, operands, result)
+    if op.view and op.vjp and shares_memory(result._d, arrays[0]):
+        note_view(result, tensors[0])
+        if tensors[0]._d.__class__ is Sealed:
+            result._d = Sealed(result._d)
+    return result
+
+
+def shares_memory(result: np.ndarray, source: np.ndarray) -> bool:
+    """Whether `result`, made from `source` by a movement op, is a view of it."""
+    base = result.base
+    return base is not None and (base is source or base is source.base)
+
+
+def call_text(op: Op, operands: Sequence[Any]) -> str:
+    """A call as error notes show it: matmul(f32[2,3], f32[4,5])."""
+    shown = [str(Aval(tuple(x._d.shape), x._dtype())) if isinstance(x, Tensor) else repr(x) for x in operands]
+    return f"{op.name}({', '.join(shown)})"
+
+
+def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
+    """The operands as Tensors of the dtype that `op` computes in. Raises TypeError for what is no operand."""
+    first, rule = op.rule.first, op.rule
+    kinds: list[tuple[np.dtype, int]] = []
+    for i, x in enumerate(operands):
+        if isinstance(x, Tensor):
+            kinds.append((x._d.dtype if x._d.dtype is not None else x._array().dtype, 2 if x._d.shape else 1))
+        elif isinstance(x, SCALARS) and rule.promote and rule.scalars and i >= first and len(operands) > 1:
+            kinds.append((of_scalar(x), 0))
+            if rule.scalars != "any" and (i == len(operands) - 1) != (rule.scalars == "last"):
+                _check_scalars(op, operands)
+        else:
+            raise TypeError(
+                f"{op.name}(): argument '{op.arg_of(i)}' (position {i + 1}) must be Tensor, not {type_name(x)}"
+            )
+    dtype = operand_dtype(op, kinds)
+    if dtype is None:
+        return list(operands)
+    return [x if i < first else convert(x, dtype) for i, x in enumerate(operands)]
+
+
+def _check_scalars(op: Op, operands: Sequence[Any]) -> None:
+    """Raise PyTorch's TypeError if Python scalars stand where `op` takes none."""
+    tensors = [isinstance(x, Tensor) for x in operands]
+    if tensors[0] or (op.rule.scalars == "one" and any(tensors)):
+        return
+    (first, last), number = op.args, f"Number {op.args[1]}"
+    forms = [f"Tensor {first}, Tensor {last}, *, Tensor out = None", f"Tensor {first}, {number}, *, Tensor out = None"]
+    if op.rule.scalars == "one":
+        forms.insert(1, f"Number self, Tensor {last}, *, Tensor out = None")
+    listed = "".join(f" * ({form})\n" for form in forms)
+    kinds = ", ".join(map(type_name, operands))
+    raise TypeError(
+        f"{op.name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{listed}"
+    )
+
+
+def convert(x: Any, dtype: np.dtype) -> Tensor:
+    """`x` in `dtype`: a scalar becomes a 0-d Tensor, a Tensor is cast (and the cast recorded)."""
+    if not isinstance(x, Tensor):
+        array = scalar_array(x, dtype)
+        array.flags.writeable = False  # which tells it from a 0-d tensor of the user's
+        return Tensor._wrap(array)
+    return x if x._array().dtype == dtype else apply(cast, (x,), {"dtype": dtype})
+
+
+# --- the tape node of `plain`: saved = (params, values by name, [(operand index, shape)]), parents in that order
+
+
+def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result: Tensor) -> None:
+    """Give `result` a node if an operand that `op` differentiates requires grad."""
+    live = [(i, t) for i, t in enumerate(tensors) if t._n is not None and op.arg_of(i) in op.vjp]
+    if not live:
+        return
+    wanted = {name for i, _ in live for name in op.vjp[op.arg_of(i)].names}
+    values = rule_values(op, wanted, [t._d for t in tensors], result._d, params)
+    if any(v.__class__ is Sealed for v in values.values()):
+        raise RuntimeError(SEALED_SAVE)
+    shapes = [(i, t._d.shape) for i, t in live]
+    packing = saved_hooks()
+    if packing:
+        values = {name: _packed(value, op, name, tensors, packing[-1]) for name, value in values.items()}
+    saved = (params, values, shapes)
+    packed = saved if any(True for _ in tape.arrays_in(values.values())) or packing else list(saved)
+    node = [-next(sequence), None, _backward_of(op), packed, *(t._n for _, t in live)]
+    if anomaly.enabled:
+        node = traced(node)
+    result._n = node
+
+
+def _name_overload(op: Op, operands: Sequence[Any], result: Tensor) -> None:
+    """The node of `result` gets the name it has where one of the two operands is a Python scalar."""
+    if op.overloads:
+        scalar = "sf" if not isinstance(operands[0], Tensor) else "fs" if not isinstance(operands[1], Tensor) else ""
+        if scalar in op.overloads:
+            tape.rename(result._n, op.overloads[scalar])
+
+
+class Packed:
+    """What a pack hook made of a saved array."""
+
+    __slots__ = ("kept", "unpack")
+
+    def __init__(self, kept: Any, unpack: Callable[[Any], Any]):
+        self.kept = kept
+        self.unpack = unpack
+
+
+def _packed(value: Any, op: Op, name: str, tensors: Sequence[Tensor], hooks: Any) -> Any:
+    """A value that a node saves, as the saved-tensor hooks in force want it kept."""
+    if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
+        return [_packed(v, op, name, tensors, hooks) for v in value]
+    if not isinstance(value, np.ndarray) or (not value.ndim and not value.flags.writeable):
+        return value
+    if isinstance(hooks, str):
+        raise RuntimeError(hooks)
+    pack, unpack = hooks
+    tensor = next((t for t in tensors if t._d is value), None)
+    with GradMode(False):
+        return Packed(pack(Tensor._wrap(value) if tensor is None else tensor), unpack)
+
+
+def _unpacked(values: dict[str, Any]) -> dict[str, Any]:
+    if any(v.__class__ is Packed or v.__class__ is list for v in values.values()):
+        return {name: _unpack(value) for name, value in values.items()}
+    return values
+
+
+def _unpack(value: Any) -> Any:
+    if value.__class__ is list:
+        return [_unpack(v) for v in value]
+    return value.unpack(value.kept)._array() if value.__class__ is Packed else value
+
+
+@functools.cache
+def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
+    """The backward function of the nodes that `plain` records for `op`."""
+
+    def backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+        _, values, shapes = node[tape.SAVED]
+        values = _unpacked(values)
+        for (index, shape), parent in zip(shapes, node[tape.PARENTS :], strict=True):
+            tape.give(parent, share(F, op, index, g, values, shape), heap)
+
+    def decode(node: tape.Node) -> tape.Decoded:
+        if node[tape.SAVED] is None:
+            raise RuntimeError(tape.FREED)
+        params, values, shapes = node[tape.SAVED]
+        values = _unpacked(values)
+        parents = zip(shapes, node[tape.PARENTS :], strict=True)
+        return op, params, values, [(index, parent, shape) for (index, shape), parent in parents]
+
+    tape.decoders[backward] = decode
+    tape.names[backward] = op.node_name
+    if op.naming is not None:
+        tape.namings[backward] = tape.naming_of(op, decode)
+    return backward

@@ -1,0 +1,189 @@
+"""Hooks on tensors and nodes. A node that has some carries a `Hooked` for its backward function; others pay nothing.
+
+The order is PyTorch's: hooks of the tensor, `retain_grad` (which sees what those made of the gradient), hooks before
+the node, the node, hooks after it; for a leaf, the accumulation and then the hooks after that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any, final
+
+from eager.core import tape
+from eager.core.state import current_interpreter
+from eager.core.tensor import Tensor
+from graphc.ops.rules import torch_name
+
+Hook = Callable[..., Any]
+_ids = itertools.count()
+
+NOT_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
+
+
+@final
+class RemovableHandle:
+    """What registering a hook returns; `remove()` takes the hook away again. Works as a context, too."""
+
+    __slots__ = ("_hooks", "id")
+
+    def __init__(self, hooks: dict[int, Hook], hook: Hook):
+        self._hooks = hooks
+        self.id = next(_ids)
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Take the hook away. A second time does nothing."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+@final
+class Hooked:
+    """A backward function with what is to run before and after it."""
+
+    __slots__ = ("accumulated", "after", "before", "inner", "of_tensor", "retained")
+
+    def __init__(self, inner: Any):
+        self.inner = inner
+        self.of_tensor: dict[int, Hook] = {}
+        self.retained: weakref.ref[Tensor] | None = None
+        self.before: dict[int, Hook] = {}
+        self.after: dict[int, Hook] = {}
+        self.accumulated: dict[int, Hook] = {}
+
+    def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+        self.outgoing(node, self.incoming(Tensor._wrap(g))._array(), heap)
+
+    def incoming(self, g: Tensor) -> Tensor:
+        """The gradient that has arrived, as the hooks before the node leave it."""
+        for hook in list(self.of_tensor.values()):
+            g = _replaced(g, hook(g), hook)
+        if self.retained is not None:
+            tensor = self.retained()
+            if tensor is not None:
+                old = getattr(tensor, "_g", None)
+                tensor._g = g.clone() if old is None else old + g
+        for hook in list(self.before.values()):
+            result = hook((g,))
+            if result is not None:
+                g = _replaced(g, result[0], hook)
+        return g
+
+    def outgoing(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+        """The node, and the hooks after it, on arrays."""
+        if self.after:
+            shares = [None if d is None else Tensor._wrap(d) for d in tape.shares(node, g)]
+            shares = self.leaving(node, shares, Tensor._wrap(g))
+            for parent, share in zip(node[tape.PARENTS :], shares, strict=True):
+                if parent is not None and share is not None:
+                    tape.give(parent, share._array(), heap)
+        else:
+            self.inner(node, g, heap)
+        self.has_accumulated(node)
+
+    def leaving(self, node: tape.Node, shares: list[Tensor | None], g: Tensor) -> list[Tensor | None]:
+        """What the node gives its parents, as the hooks after it leave it."""
+        seen = tape.placed(node, shares)
+        for hook in list(self.after.values()):
+            result = hook(tuple(seen), (g,))
+            if result is not None:
+                seen = [result] if isinstance(result, Tensor) else list(result)
+        return tape.displaced(node, seen)
+
+    def has_accumulated(self, node: tape.Node) -> None:
+        """Run what is to run after a leaf's `.grad` has been written."""
+        if not self.accumulated:
+            return
+        self.call_accumulated(node[tape.PARENTS]())
+
+    def call_accumulated(self, tensor: Any) -> None:
+        """Run the hooks of the leaf `tensor`, whose `.grad` has been written."""
+        for hook in list(self.accumulated.values()):
+            hook(tensor)
+
+
+def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:
+    """What a hook returned, checked; `g` if that is None."""
+    if result is None:
+        return g
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(result, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if result._dtype() != g._dtype():
+        was, got = torch_name(g._dtype()), torch_name(result._dtype())
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was torch.{was}Tensor got torch.{got}Tensor)")
+    if result._d.shape != g._d.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    return result
+
+
+def hooked(node: tape.Node) -> Hooked:
+    """The hooks of `node`, which has some from now on."""
+    if node[tape.BACKWARD].__class__ is not Hooked:
+        node[tape.BACKWARD] = Hooked(node[tape.BACKWARD])
+    return node[tape.BACKWARD]
+
+
+def hooks_of(node: tape.Node) -> Hooked | None:
+    """The hooks of `node`, if it has any."""
+    return node[tape.BACKWARD] if node[tape.BACKWARD].__class__ is Hooked else None
+
+
+# --- methods of Tensor
+
+
+def register_hook(self: Tensor, hook: Hook) -> Any:
+    """Call `hook(grad)` each time a gradient with respect to this tensor has been computed; a Tensor that it returns
+    takes the gradient's place. As `torch.Tensor.register_hook`. RuntimeError for a tensor that requires no grad.
+    """
+    if self._n is None:
+        raise RuntimeError(NOT_GRAD)
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.hook(self, hook)
+    return RemovableHandle(hooked(self._n).of_tensor, hook)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Call `hook(tensor)` each time `.grad` of this leaf has been written. As in PyTorch."""
+    if self._n is None:
+        raise RuntimeError(NOT_GRAD)
+    if not self.is_leaf:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.hook_after(self, hook)
+    return RemovableHandle(hooked(self._n).accumulated, hook)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Let `.grad` of this non-leaf tensor be filled by backward(). As `torch.Tensor.retain_grad`."""
+    if self._n is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if not self.is_leaf:
+        interpreter = current_interpreter()
+        if interpreter is not None and not isinstance(self._n, list):
+            interpreter.retain(self)
+            return
+        hooked(self._n).retained = weakref.ref(self)
+        if not hasattr(self, "_g"):
+            self._g = None
+
+
+def retains_grad(self: Tensor) -> bool:
+    """Whether this is a non-leaf tensor whose `.grad` backward() fills. As `torch.Tensor.retains_grad`."""
+    found = hooks_of(self._n) if isinstance(self._n, list) else None
+    return found is not None and found.retained is not None and found.retained() is self
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "register_hook": register_hook, "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+    "retain_grad": retain_grad,
+}  # fmt: skip

@@ -1,0 +1,286 @@
+"""In-place operations: compute the new value, check that it fits, write it into the tensor's own memory.
+
+A recorded write to a view is a write to a region of its base: the base gets a `CopySlices` node, whose gradient goes
+to the base as it was (without the region) and to the new values (the region). All views of the base then read it anew,
+as `AsStrided` nodes. Both are ops of the registry that address the base by place in memory, so a write can be
+differentiated like anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from eager.core import state, tape
+from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.tensor import Tensor, check_in_place
+from eager.core.ufunc_writes import write_apart
+from eager.core.views import NO_GRAD, check_recorded_write, geometry
+from eager.engine.dispatch import record
+from eager.engine.language import E
+from graphc.ops.dtypes import category, kind, of_scalar, result_type
+from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
+from graphc.ops.spec import OPS
+
+_STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
+_AS_REAL, _AS_COMPLEX = OPS["view_as_real"], OPS["view_as_complex"]
+# the nodes of tensors whose values have all been replaced, where the name of the function does not give it
+_OVERWRITES = {"copy": "CopyBackwards", "fill": "FillBackward2", "fill_with": "FillBackward3"}
+# writes of one value, which may go several times to the same place
+FILLS = ("fill", "zero")
+_COPIES = ("copy", "fill_with")  # writes of values that have a history of their own
+
+
+def assign(target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
+    """Write `value` into `target`, which takes over its history. Raises before anything is written.
+
+    where: for a trace, in which elements of `target` share places in memory: those that are written.
+
+    RuntimeError: `target` is a leaf that requires grad, the shapes differ, or the dtype cannot be cast back.
+    """
+    check_in_place(target)
+    interpreter = current_interpreter()
+    if interpreter is not None and interpreter.replace(target, value):
+        return target
+    check_fits(target, value, name)
+    if interpreter is not None:
+        return interpreter.assign(target, value, name, where)
+    recorded = grad_enabled() and (value._n is not None or target._n is not None)
+    if recorded:
+        check_recorded_write(target)
+    if recorded and value._dtype() != target._dtype():
+        value = E.cast(value, dtype=target._dtype())
+    array = target._writable(repeated=name in FILLS)
+    np.copyto(array, value._array(), casting="unsafe")
+    state.note_write(array)
+    if recorded:
+        if value._n is not None and name not in _COPIES:
+            _save_written(value._n, value._d, array)
+        rebase(target, value, name)
+    return target
+
+
+def _save_written(node: tape.Node, result: Any, array: np.ndarray) -> None:
+    """Let `node`, just made, have saved `array` where it has saved `result`: the same values, where they are now.
+
+    So a later write to the tensor is a write to what the node saved.
+    """
+    saved = node[tape.SAVED]
+    if saved.__class__ is not tuple or not any(x is result for x in tape.arrays_in(saved)):
+        return
+
+    def moved(value: Any) -> Any:
+        return (
+            {k: moved(v) for k, v in value.items()} if value.__class__ is dict else array if value is result else value
+        )
+
+    node[tape.SAVED] = tuple(map(moved, saved))
+    node[0] = -next(sequence)  # it has been made after this write
+
+
+def rebase(target: Tensor, value: Tensor, name: str) -> None:
+    """`target` has been written in place: give it, its base and all views of that the history of `value`."""
+    about: Any = getattr(target, "_v", None)
+    if about.__class__ is tuple:
+        base = about[0]
+        _record_write(base, target, value)
+        tape.rename(base._n, "torch::autograd::CopySlices")
+    else:
+        base = target
+        if value._n is None:
+            base._n = _overwritten(base._n, name)
+        else:
+            base._n = _copied(base, value) if name in _COPIES else value._n
+            if name == "fill_with":
+                tape.rename(base._n, _OVERWRITES[name])
+    state.note_writer(base._array(), tape.name_of(base._n).rpartition("::")[2])
+    if base is target and about is None:
+        return
+    for view in base._v.live():
+        if view._v[1] != NO_GRAD:
+            _record_view(base, view)
+        elif view._n is None:
+            view._n = tape.dead_end(None)
+
+
+def _record_write(base: Tensor, target: Tensor, value: Tensor) -> None:
+    """Give `base` the history of a write of `value` to the region that `target` shows."""
+    if is_complex(base) == is_complex(target):
+        record(_SCATTER, (base, value), geometry(base._array(), target._array()), base)
+        return
+    whole, region = _reals(base), _reals(target)
+    written = Tensor._wrap(whole._array())
+    record(_SCATTER, (whole, _reals(value)), geometry(whole._array(), region._array()), written)
+    _record_from_reals(written, base)
+
+
+def _record_view(base: Tensor, view: Tensor) -> None:
+    """Give `view` the history of reading `base` anew."""
+    if is_complex(base) == is_complex(view):
+        record(_STRIDED, (base,), geometry(base._array(), view._array()), view)
+        tape.rename(view._n, "AsStridedBackward0")
+        return
+    whole, region = _reals(base), Tensor._wrap(_reals(view)._array())
+    record(_STRIDED, (whole,), geometry(whole._array(), region._array()), region)
+    _record_from_reals(region, view)
+    # PyTorch takes such views again as they were taken
+    tape.rename(view._n, "ViewAsComplexBackward0" if is_complex(view) else "ViewAsRealBackward0")
+
+
+def _reals(x: Tensor) -> Tensor:
+    """The numbers that complex ones are made of, in the same memory, with their history; real ones as they are."""
+    if not is_complex(x):
+        return x
+    result = Tensor._wrap(_AS_REAL.kernel(x._array()))
+    record(_AS_REAL, (x,), {}, result)
+    return result
+
+
+def _record_from_reals(reals: Tensor, result: Tensor) -> None:
+    """Give `result` the history of what it is, or is made of."""
+    if is_complex(result):
+        record(_AS_COMPLEX, (reals,), {}, result)
+    else:
+        result._n = reals._n
+
+
+def is_complex(x: Tensor) -> bool:
+    return kind(x._dtype()) == "c"
+
+
+def _overwritten(old: tape.Node, name: str) -> tape.Node:
+    """The node of a tensor whose values have all been replaced by ones without history: its past gets zeros."""
+    node = [-next(sequence), None, _zeros_back, (), old]
+    return tape.rename(node, _OVERWRITES.get(name, f"{name.capitalize()}Backward0"))
+
+
+def _copied(old: Tensor, value: Tensor) -> tape.Node:
+    """The node of a tensor that has been given the values of another: its past, if it has one, gets zeros."""
+    if old._n is None:
+        return value._n
+    return [-next(sequence), None, _copy_back, (), old._n, value._n]
+
+
+def _copy_back(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    tape.give(node[tape.PARENTS], np.zeros_like(g), heap)
+    tape.give(node[tape.PARENTS + 1], g, heap)
+
+
+def _zeros_back(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    tape.give(node[tape.PARENTS], np.zeros_like(g), heap)
+
+
+tape.names[_copy_back] = "CopyBackwards"
+tape.tensor_rules[_copy_back] = lambda node, g: [
+    (node[tape.PARENTS], Tensor._wrap(np.zeros_like(g._array()))), (node[tape.PARENTS + 1], g)
+]  # fmt: skip
+tape.names[_zeros_back] = "ZeroBackward0"
+tape.tensor_rules[_zeros_back] = lambda node, g: [(node[tape.PARENTS], Tensor._wrap(np.zeros(g._d.shape, g._dtype())))]
+
+
+def before(target: Tensor, *operands: Any) -> Tensor:
+    """`target` as it is now, with its history, in memory of its own: what an op saves must survive the write.
+
+    It is saved if it has a history, or for the gradient of one of the `operands`.
+    """
+    return copied(target) if grad_enabled() and any(map(has_history, (target, *operands))) else target
+
+
+def has_history(x: Any) -> bool:
+    """Whether a gradient may flow to `x`, here or in the graph that is being traced."""
+    return isinstance(x, Tensor) and (x._n is not None or getattr(x._d, "has_history", False))
+
+
+def copied(target: Tensor) -> Tensor:
+    """`target` with its history in memory of its own; itself under a trace, where nothing is overwritten."""
+    interpreter = current_interpreter()
+    if interpreter is not None:
+        return interpreter.copied(target)
+    result = Tensor._wrap(target._array().copy())
+    result._n = target._n
+    return result
+
+
+_TOO_MANY = "Tensor.{name}_() takes {takes} arguments ({given} given)"
+_C_WORDED = ("clamp", "clamp_min", "clamp_max")  # whose errors name dtypes as C++ does
+
+
+def check_fits(target: Tensor, value: Tensor, name: str = "") -> None:
+    """Raise PyTorch's RuntimeError unless the result `value` of an in-place op has a shape and dtype for `target`."""
+    if value._d.shape != target._d.shape:
+        raise RuntimeError(
+            f"output with shape {list(target._d.shape)} doesn't match the broadcast shape {list(value._d.shape)}"
+        )
+    source, goal = value._dtype(), target._dtype()
+    if category(source) > category(goal):
+        wanted = c_name(goal) if name in _C_WORDED else torch_name(goal)
+        raise RuntimeError(f"result type {torch_name(source)} can't be cast to the desired output type {wanted}")
+
+
+def _check_promoted(target: Tensor, operands: Sequence[Any]) -> None:
+    """`check_fits` for the shape and dtype that a pointwise op would give `target` and `operands`."""
+    tensors = [x for x in (target, *operands) if isinstance(x, Tensor)]
+    kinds = [(t._dtype(), 2 if t._d.shape else 1) for t in tensors]
+    kinds += [(of_scalar(x), 0) for x in operands if not isinstance(x, Tensor)]
+    shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
+    check_fits(target, Tensor._wrap(np.broadcast_to(np.zeros((), result_type(kinds)), shape)))
+
+
+def in_place(name: str) -> Callable[..., Tensor]:
+    """The in-place form of pointwise op `name`: `add` -> `add_(self, other)`."""
+    op = OPS[name]
+    kernel = op.kernel
+    ufunc = kernel if isinstance(kernel, np.ufunc) and any(t.startswith("d") for t in kernel.types) else None
+
+    def method(self: Tensor, *operands: Any) -> Tensor:
+        if ufunc is not None and current_interpreter() is None and (self._n is None or not grad_enabled()):
+            other = _plain_operand(self, operands[0]) if operands else () if is_float(self) else None
+            if other is not None:
+                array = self._writable()
+                if not array.flags.carray:
+                    write_apart(ufunc, array, array, *((other,) if operands else ()))
+                elif operands:
+                    ufunc(array, other, out=array)
+                else:
+                    ufunc(array, out=array)
+                state.note_write(array)
+                return self
+        check_in_place(self)
+        if op.rule is modulus and is_complex(self):
+            raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
+        if len(operands) >= len(op.args) > 0:
+            raise TypeError(_TOO_MANY.format(name=name, takes=len(op.args) - 1 or "no", given=len(operands)))
+        # what the gradient needs of the old value must survive the write
+        source = copied(self) if grad_enabled() else self
+        try:
+            value = getattr(E, name)(source, *operands)
+        except NotImplementedError:  # of the kernel, which PyTorch asks last
+            _check_promoted(self, operands)
+            raise
+        return assign(self, value, name)
+
+    method.__name__ = f"{name}_"
+    method.__doc__ = f"In-place form of `{name}`."
+    return method
+
+
+def is_float(target: Tensor) -> bool:
+    """Whether `target` is a float array in NumPy's memory."""
+    dtype = target._d.dtype
+    return dtype is not None and dtype.kind == "f"
+
+
+def _plain_operand(target: Tensor, x: Any) -> Any:
+    """`x` for a ufunc that writes into `target`, or None if the general path must look at it."""
+    if not is_float(target):
+        return None
+    data = target._d
+    if x.__class__ is float or x.__class__ is int:
+        return x
+    if isinstance(x, Tensor) and (x._n is None or not grad_enabled()):
+        other = x._d
+        if other.dtype is data.dtype and (other.shape == data.shape or not other.shape):
+            return other
+    return None

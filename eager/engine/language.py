@@ -1,0 +1,87 @@
+"""`E`: the op language on Tensors, `E.sum(x, axis=(0,), keepdims=False)`.
+
+Gradient rules run on it, and `eager.functional` is written in it. Each name is the op's generated fast path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from eager.core.state import grad_enabled
+from eager.core.tensor import Parameter, Tensor
+from eager.engine import dispatch
+from eager.engine.codegen import Module
+from eager.engine.dispatch import apply, plain_or_trace
+from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.interpret import with_defaults
+from graphc.ops.spec import OPS, Op
+
+single = Module(FLOAT32, Tensor, Parameter, apply)
+single.scope["miss_operator"] = dispatch.apply_operator
+single.scope["miss_reflected"] = dispatch.apply_reflected
+double = dispatch.double_module = Module(FLOAT64, Tensor, Parameter, plain_or_trace)
+
+
+def function_of(op: Op) -> Callable[..., Any]:
+    """The fastest function that runs `op` on Tensors."""
+    if op.definition is not None and not op.vjp:
+        return _by_definition(op)
+    if op.args and not op.variadic:
+        return single.get(op)
+
+    def generic(*operands: Any, **params: Any) -> Any:
+        return apply(op, operands, params)
+
+    generic.__name__ = op.name
+    return generic
+
+
+def _by_definition(op: Op) -> Callable[..., Any]:
+    """`op`, as which several ops are recorded where a gradient may be wanted: it has no rule of its own."""
+
+    def function(*operands: Any, **params: Any) -> Any:
+        if grad_enabled() and any(x._n is not None for x in operands):
+            assert op.definition is not None
+            return op.definition(E, *operands, **with_defaults(op, params))
+        return apply(op, operands, params)
+
+    function.__name__ = op.name
+    return function
+
+
+class TensorLanguage:
+    """Attributes are ops, as functions of Tensors; each is generated at first use."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        try:
+            function = function_of(OPS[name])
+        except KeyError:
+            raise AttributeError(f"no op named '{name}'") from None
+        setattr(self, name, function)
+        return function
+
+
+E = TensorLanguage()
+
+
+def refresh(op: Op) -> None:
+    """Make the generated code of `op` follow its declaration, if a part of that has been replaced since.
+
+    For those who change an op while the program runs, as tests of checkers do.
+    """
+    for module in (single, double):
+        module.refresh(op)
+
+
+def source(op: Op | str, dtype: Any = None) -> str:
+    """The generated NumPy source of an op's forward and backward functions, for `dtype` (float32 by default).
+
+    >>> import eager
+    >>> print(eager.source("tanh").splitlines()[0])
+    def tanh_backward_ff(node, g, heap):
+    """
+    found = OPS[op] if isinstance(op, str) else op
+    module = double if dtype is not None and getattr(dtype, "numpy", dtype) == FLOAT64 else single
+    module.get(found)
+    return module.generated[found.name].source

@@ -1,0 +1,90 @@
+"""Gives Tensor its operators, and every pointwise op of the registry, now or later, a function and a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from eager.core.tensor import Tensor
+from eager.engine.inplace import in_place
+from eager.engine.language import E, double, single
+from graphc.ops.operators import BINARY, COMPARISON, UNARY
+from graphc.ops.spec import OPS, Op
+from graphc.ops.special import PREFIX
+
+functions: dict[str, Callable[..., Any]] = {}  # public functions of pointwise ops, by name
+
+
+def lazy(name: str, bind: Callable[[Callable[..., Any]], None]) -> Callable[..., Any]:
+    """A function that generates op `name` at its first call, and `bind`s the real one in its own place."""
+
+    def first_call(*args: Any, **kwargs: Any) -> Any:
+        real = getattr(E, name)
+        bind(real)
+        return real(*args, **kwargs)
+
+    first_call.__name__ = name
+    return first_call
+
+
+def _method_binder(attribute: str) -> Callable[[Callable[..., Any]], None]:
+    return lambda real: setattr(Tensor, attribute, real)
+
+
+def _install_op(op: Op) -> None:
+    if not op.pointwise or op.params or op.name.startswith(PREFIX):
+        return  # the last ones are in `eager.special`
+    name = op.name
+    E.__dict__.pop(name, None)
+
+    def bind(real: Callable[..., Any]) -> None:
+        functions[name] = real
+
+    functions[name] = lazy(name, bind)
+    if name not in Tensor.__dict__:
+        setattr(Tensor, name, lazy(name, _method_binder(name)))
+    if op.args and f"{name}_" not in Tensor.__dict__:
+        setattr(Tensor, f"{name}_", in_place(name))
+
+
+def _reflected(name: str) -> Callable[..., Any]:
+    """`other <op> self`, generated at its first call like the rest."""
+
+    def first_call(self: Tensor, other: Any) -> Any:
+        real = single.operator(OPS[name], reflected=True)
+        for dunder, of in BINARY.items():
+            if of == name:
+                setattr(Tensor, f"__r{dunder}__", real)
+        return real(self, other)
+
+    return first_call
+
+
+def _operator(name: str, dunder: str) -> Callable[..., Any]:
+    """The forward operator: the op itself, or NotImplemented for operands it does not know."""
+
+    def first_call(*operands: Any) -> Any:
+        real = single.operator(OPS[name])
+        setattr(Tensor, dunder, real)
+        return real(*operands)
+
+    return first_call
+
+
+def _into(*args: Any) -> Any:
+    from eager.functional.outputs import into
+
+    return into(*args)
+
+
+def install() -> None:
+    """Install the operators now, and every pointwise op as it is declared."""
+    for module in (single, double):
+        module.scope["into"] = _into  # generated code with `out=`
+    for dunder, name in {**BINARY, **COMPARISON, **UNARY}.items():
+        setattr(Tensor, f"__{dunder}__", _operator(name, f"__{dunder}__"))
+    for dunder, name in BINARY.items():
+        if OPS[name].pointwise:
+            setattr(Tensor, f"__r{dunder}__", _reflected(name))
+            setattr(Tensor, f"__i{dunder}__", in_place(name))
+    OPS.subscribe(_install_op)

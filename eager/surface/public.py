@@ -1,0 +1,61 @@
+"""PyTorch's public functions by name: from the tables of names, and the pointwise ops of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from eager.core.dtypes import type_name
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from eager.surface import names, operators
+from eager.surface.entries import FUNCTIONS, found
+
+_WITH_OUT = frozenset(names.OUT.split())
+_BUILT_IN = frozenset(operators.functions)  # what users declare later may be declared anew
+
+
+def named(name: str) -> Any:
+    """torch.<name>. LookupError if there is none."""
+    if name in FUNCTIONS:
+        return _of_table(name)
+    op = names.ALIASES.get(name, name)
+    if op in operators.functions:
+        return getattr(E, op) if op in _BUILT_IN else operators.functions[op]
+    if name in names.IN_PLACE:
+        return _in_place(name)
+    raise LookupError(name)
+
+
+def every_name() -> set[str]:
+    """The names that `named` knows, now."""
+    return {*operators.functions, *FUNCTIONS, *names.ALIASES, *names.IN_PLACE}
+
+
+def is_fixed(name: str) -> bool:
+    """Whether `named(name)` is the same for as long as the program runs."""
+    op = names.ALIASES.get(name, name)
+    return op in _BUILT_IN or op not in operators.functions
+
+
+def _of_table(name: str) -> Any:
+    """A function of the tables, with `out` if its entry says so."""
+    function = found(*FUNCTIONS[name])
+    if name in _WITH_OUT:
+        from eager.functional.outputs import with_out
+
+        return with_out(name, function)
+    return function
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    """torch.<name>, the method of that name as a function."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = name
+    function.__doc__ = f"`input.{name}(...)`. As `torch.{name}`."
+    return function

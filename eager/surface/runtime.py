@@ -1,0 +1,159 @@
+"""Settings of the whole process: threads, determinism, precision of matrix products, the default device."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from eager.core.devices import CPU, check_device, device
+
+# names that builds of OpenBLAS give the function that sets their number of threads
+SET_THREADS = (
+    "scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads64_",
+    "openblas_set_num_threads",
+)  # fmt: skip
+MODES = {"default": 0, "warn": 1, "error": 2}
+PRECISIONS = ("highest", "high", "medium")
+BAD_PRECISION = (
+    "{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect."
+)
+
+_threads: int | None = None
+_deterministic = 0  # a value of MODES
+_precision = "highest"
+_warns_always = False
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """How many threads a matrix product may use. As `torch.get_num_threads`."""
+    return _cores() if _threads is None else _threads
+
+
+def set_num_threads(num: int) -> None:
+    """Set how many threads the linear algebra library of NumPy may use. As `torch.set_num_threads`.
+
+    All else runs in one thread. RuntimeError unless `num` is a positive integer.
+    """
+    global _threads
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    setter = _blas_setter()
+    if setter is not None:
+        setter(num)
+    _threads = num
+
+
+def _blas_setter() -> Any:
+    """The function of the BLAS behind NumPy that sets its threads; None for a library that has none we know."""
+    module: Any = np.linalg._umath_linalg
+    try:
+        library = ctypes.CDLL(module.__file__)
+    except OSError:
+        return None
+    return next((getattr(library, name) for name in SET_THREADS if hasattr(library, name)), None)
+
+
+def get_num_interop_threads() -> int:
+    """1: operations do not run side by side."""
+    return 1
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Nothing: operations do not run side by side. RuntimeError unless `num` is a positive integer."""
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+
+
+def set_warn_always(b: bool) -> None:
+    """Note whether warnings are to be given each time; Python's filters decide that. As `torch.set_warn_always`."""
+    global _warns_always
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warns_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What was set by `set_warn_always`."""
+    return _warns_always
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Note that only deterministic algorithms are wanted. As PyTorch's; all are deterministic here."""
+    if not isinstance(mode, bool):
+        raise TypeError(
+            "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not " + type(mode).__name__
+        )
+    global _deterministic
+    _deterministic = (MODES["warn"] if warn_only else MODES["error"]) if mode else MODES["default"]
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether only deterministic algorithms are wanted."""
+    return _deterministic != MODES["default"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether any other algorithm would only warn."""
+    return _deterministic == MODES["warn"]
+
+
+def get_deterministic_debug_mode() -> int:
+    """0: all algorithms, 1: others than deterministic ones warn, 2: they raise."""
+    return _deterministic
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Choose among "default" (0), "warn" (1) and "error" (2). RuntimeError for anything else."""
+    global _deterministic
+    if isinstance(debug_mode, str) and debug_mode not in MODES:
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+        )
+    mode = MODES.get(debug_mode, debug_mode) if isinstance(debug_mode, str) else debug_mode
+    if mode not in MODES.values():
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    _deterministic = int(mode)
+
+
+def get_float32_matmul_precision() -> str:
+    """ "highest", "high" or "medium", as it was set."""
+    return _precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Note which precision would do; products have float32's own here. Warns of any other word."""
+    global _precision
+    if precision not in PRECISIONS:
+        warnings.warn(BAD_PRECISION.format(precision=precision), UserWarning, stacklevel=2)
+        return
+    _precision = precision
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False for `mode=True`: NumPy keeps denormal numbers."""
+    return not mode
+
+
+def get_default_device() -> device:
+    """Where tensors are made: the CPU."""
+    return CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Check that tensors can be made on `device` (None, a string or a device); that is the CPU.
+
+    Raises what a tensor there would: AssertionError for CUDA.
+    """
+    check_device(device)

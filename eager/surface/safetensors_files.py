@@ -1,0 +1,117 @@
+"""The safetensors format: a header of JSON, which says where each tensor lies in the data behind it.
+
+    8 bytes, the header's length; {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}; data
+
+The header is checked before anything is allocated: every byte of the data belongs to one tensor, and each tensor has as
+many as its shape and dtype need.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from eager.surface.description import DTYPES, METADATA
+from graphc.files.contents import Refuse
+from graphc.files.json_text import Limits, parsed
+from graphc.files.schema import Record, Row, Table, Text, Tuple, Whole
+
+LIMITS = Limits(2**26, 4, 4_000_000)
+NUMPY_OF = {
+    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
+    "I16": "int16", "I8": "int8", "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool",
+    "C64": "complex64",
+}  # fmt: skip
+DAMAGED = "it is damaged, or no safetensors file ({what})"
+UNKNOWN = "it has tensors of type {kind}"
+_PIECE = 1 << 24  # bytes that are allocated before it is seen that the file has them
+_ENTRY = Record({"dtype": Text(most=20), "shape": Row(Whole(0), most=64), "data_offsets": Tuple((Whole(0), Whole(0)))})
+_METADATA = Table(Text(most=LIMITS.size), Text(most=LIMITS.size))
+
+
+class Entry(NamedTuple):
+    """A tensor in a file: its dtype and shape, and the bytes that it takes."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    size: int
+
+
+def header(start: bytes, file: IO[bytes], refuse: Refuse) -> tuple[dict[str, Entry], dict[str, str]]:
+    """The tensors in the order in which they lie in the file, and the metadata. `start` has been read of it already.
+
+    Leaves `file` where the data begin. Raises what `refuse` makes of (problem, place) unless all of it is sound.
+    """
+
+    def damaged(problem: str, place: str) -> Exception:
+        return refuse(DAMAGED.format(what=problem), place)
+
+    start += _exactly(file, 8 - len(start), damaged, "its length") if len(start) < 8 else b""
+    length = int.from_bytes(start[:8], "little")
+    if length > LIMITS.size:
+        raise damaged(f"a header of {length:,} bytes, at most {LIMITS.size:,} are read", "")
+    text = start[8:] + _exactly(file, length + 8 - len(start), damaged, "its header")
+    table = parsed(bytes(text), LIMITS, damaged)
+    if not isinstance(table, dict):
+        raise damaged("its header is no object", "")
+    metadata = table.pop(METADATA, {})
+    _METADATA.check(metadata, METADATA, damaged)
+    for name, entry in table.items():
+        _ENTRY.check(entry, name, damaged)
+    entries: dict[str, Entry] = {}
+    at = 0
+    for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
+        if entry["dtype"] not in NUMPY_OF:
+            raise refuse(UNKNOWN.format(kind=entry["dtype"]), name)
+        dtype, shape = DTYPES[NUMPY_OF[entry["dtype"]]].numpy, tuple(entry["shape"])
+        begin, end = entry["data_offsets"]
+        if begin != at or end - begin != math.prod(shape) * dtype.itemsize:
+            raise damaged(f"{dtype}{list(shape)} cannot lie from byte {begin} to {end}, behind byte {at}", name)
+        entries[name], at = Entry(dtype, shape, end - begin), end
+    return entries, metadata
+
+
+def read(file: IO[bytes], entries: dict[str, Entry], refuse: Refuse) -> dict[str, np.ndarray]:
+    """The tensors, in memory of their own."""
+
+    def damaged(problem: str, place: str) -> Exception:
+        return refuse(DAMAGED.format(what=problem), place)
+
+    found = {name: _array(e, _exactly(file, e.size, damaged, name), refuse, name) for name, e in entries.items()}
+    if file.read(1):
+        raise damaged("there is more behind its last tensor", "")
+    return found
+
+
+def mapped(file: IO[bytes], entries: dict[str, Entry], refuse: Refuse) -> dict[str, np.ndarray]:
+    """The tensors in the file itself: what is written to them stays in memory."""
+    begin, total = file.tell(), sum(entry.size for entry in entries.values())
+    if os.fstat(file.fileno()).st_size != begin + total:
+        raise refuse(DAMAGED.format(what=f"it has not the {total:,} bytes of data that its header tells of"), "")
+    data = np.memmap(file, np.uint8, mode="c").view(np.ndarray)  # type: ignore[call-overload]
+    found: dict[str, np.ndarray] = {}
+    for name, entry in entries.items():
+        found[name] = _array(entry, data[begin : begin + entry.size], refuse, name)
+        begin += entry.size
+    return found
+
+
+def _array(entry: Entry, memory: Any, refuse: Refuse, name: str) -> np.ndarray:
+    try:
+        return np.ndarray(entry.shape, entry.dtype, memory)
+    except ValueError as error:  # a shape without elements that NumPy has no number for
+        raise refuse(DAMAGED.format(what=str(error)), name) from None
+
+
+def _exactly(file: IO[bytes], count: int, damaged: Refuse, what: str) -> bytearray:
+    """The next bytes, in memory that may be written."""
+    found = bytearray()
+    while len(found) < count:
+        piece = file.read(min(count - len(found), _PIECE))
+        if not piece:
+            raise damaged(f"it ends {count - len(found):,} bytes early", what)
+        found += piece
+    return found
