@@ -70,7 +70,10 @@ def _about_value(node: Node, operands: Sequence[np.ndarray], value: np.ndarray) 
 
 def _compared(node: Node, operands: Sequence[np.ndarray], found: np.ndarray, whole: bool) -> Dispute | None:
     op, params = node.op, with_defaults(node.op, node.params)
-    expected = opinion(op, operands, params, found)
+    try:
+        expected = opinion(op, operands, params, found)
+    except Exception as error:  # of the reference, for operands that the op itself takes
+        return Dispute("reference", f"raises {type(error).__name__}: {error}")
     if expected is None:
         return None
     if expected.shape != found.shape:

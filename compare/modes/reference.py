@@ -15,6 +15,7 @@ from compare.locating.culprit import Culprit, blame
 from compare.locating.executed import executed
 from compare.modes.protocol import NOT_CAPTURED
 from graphc.ir import Graph
+from graphc.ops.aval import aval_of
 
 ALIKE = 16  # nodes of one op with operands of the same types, so many are looked at
 
@@ -59,6 +60,8 @@ def _objections(case: Case) -> Iterator[Objected]:
                 said.add((node.op.name, part))
                 given = dict(zip(node.inputs, step.operands, strict=True))
                 yield Objected(f"{node.op.name}: {part}", Verdict.BUG, detail, blame(part, node, detail, given))
+        if isinstance(step.value, np.ndarray) and aval_of(step.value) != node.aval:
+            return  # a false declaration: what comes after it is not what its rules were asked about
 
 
 def _until_it_fails(graph: Graph, operands: list[np.ndarray]) -> Iterator:
