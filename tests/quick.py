@@ -17,7 +17,6 @@ import numpy as np
 from graphc.errors import NO_HALF
 from graphc.lowering.executable import Executable
 from graphc.lowering.stages import NO_SYMBOL, Compilation
-from graphc.ops.aval import Bundle
 from graphc.ops.interpret import run_kernel
 
 OPTIONS: Mapping[str, Any] = {
@@ -87,6 +86,6 @@ _BY_XLA = Executable._compilation
 def compilation(executable: Executable) -> Compilation:
     """In place of `Executable._compilation`; XLA's where a result is more than an array."""
     graph = executable._program.graph
-    if any(isinstance(graph.nodes[id].aval, Bundle) for id in graph.outputs):
+    if any(graph.nodes[id].op.several for id in graph.outputs):
         return _BY_XLA(executable)
     return Compilation(OnNumpy(executable), {"jax trace": 0.0, "lower": 0.0, "xla": 0.0})

@@ -23,7 +23,7 @@ from eager.engine import dispatch
 from graphc.ir import Graph
 from graphc.ir.builder import Builder
 from graphc.ops import Op
-from graphc.ops.aval import Bundle, aval_of
+from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel, with_defaults
 from graphc.ops.spec import OPS
@@ -41,7 +41,7 @@ class _Machine:
             return run_kernel(op, arrays, params)
         graph = _alone(op, arrays, params)
         node = graph.nodes[graph.result]
-        if isinstance(node.aval, Bundle) or not is_inexact(node.dtype):
+        if node.op.several or not is_inexact(node.dtype):
             return run_kernel(op, arrays, params)
         rounding = Rounding(graph, 0, together=self._together)
         rounding._rng = self._rng

@@ -74,7 +74,7 @@ def roofline(graph: Graph) -> Roofline | None:
     nodes = graph.nodes
     if any(node.op.structured for node in nodes.values()):
         return None
-    work = [(operations(node, nodes), node.dtype) for node in graph.operations()]
+    work = [(operations(node, nodes), node.results[0].dtype) for node in graph.operations()]
     total = sum(count for count, _ in work)
     moved = {*graph.inputs, *graph.outputs}
     size = sum(nodes[id].aval.size * nodes[id].dtype.itemsize for id in moved)

@@ -204,7 +204,7 @@ def _nameless(graph: Graph) -> Graph:
     nodes: dict[int, Node] = {}
     for id, node in graph.nodes.items():
         inner = with_bodies(node, _nameless) if node.op.structured else node
-        nodes[id] = Node(id, inner.op, inner.inputs, inner.params, inner.aval)
+        nodes[id] = Node(id, inner.op, inner.inputs, inner.params, inner.results)
     return Graph("program", nodes, graph.inputs, graph.result)
 
 

@@ -16,7 +16,7 @@ from compare.judging.yardstick import Yardstick
 from graphc.ir import Graph, Node, Ref
 from graphc.lowering import lower
 from graphc.ops import Trait
-from graphc.ops.aval import Aval, Bundle, aval_of
+from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 from graphc.passes import optimize
@@ -151,7 +151,7 @@ class Alternatives:
     @cached_property
     def _by_node(self) -> Mapping[int, np.ndarray]:
         """The value of every node by XLA, all computed by one program."""
-        ids = [id for id, node in self._graph.nodes.items() if not isinstance(node.aval, Bundle)]
+        ids = [id for id, node in self._graph.nodes.items() if not node.op.several]
         return dict(zip(ids, self._lowered(strict=False, also=ids), strict=True))
 
     @cached_property
@@ -184,5 +184,5 @@ def _jumps(node: Node, graph: Graph) -> bool:
     """Whether the op is a piecewise constant function of inexact numbers."""
     if node.op.differentiable or node.op.structured or node.op.traits & Trait.VIEW:
         return False
-    operands = [graph.nodes[i].aval for i in node.inputs]
+    operands = [graph.nodes[i].type for i in node.inputs]
     return all(isinstance(a, Aval) for a in operands) and any(is_inexact(a.dtype) for a in operands)

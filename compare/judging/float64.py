@@ -35,14 +35,16 @@ def widen(graph: Graph) -> Graph:
     nodes: dict[int, Node] = {}
     for id, node in graph.nodes.items():
         if node.op is INPUT:
-            aval, params = Aval(node.shape, wide_dtype(node.dtype)), node.params
+            results, params = (Aval(node.shape, wide_dtype(node.dtype)),), node.params
         else:
             node = with_bodies(node, widen) if node.op.structured else node
             if node.op.traits & Trait.BITS and not node.op.vjp:
                 node = _in_own_dtype(node, graph)
-            params = {name: _widen_parameter(value, node.dtype) for name, value in node.params.items()}
-            aval = node.op.rule.infer(node.op, [nodes[i].aval for i in node.inputs], params)
-        nodes[id] = Node(id, node.op, node.inputs, params, aval, node.where, node.scope)
+            dtype = next((aval.dtype for aval in node.results), None)
+            params = {name: _widen_parameter(value, dtype) for name, value in node.params.items()}
+            inferred = node.op.rule.infer(node.op, [nodes[i].type for i in node.inputs], params)
+            results = inferred if node.op.several else (inferred,)
+        nodes[id] = Node(id, node.op, node.inputs, params, results, node.where, node.scope)
     return graph.replace(nodes, graph.result)
 
 
@@ -57,14 +59,14 @@ def _in_own_dtype(node: Node, graph: Graph) -> Node:
     aval = Aval(node.shape, wide_dtype(node.dtype))
     rule = Rule(lambda op, avals, params: aval)
     own = Op(op.name, " ".join(op.args), impl=kernel, rule=rule, traits=op.traits)
-    return Node(node.id, own, node.inputs, {}, aval, node.where, node.scope)
+    return Node(node.id, own, node.inputs, {}, (aval,), node.where, node.scope)
 
 
-def _widen_parameter(value: Any, dtype: np.dtype) -> Any:
+def _widen_parameter(value: Any, dtype: np.dtype | None) -> Any:
     if isinstance(value, np.dtype):
         return wide_dtype(value)
     if isinstance(value, Literal):
         return Literal(widen_array(value.array))
-    if isinstance(value, float) and is_inexact(dtype):
+    if isinstance(value, float) and dtype is not None and is_inexact(dtype):
         return np.asarray(value, real_of(dtype)).item()
     return value

@@ -42,7 +42,7 @@ def alone(node: Node, operands: Sequence[np.ndarray]) -> Graph:
     builder = Builder()
     inputs = tuple(builder.input(f"x{k}", aval_of(a)).id for k, a in enumerate(operands))
     id = builder.next_id
-    nodes = {**builder.nodes, id: Node(id, node.op, inputs, node.params, node.aval, node.where)}
+    nodes = {**builder.nodes, id: Node(id, node.op, inputs, node.params, node.results, node.where)}
     return Graph("alone", nodes, inputs, Ref(id))
 
 
@@ -129,7 +129,7 @@ def _where_finite(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, lis
     if finite.all() or not finite.any():
         return None
     aval = Aval((int(finite.sum()),), node.dtype)
-    return Node(node.id, node.op, node.inputs, node.params, aval, node.where), [a[finite] for a in spread]
+    return Node(node.id, node.op, node.inputs, node.params, (aval,), node.where), [a[finite] for a in spread]
 
 
 def _objections(node: Node, operands: Sequence[np.ndarray], seed: int, by_jax: bool) -> Iterator[Objection]:

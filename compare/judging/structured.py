@@ -19,9 +19,9 @@ from compare.judging.unrolled import TooLong, unrolled
 from compare.judging.yardstick import Yardstick
 from graphc.autodiff import gradients
 from graphc.ir import Builder, Graph, Node, Ref
-from graphc.ir.structure import CUSTOM, ITEM, SCAN, WHILE, with_bodies
+from graphc.ir.structure import CUSTOM, SCAN, WHILE, with_bodies
 from graphc.lowering import lower
-from graphc.ops.aval import Aval, Bundle, aval_of
+from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
 
 STEPS = 200  # of a loop that are looked at: more than a loop keeps apart for its gradient
@@ -30,13 +30,11 @@ Part = tuple[Sequence[int], Sequence[int]]
 
 def whole(node: Node, operands: Sequence[np.ndarray], results: Sequence[int] | None = None) -> Graph:
     """A graph that is this structured node only, and returns those of its `results`; all of them by default."""
-    assert isinstance(node.aval, Bundle)
     builder = Builder()
     inputs = tuple(builder.input(f"x{k}", aval_of(a)).id for k, a in enumerate(operands))
-    id, chosen = builder.next_id, range(len(node.aval.avals)) if results is None else results
-    builder.nodes[id] = Node(id, node.op, inputs, node.params, node.aval, node.where)
-    builder.next_id += 1
-    items = [builder.emit(ITEM, (builder.symbol(id),), {"index": k}) for k in chosen]
+    builder.where = node.where
+    id = builder.append(node.op, inputs, node.params, node.results)
+    items = [builder.item(id, k) for k in (range(len(node.results)) if results is None else results)]
     return builder.graph("alone", tuple(Ref(item.id) for item in items))
 
 
@@ -84,8 +82,7 @@ def structured_objections(node: Node, operands: Sequence[np.ndarray], seed: int)
 
 def _parts(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Part]:
     """Which results have cotangents, and which operands get gradients: all, then all but one of each kind, or one."""
-    assert isinstance(node.aval, Bundle)
-    results = [k for k, aval in enumerate(node.aval.avals) if is_inexact(aval.dtype)]
+    results = [k for k, aval in enumerate(node.results) if is_inexact(aval.dtype)]
     first = node.params["results"] if node.op is CUSTOM else 0
     live = set(node.params["wrt"]) if node.op is CUSTOM else range(len(operands))
     wrt = [k for k, a in enumerate(operands) if k >= first and k in live and is_inexact(a.dtype)]
@@ -149,11 +146,10 @@ def _bounded(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, Sequence
 def _shorter_scan(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, Sequence[np.ndarray]]:
     params = node.params
     first_x, carries = params["consts"] + params["carries"], params["carries"]
-    assert isinstance(node.aval, Bundle)
-    ys = [Aval((STEPS, *a.shape[1:]), a.dtype) for a in node.aval.avals[carries:]]
-    aval = Bundle((*node.aval.avals[:carries], *ys))
+    ys = [Aval((STEPS, *a.shape[1:]), a.dtype) for a in node.results[carries:]]
+    results = (*node.results[:carries], *ys)
     rows = [*operands[:first_x], *(x[:STEPS] for x in operands[first_x:])]
-    return Node(node.id, node.op, node.inputs, {**params, "length": STEPS}, aval, node.where, node.scope), rows
+    return Node(node.id, node.op, node.inputs, {**params, "length": STEPS}, results, node.where, node.scope), rows
 
 
 def _near_the_end(node: Node, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:

@@ -102,13 +102,13 @@ def accumulation_length(node: Node, graph: Graph) -> float:
     op = node.op
     if op.pointwise or not node.inputs or op.name in EXACT:
         return 1.0
-    avals = [graph.nodes[i].aval for i in node.inputs]
+    avals = [graph.nodes[i].type for i in node.inputs]
     if op.terms is not None:
-        return float(op.terms(avals, node.aval, node.params))
-    work = op.flops(avals, node.aval, node.params) if op.flops is not None else max(a.size for a in avals)
+        return float(op.terms(avals, node.type, node.params))
+    work = op.flops(avals, node.type, node.params) if op.flops is not None else max(a.size for a in avals)
     axis = node.params.get("axis")
     along = avals[0].shape[axis] if isinstance(axis, int) and avals[0].shape else 1
-    return float(max(1, along, work / max(node.aval.size, 1)))
+    return float(max(1, along, work / max(node.size, 1)))
 
 
 def operand_ulps(node: Node, graph: Graph) -> float:

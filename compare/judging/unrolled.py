@@ -65,7 +65,7 @@ class _Unrolling:
             raise TooLong
         builder.next_id += 1
         inputs = tuple(known.symbol.id for known in operands)
-        builder.nodes[id] = Node(id, node.op, inputs, node.params, node.aval, node.where, node.scope)
+        builder.nodes[id] = Node(id, node.op, inputs, node.params, node.results, node.where, node.scope)
         return _Known(builder.symbol(id), run_kernel(node.op, [known.value for known in operands], node.params))
 
     # --- what control flow does

@@ -68,9 +68,9 @@ class _Meter:
 
     def _node(self, node: Node, graph: Graph) -> float:
         if not node.op.structured:
-            avals = [graph.nodes[i].aval for i in node.inputs]
-            flops = node.op.flops(avals, node.aval, node.params) if node.op.flops is not None else 0.0
-            return CALL + node.aval.size + PER_FLOP * flops
+            avals = [graph.nodes[i].type for i in node.inputs]
+            flops = node.op.flops(avals, node.type, node.params) if node.op.flops is not None else 0.0
+            return CALL + node.size + PER_FLOP * flops
         if node.op is ITEM:
             return 0.0
         steps = node.params["length"] if node.op is SCAN else 1

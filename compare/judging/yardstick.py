@@ -13,7 +13,6 @@ from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import Rounding, evaluate
 from compare.judging.tolerance import RUNS, TOGETHER
 from graphc.ir import Graph
-from graphc.ops.aval import Bundle
 from graphc.ops.dtypes import finfo, is_inexact
 
 
@@ -56,7 +55,7 @@ class Yardstick:
         nodes = self._graph.nodes
         found = {id for id in self._graph.inputs if not is_inexact(nodes[id].dtype)}
         for node in self._graph.operations():
-            whole = not isinstance(node.aval, Bundle) and not node.op.impure and not is_inexact(node.dtype)
+            whole = not node.op.several and not node.op.impure and not is_inexact(node.dtype)
             if whole and found.issuperset(node.inputs):
                 found.add(node.id)
         return frozenset(found)
@@ -64,7 +63,7 @@ class Yardstick:
     def _decided(self) -> dict[int, np.ndarray]:
         """The integers and bools of a run in the graph's own dtypes."""
         nodes = self._graph.nodes
-        whole = [n.id for n in self._graph.operations() if not (isinstance(n.aval, Bundle) or is_inexact(n.dtype))]
+        whole = [n.id for n in self._graph.operations() if not (n.op.several or is_inexact(n.dtype))]
         if not whole:
             return {}
         arrays = [a.astype(nodes[i].dtype, copy=False) for i, a in zip(self._graph.inputs, self._arrays, strict=True)]

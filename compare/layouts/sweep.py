@@ -234,7 +234,7 @@ class Sweep:
         params = with_defaults(self.op, self.params)
         if "itself" in way:
             operands = [operands[0]] * len(operands)
-        node = Node(len(operands), self.op, tuple(range(len(operands))), params, aval_of(g), "")
+        node = Node(len(operands), self.op, tuple(range(len(operands))), params, (aval_of(g),), "")
         if k == RESULT:
             return judge_alone(found, expected, node, operands)
         wrt = [i for i in range(len(operands)) if self.op.arg_of(i) in self.op.vjp][k - 1]

@@ -36,7 +36,7 @@ def _wrong(op: Op, seed: int) -> Iterator[Culprit]:
         arrays = sample.arrays(rng, op.domain)
         defined = _defined(op, arrays, sample.params)
         aval = defined.nodes[defined.outputs[0]].aval
-        node = Node(len(arrays), op, tuple(range(len(arrays))), sample.params, aval)
+        node = Node(len(arrays), op, tuple(range(len(arrays))), sample.params, (aval,))
         try:
             found = eager_result(node, arrays)
         except Exception as error:  # a kernel may raise anything

@@ -16,8 +16,7 @@ import numpy as np
 from graphc.autodiff.control import active_carries, pulled_graph, zeros
 from graphc.autodiff.reverse import STRUCTURED, Shares
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
-from graphc.ir.structure import ITEM, WHILE, emit, inline
-from graphc.ops import Bundle
+from graphc.ir.structure import WHILE, emit, inline
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT32
 
@@ -113,14 +112,13 @@ def _extend(builder: Builder, node: Node) -> tuple[Symbol, Symbol, Symbol, list[
     start = [_int(builder, 0), _int(builder, 0), builder.language.full(shape=(ROWS,), value=-1, dtype=INT32),
              *(zeros(builder, a) for a in _rows(moving))]  # fmt: skip
     _put_before(builder, node.id, start)
-    assert isinstance(node.aval, Bundle)
     params = {"condition": going, "body": step, "consts": consts}
     inputs = (*node.inputs, *(s.id for s in start))
-    aval = Bundle((*node.aval.avals, *added))
-    builder.nodes[node.id] = Node(node.id, node.op, inputs, params, aval, node.where, node.scope)
-    bundle, first = builder.symbol(node.id), len(node.aval.avals)
+    results = (*node.results, *added)
+    builder.nodes[node.id] = Node(node.id, node.op, inputs, params, results, node.where, node.scope)
+    first = len(node.results)
     steps, shift, marks, *rows = (
-        builder.emit(ITEM, (bundle,), {"index": first + k}) for k in range(len(added))
+        builder.item(node.id, first + k) for k in range(len(added))
     )  # fmt: skip
     return steps, shift, marks, rows
 

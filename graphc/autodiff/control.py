@@ -13,8 +13,7 @@ from typing import NamedTuple
 from graphc.autodiff.custom import computed_again
 from graphc.autodiff.reverse import STRUCTURED, Shares, pullback
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol
-from graphc.ir.structure import ITEM, SCAN, SWITCH, ancestors, emit, members, union
-from graphc.ops import Bundle
+from graphc.ir.structure import SCAN, SWITCH, ancestors, emit, members, union
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
 
@@ -167,7 +166,7 @@ def _scan(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted
     signature = {body.inputs[k]: nodes[body.inputs[k]] for k in used_consts}
     signature |= {cts[k].id: nodes[cts[k].id] for k in active}
     signature |= {s.id: nodes[s.id] for s in sums}
-    signature |= {id: Node(id, INPUT, (), {"name": f"kept_{id}"}, nodes[id].aval, nodes[id].where) for id in kept}
+    signature |= {id: Node(id, INPUT, (), {"name": f"kept_{id}"}, nodes[id].results, nodes[id].where) for id in kept}
     signature |= {body.inputs[k]: nodes[body.inputs[k]] for k in used_xs}
     signature |= {cts[k].id: nodes[cts[k].id] for k in ys}
     inside = signature | {id: computed_again(n) for id, n in nodes.items() if id in present and id not in signature}
@@ -201,13 +200,11 @@ def _extend(builder: Builder, node: Node, body: Graph, kept: Sequence[int]) -> l
     live = ancestors(body.nodes, outputs) | set(body.inputs)
     nodes = {id: n for id, n in body.nodes.items() if id in live}
     extended = Graph(body.name, nodes, body.inputs, tuple(Ref(id) for id in outputs), body.history)
-    assert isinstance(node.aval, Bundle)
-    added = [nodes[id].aval for id in outputs[len(node.aval.avals) :]]
-    aval = Bundle((*node.aval.avals, *(Aval((length, *a.shape), a.dtype) for a in added)))
+    added = [nodes[id].aval for id in outputs[len(node.results) :]]
+    results = (*node.results, *(Aval((length, *a.shape), a.dtype) for a in added))
     params = {**node.params, "body": extended}
-    builder.nodes[node.id] = Node(node.id, node.op, node.inputs, params, aval, node.where, node.scope)
-    bundle = builder.symbol(node.id)
-    return [builder.emit(ITEM, (bundle,), {"index": place[id]}) for id in kept]
+    builder.nodes[node.id] = Node(node.id, node.op, node.inputs, params, results, node.where, node.scope)
+    return [builder.item(node.id, place[id]) for id in kept]
 
 
 STRUCTURED[SWITCH] = _switch

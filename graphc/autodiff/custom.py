@@ -9,7 +9,6 @@ from graphc.errors import RULE_IS_NOT_LINEAR, CaptureError
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import CUSTOM, inline
 from graphc.ops import OPS, Trait
-from graphc.ops.aval import Bundle
 from graphc.ops.dtypes import is_inexact
 
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
@@ -19,11 +18,10 @@ def _custom(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], want
     params, language = node.params, builder.language
     if params["pullback"] is None:
         raise CaptureError(params["message"])
-    assert isinstance(node.aval, Bundle)
     given = [builder.symbol(i) for i in node.inputs[params["results"] :]]
     complete = [
         cotangents[k] if k in cotangents else language.full(shape=a.shape, value=0, dtype=a.dtype)
-        for k, a in enumerate(node.aval.avals)
+        for k, a in enumerate(node.results)
     ]
     shares = zip(params["wrt"], inline(builder, params["pullback"], [*given, *complete]), strict=True)
     return [(k, d) for k, d in shares if k in wanted]
@@ -46,7 +44,7 @@ def computed_again(node: Node) -> Node:
         return node
     message = RULE_IS_NOT_LINEAR.format(where=node.where or "an unknown line")
     params = {**node.params, "pullback": None, "message": message}
-    return Node(node.id, node.op, node.inputs, params, node.aval, node.where, node.scope)
+    return Node(node.id, node.op, node.inputs, params, node.results, node.where, node.scope)
 
 
 def _is_linear(graph: Graph, wrt: Collection[int]) -> bool:

@@ -41,7 +41,6 @@ from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
 from graphc.ir import Graph, Node
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
-from graphc.ops.aval import Bundle
 from graphc.ops.dims import Dim, Sizes
 
 
@@ -338,7 +337,7 @@ def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:
     live = ancestors(nodes, read)
     found: list[int] = []
     for id in sorted(failing - live, reverse=True):
-        if id not in live and not isinstance(nodes[id].aval, Bundle):
+        if id not in live and not nodes[id].op.several:
             found.append(id)
             live |= ancestors(nodes, [id])
     return tuple(reversed(found))

@@ -21,7 +21,7 @@ from graphc.ir.cut import NEVER, Price, cheapest_cut
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import inline
 from graphc.ops import Op, Trait
-from graphc.ops.aval import Aval, Bundle
+from graphc.ops.aval import Aval
 from graphc.passes import optimize
 from graphc.rewrite.cost import work
 
@@ -210,7 +210,7 @@ def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> t
     saved = [id for id in ours if id in again and id not in taken]
     backward_nodes: dict[int, Node] = {}
     for id in taken:
-        backward_nodes[id] = Node(id, INPUT, (), {"name": f"residual_{id}"}, nodes[id].aval, nodes[id].where)
+        backward_nodes[id] = Node(id, INPUT, (), {"name": f"residual_{id}"}, nodes[id].results, nodes[id].where)
     inputs = (*taken, *saved, *joint.inputs[forward_inputs:])
     for id, node in nodes.items():
         if id not in backward_nodes and (id in again or id in inputs):
@@ -245,7 +245,7 @@ def _with_items(nodes: Mapping[int, Node], first: set[int]) -> set[int]:
     """`first`, and what takes results out of its operations with several: those themselves are no arrays."""
     found = set(first)
     for id, node in nodes.items():
-        if node.inputs and all(i in first and isinstance(nodes[i].aval, Bundle) for i in node.inputs):
+        if node.inputs and all(i in first and nodes[i].op.several for i in node.inputs):
             found.add(id)
     return found
 
@@ -292,14 +292,14 @@ def _prices(
         if not node.inputs:
             prices[id] = Price(0, 0)  # constants are repeated
             continue
-        hand_over = NEVER if isinstance(node.aval, Bundle) else BYTE * _bytes(node.aval)
+        hand_over = NEVER if node.op.several else BYTE * _bytes(node.aval)
         # what forward has no use for is computed once, in either part; if it makes no difference, when it is needed
         compute = 0
         hand_over += id not in first
         chain = max([chains.get(i, 0.0) for i in node.inputs])
         if id in first:
             again = work(node, nodes) if _cheap(node.op) else NEVER
-            chain += again / max(node.aval.size, 1)
+            chain += again / max(node.size, 1)
             compute = int(again) if chain <= CHAIN else NEVER
         chains[id] = 0.0 if compute >= NEVER else chain
         prices[id] = Price(hand_over // 4 if id in results else hand_over, compute)

@@ -130,4 +130,4 @@ def _exact(graph: Graph, node: Node) -> bool:
 
 
 def _integral(node: Node) -> bool:
-    return node.dtype is not None and node.dtype.kind in "iub"
+    return all(aval.dtype.kind in "iub" for aval in node.results)

@@ -18,7 +18,7 @@ from graphc.ops.dtypes import of_scalar, scalar_array
 from graphc.ops.interpret import operand_dtype, with_defaults
 from graphc.ops.operators import OperatorMixin
 
-_CAST = OPS["cast"]
+_CAST, _ITEM = OPS["cast"], OPS["item"]
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
 _NO_PARAMS: Mapping[str, Any] = {}
 _TAKEN = "fd"  # characters of the dtypes that no op refuses, nor Python numbers beside them: float32 and float64
@@ -194,20 +194,31 @@ class Builder:
         """Append a number that depends on symbolic sizes, as `dtype`."""
         return self.emit(_FULL, (), {"shape": (), "value": value, "dtype": dtype})
 
-    def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Symbol:
+    def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Append `op` on Symbols and Python scalars, which are promoted as PyTorch does. Raises the op's own errors.
 
-        Of an op that is defined by others, those are appended.
+        Returns a Symbol, or a tuple of them. Of an op that is defined by others, those are appended.
         """
         symbols = self.promote(op, operands)
         if op.definition is not None:
             return op.definition(self.language, *symbols, **with_defaults(op, params))
-        return self.emit(op, symbols, with_defaults(op, params) if op.params or params else _NO_PARAMS)
+        complete = with_defaults(op, params) if op.params or params else _NO_PARAMS
+        return self.emit_several(op, symbols, complete) if op.several else self.emit(op, symbols, complete)
 
     def emit(self, op: Op, operands: Sequence[Symbol], params: Mapping[str, Any]) -> Symbol:
         """Append `op` on operands that are already promoted, with complete parameters."""
         aval = op.rule.infer(op, [s.aval for s in operands], params)
         return self._append(op, tuple([s.id for s in operands]), params, aval)
+
+    def emit_several(self, op: Op, operands: Sequence[Symbol], params: Mapping[str, Any]) -> tuple[Symbol, ...]:
+        """`emit` for an op with several results: its node, and one for each result."""
+        results = op.rule.infer(op, [s.aval for s in operands], params)
+        id = self.append(op, tuple([s.id for s in operands]), params, results)
+        return tuple([self.item(id, k) for k in range(len(results))])
+
+    def item(self, id: int, index: int) -> Symbol:
+        """Append the node of result number `index` of node `id`, which has several."""
+        return self._append(_ITEM, (id,), {"index": index}, self.nodes[id].results[index])
 
     def promote(self, op: Op, operands: Sequence[Any]) -> Sequence[Symbol]:
         """The operands as Symbols of the dtype that `op` computes in."""
@@ -250,11 +261,15 @@ class Builder:
             return self.size(x, of_scalar(x))
         return self.constant(x, of_scalar(x) if np.ndim(x) == 0 else None)
 
-    def _append(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any], aval: Aval) -> Symbol:
+    def append(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any], results: tuple[Aval, ...]) -> int:
+        """Append a node. Returns its id."""
         id = self.next_id
         self.next_id = id + 1
-        self.nodes[id] = Node(id, op, inputs, params, aval, self.where, self.scope)
-        return Symbol(self, id, aval)
+        self.nodes[id] = Node(id, op, inputs, params, results, self.where, self.scope)
+        return id
+
+    def _append(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any], aval: Aval) -> Symbol:
+        return Symbol(self, self.append(op, inputs, params, (aval,)), aval)
 
     def graph(self, name: str, result: Any, inputs: Iterable[int] | None = None, call: Call | None = None) -> Graph:
         """The graph built so far."""

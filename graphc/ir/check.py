@@ -10,7 +10,7 @@ from graphc.errors import GraphError
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ir.structure import check_bodies
 from graphc.ops import OPS
-from graphc.ops.aval import Bundle
+from graphc.ops.aval import types_text
 from graphc.ops.interpret import operand_dtype
 from graphc.ops.parameters import check_aval, check_parameters
 
@@ -57,7 +57,7 @@ def describe(node: Node) -> str:
 
 def _check_type(node: Node) -> None:
     try:
-        for aval in node.aval.avals if isinstance(node.aval, Bundle) else (node.aval,):
+        for aval in node.results:
             check_aval(aval)
     except GraphError as error:
         raise GraphError(f"{describe(node)} is recorded as {error}") from None
@@ -74,10 +74,10 @@ def _check_node(graph: Graph, node: Node) -> None:
         raise GraphError(f"{describe(node)} has {len(node.inputs)} operands, takes {', '.join(op.args) or 'none'}")
     if node.params.keys() != op.params.keys():
         raise GraphError(f"{describe(node)} has parameters {list(node.params)}, takes {list(op.params)}")
-    avals = [graph.nodes[i].aval for i in node.inputs]
+    avals = [graph.nodes[i].type for i in node.inputs]
     try:
         check_parameters(op, avals, node.params)
-        dtype = operand_dtype(op, [(a.dtype, 2) for a in avals]) if avals else None
+        dtype = operand_dtype(op, [(a.dtype, 2) for a in avals]) if avals and op.rule.promote else None
     except Exception as error:  # rules raise PyTorch's errors, of any type; here they all mean the same
         raise GraphError(f"{describe(node)}: {error}") from error
     if dtype is not None and any(a.dtype != dtype for a in avals[op.rule.first :]):
@@ -88,5 +88,6 @@ def _check_node(graph: Graph, node: Node) -> None:
         inferred = op.rule.infer(op, avals, node.params)
     except Exception as error:
         raise GraphError(f"{describe(node)}: {error or type(error).__name__}") from error
-    if inferred != node.aval:
-        raise GraphError(f"{describe(node)} is recorded as {node.aval}, but its operands give {inferred}")
+    if (inferred if op.several else (inferred,)) != node.results:
+        wanted, found = types_text(node.results), types_text(inferred if op.several else (inferred,))
+        raise GraphError(f"{describe(node)} is recorded as {wanted}, but its operands give {found}")

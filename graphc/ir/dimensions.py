@@ -14,7 +14,7 @@ from graphc.errors import GraphError
 from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.structure import bodies, with_bodies
 from graphc.ops import OPS, Literal
-from graphc.ops.aval import Aval, Bundle
+from graphc.ops.aval import Aval, types_text
 from graphc.ops.dims import Dim, Sizes, has_dim, is_dim, substituted
 from graphc.ops.dtypes import scalar_array
 from graphc.ops.forms import names_in
@@ -29,7 +29,7 @@ def sizes_in(graph: Graph) -> Sizes | None:
 
 def dims_of(node: Node) -> Iterator[Dim]:
     """The Dims in the type and the parameters of a node."""
-    stack: list[Any] = [_shapes(node.aval), *node.params.values()]
+    stack: list[Any] = [*(aval.shape for aval in node.results), *node.params.values()]
     while stack:
         x = stack.pop()
         if is_dim(x):
@@ -39,10 +39,6 @@ def dims_of(node: Node) -> Iterator[Dim]:
         elif isinstance(x, Graph):
             for inner in x.nodes.values():
                 yield from dims_of(inner)
-
-
-def _shapes(aval: Aval) -> Any:
-    return [a.shape for a in aval.avals] if isinstance(aval, Bundle) else aval.shape
 
 
 def concrete(graph: Graph, sizes: Mapping[str, int]) -> Graph:
@@ -78,31 +74,32 @@ def _concrete(graph: Graph, sizes: Mapping[str, int] | None) -> Graph:
 
 def concrete_node(node: Node, sizes: Mapping[str, int] | None) -> Node:
     """The node for these sizes; None: for those of the call that is being traced, without depending on them."""
-    aval = _concrete_aval(node.aval, sizes)
+    results = tuple([_concrete_aval(aval, sizes) for aval in node.results])
     if node.op.structured and any(True for _ in bodies(node)):
         node = with_bodies(node, lambda body: _concrete(body, sizes))
-    if aval is node.aval and not any(map(has_dim, node.params.values())):
+    if all(a is b for a, b in zip(results, node.results, strict=True)) and not any(map(has_dim, node.params.values())):
         return node
     op, params = node.op, {name: substituted(value, sizes) for name, value in node.params.items()}
-    if op is _FULL and not aval.shape and is_dim(node.params["value"]):  # a number, as if Python had given it
-        op, params = _CONSTANT, {"value": Literal(scalar_array(params["value"], aval.dtype))}
-    return Node(node.id, op, node.inputs, params, aval, node.where, node.scope)
+    if op is _FULL and not results[0].shape and is_dim(node.params["value"]):  # a number, as if Python had given it
+        op, params = _CONSTANT, {"value": Literal(scalar_array(params["value"], results[0].dtype))}
+    return Node(node.id, op, node.inputs, params, results, node.where, node.scope)
 
 
 def _concrete_aval(aval: Aval, sizes: Mapping[str, int] | None) -> Aval:
-    if isinstance(aval, Bundle):
-        parts = [_concrete_aval(part, sizes) for part in aval.avals]
-        return aval if all(a is b for a, b in zip(parts, aval.avals, strict=True)) else Bundle(parts)
     return Aval(substituted(aval.shape, sizes), aval.dtype) if has_dim(aval.shape) else aval
 
 
 def _check(graph: Graph, node: Node, nodes: Mapping[int, Node]) -> None:
     try:
-        inferred = node.op.rule.infer(node.op, [nodes[i].aval for i in node.inputs], node.params)
+        inferred = node.op.rule.infer(node.op, [nodes[i].type for i in node.inputs], node.params)
     except Exception as error:  # rules raise PyTorch's errors, of any type; here they all mean the same
         raise GraphError(f"{graph.name}: {node.op.name} (v{node.id}, {node.where}): {error}") from error
-    if inferred != node.aval:
-        raise GraphError(f"{graph.name}: {node.op.name} (v{node.id}, {node.where}) is {inferred}, expected {node.aval}")
+    found = inferred if node.op.several else (inferred,)
+    if found != node.results:
+        raise GraphError(
+            f"{graph.name}: {node.op.name} (v{node.id}, {node.where}) is {types_text(found)}, expected "
+            f"{types_text(node.results)}"
+        )
 
 
 def _result(result: Any, sizes: Mapping[str, int] | None) -> Any:

@@ -18,6 +18,7 @@ from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ir.opened import opened
 from graphc.ir.scopes import Group, owners, scope_tree
 from graphc.ops import OPS
+from graphc.ops.aval import types_text
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 132, 40, 18, 40, 24
 BEND = 2  # the width of a place where an edge passes a layer
@@ -376,13 +377,13 @@ def tip(graph: Graph, names: Mapping[int, str], node: Node) -> str:
     operands = ", ".join(_operand(graph, names, i) for i in node.inputs)
     own = [node.params["name"]] if node.op is INPUT else []
     places = [*own, *filter(None, (node.where, node.scope))]
-    return "\n".join([f"{names[node.id]}: {node.aval} = {node.op.name}({operands})", *places])
+    return "\n".join([f"{names[node.id]}: {types_text(node.results)} = {node.op.name}({operands})", *places])
 
 
 def detail(graph: Graph, node: Node) -> str:
     """The type, and the numbers that the node reads."""
     numbers = [_operand(graph, {}, i) for i in node.inputs if graph.nodes[i].op in _CONSTANTS]
-    return f"{node.aval}" + (f"  ({', '.join(numbers)})" if numbers else "")
+    return types_text(node.results) + (f"  ({', '.join(numbers)})" if numbers else "")
 
 
 def _operand(graph: Graph, names: Mapping[int, str], id: int) -> str:
@@ -391,7 +392,7 @@ def _operand(graph: Graph, names: Mapping[int, str], id: int) -> str:
         return _number(node.params["value"])
     if node.op is OPS["constant"]:
         array = node.params["value"].array
-        return _number(array.item()) if array.size == 1 else f"{node.aval}"
+        return _number(array.item()) if array.size == 1 else types_text(node.results)
     return names.get(id, node.op.name)
 
 

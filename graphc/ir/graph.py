@@ -21,7 +21,7 @@ import numpy as np
 from graphc.ir.calling import Call, arrays_of
 from graphc.ir.named import fields_of
 from graphc.ops import Literal, Op, Rule
-from graphc.ops.aval import Aval
+from graphc.ops.aval import Aval, types_text
 from graphc.ops.dims import has_dim, is_dim
 from graphc.ops.interpret import run_kernel
 
@@ -45,7 +45,7 @@ class _Fields:
     op: Op
     inputs: tuple[int, ...]
     params: Mapping[str, Any]
-    aval: Aval
+    results: tuple[Aval, ...]
     where: str = ""
     scope: str = ""
 
@@ -61,8 +61,9 @@ class _Frozen(type):
 
 @final
 class Node(_Fields, metaclass=_Frozen):
-    """One operation: `op` applied to the values of `inputs` with `params`, giving an array of `aval`.
+    """One operation: `op` applied to the values of `inputs` with `params`, giving an array for each of `results`.
 
+    Of a node with several results, `item` nodes take them out.
     where: the user's file and line, "model.py:12"; scope: the module path, "encoder.0"; either may be empty.
     """
 
@@ -70,6 +71,22 @@ class Node(_Fields, metaclass=_Frozen):
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"cannot assign to field '{name}'")
+
+    @property
+    def aval(self) -> Aval:
+        """The type of the one result. ValueError for a node with several."""
+        (aval,) = self.results
+        return aval
+
+    @property
+    def type(self) -> Any:
+        """What a rule is told of this node as an operand: the type of its result, or of all, for `item`."""
+        return self.results if self.op.several else self.aval
+
+    @property
+    def size(self) -> int:
+        """The number of elements of all results."""
+        return sum([aval.size for aval in self.results])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,14 +100,14 @@ class Node(_Fields, metaclass=_Frozen):
         """The same operation on other operands."""
         if inputs == self.inputs:
             return self
-        return Node(self.id, self.op, inputs, self.params, self.aval, self.where, self.scope)
+        return Node(self.id, self.op, inputs, self.params, self.results, self.where, self.scope)
 
     def key(self, inputs: tuple[int, ...]) -> tuple[Any, ...]:
         """What identifies the computation on `inputs`: equal keys, equal values. 1 is not True here."""
         params = self.params
         if params:
-            return (self.op, inputs, *[(k, type(v), _by_bits(v)) for k, v in params.items()], self.aval.dtype)
-        return (self.op, inputs, self.aval.dtype)
+            return (self.op, inputs, *[(k, type(v), _by_bits(v)) for k, v in params.items()], self.results[0].dtype)
+        return (self.op, inputs, self.results[0].dtype)
 
 
 class Range(NamedTuple):
@@ -183,7 +200,7 @@ class Graph:
         """The same program with the nodes `names` (which are the first inputs) as inputs of these names."""
         nodes = dict(self.nodes)
         for id, name in names.items():
-            nodes[id] = Node(id, INPUT, (), {"name": name}, self.nodes[id].aval, self.nodes[id].where)
+            nodes[id] = Node(id, INPUT, (), {"name": name}, self.nodes[id].results, self.nodes[id].where)
         return Graph(self.name, nodes, self.inputs, self.result, self.history, self.call)
 
     def replace(self, nodes: Mapping[int, Node], result: Any) -> Graph:
@@ -228,9 +245,8 @@ class Graph:
                 values[node.id] = run_kernel(node.op, operands, node.params)
         except Exception as error:
             if node is not None:
-                error.add_note(
-                    f"in {self.name}(), {node.aval} = {node.op.name} (v{node.id}) at {node.where or 'unknown line'}"
-                )
+                what = f"{types_text(node.results)} = {node.op.name} (v{node.id})"
+                error.add_note(f"in {self.name}(), {what} at {node.where or 'unknown line'}")
             raise
         return values
 
@@ -258,7 +274,12 @@ class Graph:
         body = []
         for id in order:
             node = self.nodes[id]
-            body.append((*node.key(tuple(number[i] for i in node.inputs)), _sizes_by_form(node.aval.shape)))
+            body.append(
+                (
+                    *node.key(tuple(number[i] for i in node.inputs)),
+                    *(_sizes_by_form(aval.shape) for aval in node.results),
+                )
+            )
         return (self.name, tuple(body), _freeze(rename(self.result, number)))
 
     def __eq__(self, other: object) -> bool:

@@ -66,7 +66,7 @@ class _Opening:
                 new[id] = ids[id]
             else:
                 new[id], self._next = self._next, self._next + 1
-            self.nodes[new[id]] = Node(new[id], node.op, inputs, node.params, node.aval, node.where, within)
+            self.nodes[new[id]] = Node(new[id], node.op, inputs, node.params, node.results, node.where, within)
             self.names[new[id]] = names[id]
         return new
 

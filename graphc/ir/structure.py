@@ -8,7 +8,7 @@ from typing import Any
 from graphc.errors import GraphError
 from graphc.ir.builder import Builder, Symbol
 from graphc.ir.graph import INPUT, Graph, Node, Ref
-from graphc.ops import OPS, Bundle, Op
+from graphc.ops import OPS, Op
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import with_defaults
 
@@ -29,7 +29,7 @@ def with_bodies(node: Node, fn: Callable[[Graph], Graph]) -> Node:
     params = {name: _mapped(value, new) for name, value in node.params.items()}
     if all(params[name] is value for name, value in node.params.items()):
         return node
-    return Node(node.id, node.op, node.inputs, params, node.aval, node.where, node.scope)
+    return Node(node.id, node.op, node.inputs, params, node.results, node.where, node.scope)
 
 
 def _mapped(value: Any, new: Mapping[int, Graph]) -> Any:
@@ -70,11 +70,9 @@ def check_bodies(node: Node) -> None:
             raise GraphError(f"{body.name}: a graph inside a graph returns a tuple of arrays, got {body.result!r}")
 
 
-def emit(builder: Builder, op: Op, operands: Sequence[Symbol], **params: Any) -> list[Symbol]:
+def emit(builder: Builder, op: Op, operands: Sequence[Symbol], **params: Any) -> tuple[Symbol, ...]:
     """Append a structured operation and the nodes of its results."""
-    bundle = builder.emit(op, operands, with_defaults(op, params))
-    assert isinstance(bundle.aval, Bundle)
-    return [builder.emit(ITEM, (bundle,), {"index": k}) for k in range(len(bundle.aval.avals))]
+    return builder.emit_several(op, operands, with_defaults(op, params))
 
 
 def inline(builder: Builder, graph: Graph, operands: Sequence[Symbol]) -> list[Symbol]:
@@ -84,7 +82,7 @@ def inline(builder: Builder, graph: Graph, operands: Sequence[Symbol]) -> list[S
         id = new[node.id] = builder.next_id
         builder.next_id += 1
         inputs = tuple(new[i] for i in node.inputs)
-        builder.nodes[id] = Node(id, node.op, inputs, node.params, node.aval, node.where, node.scope)
+        builder.nodes[id] = Node(id, node.op, inputs, node.params, node.results, node.where, node.scope)
     return [builder.symbol(new[id]) for id in graph.outputs]
 
 

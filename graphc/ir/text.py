@@ -30,7 +30,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, unquote
@@ -45,8 +44,8 @@ from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ir.lexical import scan
 from graphc.ir.named import fields_of, named_tuple
 from graphc.ir.sizes import NAME, SizesOfText, conditions, written
-from graphc.ir.structure import ITEM, bodies
-from graphc.ops import OPS, Bundle, Literal
+from graphc.ir.structure import bodies
+from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval
 from graphc.ops.dims import has_dim, is_dim
 from graphc.ops.dtypes import BOOL, SHORT_NAMES, kind, of_short_name
@@ -122,15 +121,19 @@ def _show_lines(graph: Graph, name: str) -> list[str]:
         arguments = [names[i] for i in node.inputs]
         arguments += [f"{name}={_show_value(value, inner)}" for name, value in node.params.items()]
         lines.append(
-            f"    {names[node.id]}: {_show_aval(node.aval)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}"
+            f"    {names[node.id]}: {_show_type(node)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}"
         )
     lines.append(f"    return {_show_result(graph.result, names)}")
     return lines
 
 
+def _show_type(node: Node) -> str:
+    if not node.op.several:
+        return _show_aval(node.aval)
+    return f"({', '.join(map(_show_aval, node.results))}{',' if len(node.results) == 1 else ''})"
+
+
 def _show_aval(aval: Aval) -> str:
-    if isinstance(aval, Bundle):
-        return f"({', '.join(map(_show_aval, aval.avals))}{',' if len(aval.avals) == 1 else ''})"
     if not has_dim(aval.shape):
         return str(aval)
     return f"{SHORT_NAMES[aval.dtype]}[{','.join(map(written, aval.shape))}]"
@@ -245,7 +248,7 @@ def _parse_function(function: ast.FunctionDef, name: str, lines: list[str]) -> G
             raise _error(argument, f"input '{argument.arg}' is named twice")
         id = position if position not in reserved else free + position
         ids[argument.arg] = id
-        nodes[id] = Node(id, INPUT, (), {"name": argument.arg}, _aval(argument.annotation, argument))
+        nodes[id] = Node(id, INPUT, (), {"name": argument.arg}, (_aval(argument.annotation, argument),))
         inputs.append(id)
     call: Call | None = None
     for statement in body[:-1]:
@@ -291,7 +294,7 @@ def _parse_input(statement: ast.stmt, lines: list[str], ids: dict[str, int], nod
     id = ids.get(target.id) if isinstance(target, ast.Name) else None
     if id is None or nodes[id].op is not INPUT or not isinstance(own, ast.Constant) or not isinstance(own.value, str):
         raise _error(statement, "expected the name of an input and its own name, a string")
-    nodes[id] = Node(id, INPUT, (), {"name": own.value}, nodes[id].aval, *_place(statement, lines))
+    nodes[id] = Node(id, INPUT, (), {"name": own.value}, nodes[id].results, *_place(statement, lines))
     return True
 
 
@@ -348,16 +351,21 @@ def _parse_node(
     op = OPS.get(call.func.id)
     if op is None:
         raise _error(statement, f"unknown op '{call.func.id}'")
-    aval = _aval(statement.annotation, statement)
-    if isinstance(aval, Bundle) != (op.structured and op is not ITEM):
+    annotation = statement.annotation
+    if isinstance(annotation, ast.Tuple) != op.several:
         raise _error(statement, f"{op.name} is not an operation with these results")
+    parts = annotation.elts if isinstance(annotation, ast.Tuple) else [annotation]
+    results = tuple(_aval(part, statement) for part in parts)
     operands = []
     for argument in call.args:
         if not isinstance(argument, ast.Name) or argument.id not in ids:
             raise _error(statement, f"{op.name}: an operand is not the name of an earlier value")
         operands.append(ids[argument.id])
-    read = _literal if op is _CONSTANT else partial(_value, inner=inner) if op.structured else _value
-    params = {k.arg: read(k.value, aval) for k in call.keywords if k.arg is not None}
+    params = {
+        k.arg: _literal(k.value, results[0]) if op is _CONSTANT else _value(k.value, inner)
+        for k in call.keywords
+        if k.arg is not None
+    }
     if len(params) != len(call.keywords) or params.keys() != op.params.keys():
         raise _error(statement, f"{op.name} takes parameters {list(op.params)}, got {list(params)}")
     if name in ids:
@@ -366,16 +374,10 @@ def _parse_node(
     if id is None or id in nodes:
         raise _error(statement, f"'{name}' is not a free node name")
     ids[name] = id
-    nodes[id] = Node(id, op, tuple(operands), {p: params[p] for p in op.params}, aval, *_place(statement, lines))
+    nodes[id] = Node(id, op, tuple(operands), {p: params[p] for p in op.params}, results, *_place(statement, lines))
 
 
 def _aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
-    if isinstance(annotation, ast.Tuple):
-        return Bundle(_array_aval(part, at) for part in annotation.elts)
-    return _array_aval(annotation, at)
-
-
-def _array_aval(annotation: ast.expr | None, at: ast.AST) -> Aval:
     if isinstance(annotation, ast.Name) and (dtype := of_short_name(annotation.id)) is not None:
         return Aval((), dtype)
     if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.value, ast.Name):
@@ -395,7 +397,7 @@ def _size(node: ast.expr) -> Any:
         raise _error(node, f"not a size: {error}") from None
 
 
-def _value(node: ast.expr, aval: Aval, inner: Mapping[str, Graph] = MappingProxyType({})) -> Any:
+def _value(node: ast.expr, inner: Mapping[str, Graph] = MappingProxyType({})) -> Any:
     if isinstance(node, ast.Name):
         if node.id in inner:
             return inner[node.id]
@@ -406,13 +408,13 @@ def _value(node: ast.expr, aval: Aval, inner: Mapping[str, Graph] = MappingProxy
         if NAME.fullmatch(node.id):
             return _size(node)
     if isinstance(node, ast.Tuple):
-        return tuple(_value(element, aval, inner) for element in node.elts)
+        return tuple(_value(element, inner) for element in node.elts)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        number = _value(node.operand, aval)
+        number = _value(node.operand)
         if type(number) in (int, float):
             return -number
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "complex":
-        parts = [_value(argument, aval) for argument in node.args]
+        parts = [_value(argument) for argument in node.args]
         if len(parts) == 2 and not node.keywords and all(type(part) in (int, float) for part in parts):
             return complex(*parts)
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool, type(None))):
@@ -442,7 +444,7 @@ def _array(node: ast.expr, aval: Aval) -> np.ndarray:
         rest = Aval(aval.shape[1:], aval.dtype)
         return np.array([_array(element, rest) for element in node.elts], aval.dtype).reshape(aval.shape)
     if kind(aval.dtype) != "f":
-        number = _value(node, aval)
+        number = _value(node)
         if not isinstance(number, int) or isinstance(number, bool) != (aval.dtype == BOOL):
             raise _error(node, f"not a value of {aval}")
         try:
@@ -453,7 +455,7 @@ def _array(node: ast.expr, aval: Aval) -> np.ndarray:
     negative = False
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         negative, node = True, node.operand
-    number = _value(node, aval)
+    number = _value(node)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise _error(node, f"not a value of {aval}")
     try:
@@ -475,7 +477,7 @@ def _parse_result(node: ast.expr | None, ids: dict[str, int]) -> Any:
     if isinstance(node, ast.List):
         return [_parse_result(element, ids) for element in node.elts]
     if isinstance(node, ast.Dict):
-        keys = [_value(key, _ANY) for key in node.keys if key is not None]
+        keys = [_value(key) for key in node.keys if key is not None]
         check_keys(keys, f"line {node.lineno}", lambda problem, place: ParseError(problem, place=place))
         found = dict(zip(keys, (_parse_result(value, ids) for value in node.values), strict=True))
         if len(found) != len(keys):
@@ -483,7 +485,7 @@ def _parse_result(node: ast.expr | None, ids: dict[str, int]) -> Any:
         return found
     if node is None:
         return None
-    return _value(node, _ANY)
+    return _value(node)
 
 
 def _parse_named_tuple(call: ast.Call, name: str, ids: dict[str, int]) -> Any:
@@ -491,6 +493,3 @@ def _parse_named_tuple(call: ast.Call, name: str, ids: dict[str, int]) -> Any:
     if call.args or any(field.startswith("_") or not field for field in fields):
         raise _error(call, f"expected {name}(field=value, ...)")
     return named_tuple(name, fields)(*(_parse_result(k.value, ids) for k in call.keywords))
-
-
-_ANY = Aval((), np.dtype(np.float64))

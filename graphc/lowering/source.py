@@ -214,7 +214,7 @@ class Source:
         return f"ops.{unsigned.__name__}({text})"
 
     def _avals(self, node: Node) -> list[Any]:
-        return [self.graph.nodes[i].aval for i in node.inputs]
+        return [self.graph.nodes[i].type for i in node.inputs]
 
     def _written(self, node: Node) -> str:
         if node.op.name not in OVERRIDES:

@@ -22,7 +22,12 @@ _WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
 
 def is_wide(graph: Graph) -> bool:
     """Whether `graph` touches a 64-bit type, which JAX narrows unless it is told not to."""
-    return any(node.dtype in _WIDE for node in every_node(graph))
+    return not _WIDE.isdisjoint(_dtypes(graph))
+
+
+def _dtypes(graph: Graph) -> set[np.dtype]:
+    """The dtypes of what `graph` computes."""
+    return {aval.dtype for node in every_node(graph) for aval in node.results}
 
 
 def setting(wide: bool, device: Any = None) -> AbstractContextManager[Any]:
@@ -42,7 +47,7 @@ def half_precision(graph: Graph) -> Iterator[None]:
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
-        if NO_SYMBOL in str(error) and any(node.dtype == FLOAT16 for node in every_node(graph)):
+        if NO_SYMBOL in str(error) and FLOAT16 in _dtypes(graph):
             raise ProcessorError(NO_HALF.format(name=graph.name)) from error
         raise
 

@@ -18,7 +18,7 @@ from jax import lax
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ir.structure import SWITCH
 from graphc.ops import OPS, Trait
-from graphc.ops.aval import Aval, Bundle
+from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 from graphc.rewrite.rule import held_number
@@ -48,11 +48,11 @@ def held_numbers(graph: Graph, inputs: Sequence[Any] = ()) -> dict[int, Any]:
     """
     found = {id: value for id, value in zip(graph.inputs, inputs, strict=False) if value is not None}
     for id, node in graph.nodes.items():
-        if node.op is INPUT or isinstance(node.aval, Bundle):
+        if node.op is INPUT or node.op.several:
             continue
         value = _uniform(node.params["value"].array) if node.op is _CONSTANT else held_number(id, graph.nodes)
         if value is None and node.inputs and all(i in found for i in node.inputs):
-            value = _computed(node, [graph.nodes[i].aval for i in node.inputs], [found[i] for i in node.inputs])
+            value = _computed(node, [graph.nodes[i].type for i in node.inputs], [found[i] for i in node.inputs])
         if value is not None:
             found[id] = value
     return found
@@ -118,7 +118,7 @@ _TESTS: dict[str, Test] = {
 def loses_zero(node: Node, avals: Sequence[Any], numbers: Sequence[Any]) -> bool:
     """Whether XLA drops the +0 that the sums of `node` begin with."""
     op = node.op
-    if isinstance(node.aval, Bundle) or not is_inexact(node.dtype):
+    if node.op.several or not is_inexact(node.dtype):
         return False
     if op.name in _TESTS:
         return _TESTS[op.name](node, avals, numbers)

@@ -24,7 +24,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     strided,
     updates,
 )
-from graphc.ops.aval import Aval, Bundle, Literal, aval_of
+from graphc.ops.aval import Aval, Literal, aval_of
 from graphc.ops.spec import OPS, Check, Kink, Op, Rule, Trait, op
 
-__all__ = ["OPS", "Aval", "Bundle", "Check", "Kink", "Literal", "Op", "Rule", "Trait", "aval_of", "op"]
+__all__ = ["OPS", "Aval", "Check", "Kink", "Literal", "Op", "Rule", "Trait", "aval_of", "op"]

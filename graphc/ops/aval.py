@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple, final
 
 import numpy as np
@@ -30,39 +30,9 @@ class Aval(NamedTuple):
         return SHORT_NAMES[self.dtype] + extents
 
 
-_AGGREGATE = np.dtype(object)
-
-
-@final
-class Bundle(Aval):
-    """The abstract value of an operation with several results: `avals`, one for each. It is no array: its shape is
-    empty and its dtype is object, which no array of a graph has."""
-
-    avals: tuple[Aval, ...]
-
-    def __new__(cls, avals: Iterable[Aval]) -> Bundle:
-        self = super().__new__(cls, (), _AGGREGATE)
-        self.avals = tuple(avals)
-        return self
-
-    @property
-    def size(self) -> int:
-        return sum(aval.size for aval in self.avals)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bundle) and self.avals == other.avals
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self.avals)
-
-    def __str__(self) -> str:
-        return f"({', '.join(map(str, self.avals))}{',' if len(self.avals) == 1 else ''})"
-
-    def __repr__(self) -> str:
-        return f"Bundle({self.avals!r})"
+def types_text(avals: Sequence[Aval]) -> str:
+    """The types of an operation's results, as a graph prints them: `f32[3]`, or `(f32[3], i64[3])` of several."""
+    return str(avals[0]) if len(avals) == 1 else f"({', '.join(map(str, avals))})"
 
 
 def size_of(shape: tuple[int, ...]) -> int:

@@ -1,6 +1,6 @@
 """Structured control flow: `switch`, `while_loop` and `scan` run graphs that they hold as parameters.
 
-Such a graph is here anything with the protocol `Body`. The ops have several results, a `Bundle`; `item` takes one out.
+Such a graph is here anything with the protocol `Body`. Its graphs say how many results an op has; `item` takes one out.
 Arguments and results mean what they mean in jax.lax. Their gradients differentiate a body, which no rule in the op
 language can: see graphc.autodiff.control.
 """
@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphc.ops.aval import Aval, Bundle
+from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL
 from graphc.ops.references import everywhere
 from graphc.ops.samples import Ints, Sample
-from graphc.ops.spec import Op, Rule, Trait, op
+from graphc.ops.spec import ANY, Op, Rule, Trait, op
 
 PREDICATE = (Aval((), BOOL),)
 
@@ -38,7 +38,7 @@ class Body(Protocol):
 
 
 def _shown(avals: Sequence[Aval]) -> str:
-    return str(Bundle(avals))
+    return f"({', '.join(map(str, avals))}{',' if len(avals) == 1 else ''})"
 
 
 def _expect(what: str, got: Sequence[Aval], wanted: Sequence[Aval]) -> None:
@@ -49,7 +49,7 @@ def _expect(what: str, got: Sequence[Aval], wanted: Sequence[Aval]) -> None:
 # --- switch
 
 
-def _switch_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _switch_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     index, *operands = avals
     branches: tuple[Body, ...] = params["branches"]
     if not branches:
@@ -59,7 +59,7 @@ def _switch_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     for k, branch in enumerate(branches):
         _expect(f"switch: the arguments of branch {k}", branch.input_avals(), operands)
         _expect(f"switch: the results of branch {k}", branch.output_avals(), branches[0].output_avals())
-    return Bundle(branches[0].output_avals())
+    return tuple(branches[0].output_avals())
 
 
 def run_switch(index: Any, *operands: Any, branches: tuple[Body, ...]) -> tuple[Any, ...]:
@@ -69,14 +69,14 @@ def run_switch(index: Any, *operands: Any, branches: tuple[Body, ...]) -> tuple[
 # --- while_loop
 
 
-def _while_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _while_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     condition, body, consts = params["condition"], params["body"], params["consts"]
     carry = _counted("while_loop", avals, consts)[consts:]
     _expect("while_loop: the arguments of the condition", condition.input_avals(), avals)
     _expect("while_loop: the results of the condition", condition.output_avals(), PREDICATE)
     _expect("while_loop: the arguments of the body", body.input_avals(), avals)
     _expect("while_loop: the results of the body", body.output_avals(), carry)
-    return Bundle(carry)
+    return tuple(carry)
 
 
 def _counted(name: str, avals: list[Aval], *counts: int) -> list[Aval]:
@@ -95,7 +95,7 @@ def run_while(*operands: Any, condition: Body, body: Body, consts: int) -> tuple
 # --- scan
 
 
-def _scan_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _scan_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     body, consts, carries, length = params["body"], params["consts"], params["carries"], params["length"]
     _counted("scan", avals, consts, carries)
     if length < 0:
@@ -108,7 +108,7 @@ def _scan_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     _expect("scan: the arguments of the body", body.input_avals(), [*avals[: consts + carries], *rows])
     results = body.output_avals()
     _expect("scan: the carries that the body returns", results[:carries], carry)
-    return Bundle((*carry, *(Aval((length, *y.shape), y.dtype) for y in results[carries:])))
+    return (*carry, *(Aval((length, *y.shape), y.dtype) for y in results[carries:]))
 
 
 def run_scan(
@@ -127,19 +127,19 @@ def run_scan(
 # --- item
 
 
-def _item_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    (bundle,), index = avals, params["index"]
-    if not isinstance(bundle, Bundle):
-        raise TypeError(f"item: expected the results of an operation with several, got {bundle}")
-    if not 0 <= index < len(bundle.avals):
-        raise ValueError(f"item: there is no result number {index} among {bundle}")
-    return bundle.avals[index]
+def _item_rule(op: Op, avals: list[Any], params: Mapping[str, Any]) -> Aval:
+    (results,), index = avals, params["index"]
+    if isinstance(results, Aval):
+        raise TypeError(f"item: expected the results of an operation with several, got {results}")
+    if not 0 <= index < len(results):
+        raise ValueError(f"item: there is no result number {index} among {_shown(results)}")
+    return results[index]
 
 
 # --- custom_vjp
 
 
-def _custom_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _custom_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     results, pullback, wrt = params["results"], params["pullback"], params["wrt"]
     _counted("custom_vjp", avals, results)
     values, given = avals[:results], avals[results:]
@@ -148,7 +148,7 @@ def _custom_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
         if any(not results <= k < len(avals) for k in wrt):
             raise ValueError(f"custom_vjp: gradients for operands {wrt}, of {len(avals)}, {results} of them results")
         _expect("custom_vjp: the results of the pullback", pullback.output_avals(), [avals[k] for k in wrt])
-    return Bundle(values)
+    return tuple(values)
 
 
 def run_custom(
@@ -213,17 +213,19 @@ with_row = op(
     samples=(Sample((3, 4), (4,), Ints((), 3)), Sample((3,), (), Ints((), 9, 5))),
 )  # fmt: skip
 switch = op(
-    "switch", "index *operands", params={"branches": None}, rule=Rule(_switch_rule), traits=Trait.STRUCTURED,
+    "switch", "index *operands", results=ANY, params={"branches": None}, rule=Rule(_switch_rule),
+    traits=Trait.STRUCTURED,
     impl=lambda xp, index, *operands, branches: run_switch(index, *operands, branches=branches), ref=run_switch,
     doc="Run branch number `index`, clamped to the branches there are, on the operands.",
 )  # fmt: skip
 while_loop = op(
-    "while_loop", "*operands", params={"condition": None, "body": None, "consts": 0}, rule=Rule(_while_rule),
+    "while_loop", "*operands", results=ANY, rule=Rule(_while_rule),
+    params={"condition": None, "body": None, "consts": 0},
     impl=lambda xp, *operands, **params: run_while(*operands, **params), ref=run_while, traits=Trait.STRUCTURED,
     doc="carry = body(*consts, *carry) while condition(*consts, *carry). The first `consts` operands stay as they are.",
 )  # fmt: skip
 scan = op(
-    "scan", "*operands",
+    "scan", "*operands", results=ANY,
     params={"body": None, "consts": 0, "carries": 0, "length": 0, "reverse": False, "unroll": 1},
     impl=lambda xp, *operands, **params: run_scan(*operands, **params), ref=run_scan, rule=Rule(_scan_rule),
     traits=Trait.STRUCTURED,
@@ -231,14 +233,14 @@ scan = op(
 )  # fmt: skip
 # what a user's gradient rule is in a graph, once it has been traced
 custom_vjp = op(
-    "custom_vjp", "*operands", params={"results": 1, "pullback": None, "wrt": (), "message": ""},
+    "custom_vjp", "*operands", results=ANY, params={"results": 1, "pullback": None, "wrt": (), "message": ""},
     rule=Rule(_custom_rule), ref=run_custom, traits=Trait.STRUCTURED,
     impl=lambda xp, *operands, **params: run_custom(*operands, **params),
     doc="The first `results` operands, as results whose gradients `pullback` computes from the other operands and the "
         "cotangents: those of the operands number `wrt`. Without a pullback, `message` says why there is none.",
 )  # fmt: skip
 item = op(
-    "item", "bundle", params={"index": 0}, rule=Rule(_item_rule), traits=Trait.STRUCTURED,
-    impl=lambda xp, bundle, index: bundle[index], ref=lambda bundle, index: bundle[index],
+    "item", "results", params={"index": 0}, rule=Rule(_item_rule), traits=Trait.STRUCTURED,
+    impl=lambda xp, results, index: results[index], ref=lambda results, index: results[index],
     doc="Result number `index` of an operation with several.",
 )  # fmt: skip

@@ -41,7 +41,8 @@ class Trait(enum.Flag):
 class Rule(NamedTuple):
     """A shape-and-dtype rule that several ops share.
 
-    infer(op, avals, params) returns the result's Aval or raises PyTorch's error; `avals` are already promoted.
+    infer(op, avals, params) returns the result's Aval (of an op with several: a tuple of them) or raises PyTorch's
+    error; `avals` are already promoted.
     promote: "" leaves operand dtypes alone, "common" promotes them, "float" also turns integers into
     floats, "number" turns bools into integers.
     accepts(op, dtypes) raises for operand dtypes, as given, that PyTorch refuses.
@@ -50,7 +51,7 @@ class Rule(NamedTuple):
     scalars: which of the promoted operands may be Python scalars: "any" of them, "one" of the two, the "last", or none.
     """
 
-    infer: Callable[[Op, list[Aval], Mapping[str, Any]], Aval]
+    infer: Callable[[Op, list[Any], Mapping[str, Any]], Any]
     promote: str = ""
     first: int = 0
     pointwise: bool = False
@@ -89,12 +90,17 @@ def either_zero(result: np.ndarray, like: np.ndarray) -> np.ndarray:
     return np.where((result == 0) & (like == 0), like, result)
 
 
+ANY = "*"  # as many results as the parameters of an op say
+
+
 @final
 class Op:
     """One operation: arrays are positional, everything else is a keyword parameter.
 
     name      as in PyTorch where PyTorch has it
     args      names of the array arguments; a name "*xs" takes the rest
+    results   names of the results, "values indices", of an op with several; `ANY`, if its parameters say how many. Its
+              kernel and its rule return tuples, and rules of gradients ask for `g_<name>` and `r_<name>`
     params    keyword parameters with their defaults
     impl      the kernel: a name that NumPy and jax.numpy share ("special.erf": SciPy's and JAX's),
               or `f(xp, *arrays, **params)`
@@ -144,8 +150,10 @@ class Op:
         "overloads",
         "params",
         "ref",
+        "results",
         "rule",
         "samples",
+        "several",
         "slopes",
         "structured",
         "terms",
@@ -162,6 +170,7 @@ class Op:
         *,
         impl: str | Callable[..., Any],
         rule: Rule,
+        results: str = "",
         params: Mapping[str, Any] | None = None,
         numpy: str | Callable[..., Any] | None = None,
         vjp: Mapping[str, Callable[..., Any]] | None = None,
@@ -184,6 +193,8 @@ class Op:
         self.name = name
         self.args = tuple(args.replace("*", "").split())
         self.variadic = "*" in args
+        self.results = tuple(results.split())
+        self.several = bool(results)
         self.params = MappingProxyType(dict(params or {}))
         self.impl = impl
         self.numpy = numpy

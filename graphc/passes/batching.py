@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol, rename
 from graphc.ir.structure import ITEM, SCAN
-from graphc.ops import OPS, Bundle
+from graphc.ops import OPS
 from graphc.ops.aval import Aval
 
 _MATMUL, _PERMUTE, _ADD, _SUM = OPS["matmul"], OPS["permute"], OPS["add"], OPS["sum"]
@@ -67,13 +67,13 @@ def _before(builder: Builder, node: Node) -> Node:
         xs = builder.symbol(node.inputs[rows[inner.inputs[0]]])
         product = F.matmul(_below_each_other(xs), builder.symbol(node.inputs[consts[inner.inputs[1]]]))
         product = F.reshape(product, shape=(node.params["length"], *inner.shape))
-        nodes[id] = Node(id, INPUT, (), {"name": f"product_{id}"}, inner.aval, inner.where, inner.scope)
+        nodes[id] = Node(id, INPUT, (), {"name": f"product_{id}"}, inner.results, inner.where, inner.scope)
         inputs.append(id)
         operands.append(product.id)
     if len(inputs) == len(body.inputs):
         return node
     params = {**node.params, "body": Graph(body.name, nodes, tuple(inputs), body.result, body.history)}
-    return Node(node.id, SCAN, tuple(operands), params, node.aval, node.where, node.scope)
+    return Node(node.id, SCAN, tuple(operands), params, node.results, node.where, node.scope)
 
 
 class _Term(NamedTuple):
@@ -125,18 +125,17 @@ def _after(builder: Builder, node: Node) -> dict[int, int]:
     for id in sorted(stacked - rows.keys() - place.keys()):
         place[id] = len(outputs)
         outputs.append(id)
-    assert isinstance(node.aval, Bundle)
     added = [body.nodes[id].aval for id in outputs[len(body.outputs) :]]
-    aval = Bundle((*node.aval.avals, *(Aval((length, *a.shape), a.dtype) for a in added)))
+    results = (*node.results, *(Aval((length, *a.shape), a.dtype) for a in added))
     larger = Graph(body.name, body.nodes, body.inputs, tuple(map(Ref, outputs)), body.history)
     params = {**node.params, "body": larger}
-    builder.nodes[node.id] = Node(node.id, SCAN, node.inputs, params, aval, node.where, node.scope)
-    F, bundle = builder.language, builder.symbol(node.id)
+    builder.nodes[node.id] = Node(node.id, SCAN, node.inputs, params, results, node.where, node.scope)
+    F = builder.language
 
     def all_steps(id: int) -> Symbol:
         if id in rows:
             return _below_each_other(builder.symbol(node.inputs[rows[id]]))
-        return _below_each_other(builder.emit(ITEM, (bundle,), {"index": place[id]}))
+        return _below_each_other(builder.item(node.id, place[id]))
 
     totals: dict[int, int] = {}
     for carry, a, b in terms:

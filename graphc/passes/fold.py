@@ -55,7 +55,7 @@ def _constant(node: Node, value: np.ndarray) -> Node:
         op, params = _FULL, {"shape": value.shape, "value": value.flat[0].item(), "dtype": value.dtype}
     else:
         op, params = _CONSTANT, {"value": Literal(value)}
-    return Node(node.id, op, (), params, node.aval, node.where, node.scope)
+    return Node(node.id, op, (), params, node.results, node.where, node.scope)
 
 
 def _foldable(node: Node, known: dict[int, np.ndarray]) -> bool:
@@ -67,7 +67,7 @@ def _foldable(node: Node, known: dict[int, np.ndarray]) -> bool:
     return (
         not node.op.impure
         and not node.op.structured
-        and node.aval.size <= LARGEST
+        and node.size <= LARGEST
         and all(map(_is_modest, node.params.values()))
     )
 

@@ -21,7 +21,7 @@ def without_rules(graph: Graph) -> Graph:
         if node.op is ITEM and node.inputs[0] in rules:
             rule = rules[node.inputs[0]]
             of = (rule.inputs[node.params["index"]], *(rule.inputs[k] for k in rule.params["wrt"]))
-            nodes[id] = Node(id, _USER, of, {}, node.aval, node.where, node.scope)
+            nodes[id] = Node(id, _USER, of, {}, node.results, node.where, node.scope)
         elif id not in rules:
             nodes[id] = node
     return eliminate_dead_code(graph.replace(nodes, graph.result))

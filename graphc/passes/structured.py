@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from graphc.ir import INPUT, Graph, Node, Ref, rename
 from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE, ancestors
-from graphc.ops import Bundle, Op
+from graphc.ops import Op
 from graphc.passes.dce import eliminate_dead_code
 
 GROWTH = 2  # a result this much larger than its operands is not kept through a loop
@@ -65,16 +65,15 @@ def _replaced(graph: Graph, smaller: Mapping[int, _Smaller]) -> Graph:
                 new[id] = new.get(place[0], place[0])
                 continue
             params = {"index": place}
-            kept[id] = Node(id, ITEM, inputs, params, node.aval, node.where, node.scope)
+            kept[id] = Node(id, ITEM, inputs, params, node.results, node.where, node.scope)
         elif id in smaller:
             found = smaller[id]
-            assert isinstance(node.aval, Bundle)
             same = found.inputs == node.inputs and all(found.params[k] is v for k, v in node.params.items())
             changed = changed or not same
             if found.results:
                 inputs = tuple(new.get(i, i) for i in found.inputs)
-                aval = Bundle(node.aval.avals[k] for k in found.results)
-                kept[id] = Node(id, node.op, inputs, found.params, aval, node.where, node.scope)
+                results = tuple(node.results[k] for k in found.results)
+                kept[id] = Node(id, node.op, inputs, found.params, results, node.where, node.scope)
         else:
             kept[id] = node.on(inputs)
     if not changed:
@@ -203,7 +202,7 @@ def hoist_invariants(graph: Graph) -> Graph:
                     old = body.nodes[inner]
                     new[inner], next_id = next_id, next_id + 1
                     inputs = tuple(new[i] for i in old.inputs)
-                    nodes[new[inner]] = Node(new[inner], old.op, inputs, old.params, old.aval, old.where, old.scope)
+                    nodes[new[inner]] = Node(new[inner], old.op, inputs, old.params, old.results, old.where, old.scope)
                 node = _with_constants(node, hoisted, [new[inner] for inner in hoisted])
         nodes[id] = node
     return graph if len(nodes) == len(graph.nodes) else graph.replace(nodes, graph.result)
@@ -220,7 +219,7 @@ def _invariants(body: Graph, consts: int) -> list[int]:
         op = node.op
         if not node.inputs and op is not INPUT:
             fixed.add(id)  # a constant, which is there in both places
-        elif node.inputs and fixed.issuperset(node.inputs) and not isinstance(node.aval, Bundle):
+        elif node.inputs and fixed.issuperset(node.inputs) and not node.op.several:
             movable = not (op.impure or op.view or op.structured or op.opaque or op.check is not None)
             if movable and node.aval.size <= GROWTH * sum(body.nodes[i].aval.size for i in node.inputs):
                 fixed.add(id)
@@ -238,7 +237,7 @@ def _with_constants(node: Node, inner: Sequence[int], outer: Sequence[int]) -> N
             params[name] = _with_inputs(graph, consts, inner if name == "body" else (), node.params["body"], inner)
     params["consts"] = consts + len(inner)
     inputs = (*node.inputs[:consts], *outer, *node.inputs[consts:])
-    return Node(node.id, node.op, inputs, params, node.aval, node.where, node.scope)
+    return Node(node.id, node.op, inputs, params, node.results, node.where, node.scope)
 
 
 def _with_inputs(graph: Graph, at: int, replaced: Sequence[int], body: Graph, inner: Sequence[int]) -> Graph:
@@ -248,7 +247,7 @@ def _with_inputs(graph: Graph, at: int, replaced: Sequence[int], body: Graph, in
     free = max(graph.nodes, default=-1) + 1
     ids += range(free, free + len(inner) - len(ids))
     added = {
-        id: Node(id, INPUT, (), {"name": f"fixed_{at + k}"}, body.nodes[i].aval)
+        id: Node(id, INPUT, (), {"name": f"fixed_{at + k}"}, body.nodes[i].results)
         for k, (id, i) in enumerate(zip(ids, inner, strict=True))
     }
     nodes = {id: node for id, node in graph.nodes.items() if id not in added}

@@ -21,7 +21,7 @@ def node_cost(node: Node, nodes: Mapping[int, Node]) -> float:
     """The cost of computing `node` from its operands."""
     if not node.inputs or node.op.view:
         return 0.0
-    return work(node, nodes) + WRITE * node.aval.size
+    return work(node, nodes) + WRITE * node.size
 
 
 def work(node: Node, nodes: Mapping[int, Node]) -> float:
@@ -37,7 +37,6 @@ def operations(node: Node, nodes: Mapping[int, Node]) -> float:
     op = node.op
     if not node.inputs or op.view:
         return 0.0
-    operands = [nodes[i].aval for i in node.inputs]
     if op.flops is not None:
-        return op.flops(operands, node.aval, node.params)
-    return max([a.size for a in operands] + [node.aval.size])
+        return op.flops([nodes[i].type for i in node.inputs], node.type, node.params)
+    return max([nodes[i].size for i in node.inputs] + [node.size])

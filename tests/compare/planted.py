@@ -19,6 +19,6 @@ def drops_scaling(graph: Graph) -> Graph:
     nodes: dict[int, Node] = {}
     for id, node in graph.nodes.items():
         if node.op is OPS["mul"]:
-            node = Node(id, OPS["positive"], node.inputs[:1], {}, node.aval, node.where)
+            node = Node(id, OPS["positive"], node.inputs[:1], {}, node.results, node.where)
         nodes[id] = node
     return graph.replace(nodes, graph.result)

@@ -100,7 +100,7 @@ def turned(sound: Any) -> Any:
             made = builder.nodes[id]
             if made.op is SCAN:
                 params = {**made.params, "reverse": not made.params["reverse"]}
-                builder.nodes[id] = type(made)(id, made.op, made.inputs, params, made.aval, made.where, made.scope)
+                builder.nodes[id] = type(made)(id, made.op, made.inputs, params, made.results, made.where, made.scope)
         return shares
 
     return rule
@@ -116,7 +116,7 @@ def test_the_gradient_of_a_scan_that_goes_the_wrong_way():
 def test_the_gradient_of_another_branch():
     def exchanged(builder: Any, node: Any, cotangents: Any, wanted: Any) -> Any:
         params = {"branches": node.params["branches"][::-1]}
-        other = type(node)(node.id, node.op, node.inputs, params, node.aval, node.where, node.scope)
+        other = type(node)(node.id, node.op, node.inputs, params, node.results, node.where, node.scope)
         return sound(builder, other, cotangents, wanted)
 
     sound = STRUCTURED[SWITCH]

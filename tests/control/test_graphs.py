@@ -15,7 +15,7 @@ from graphc.ir import Builder, Graph, Node, Ref, refs_of
 from graphc.ir.structure import SCAN, SWITCH, emit, every_node
 from graphc.lowering import lower
 from graphc.lowering.reference import vjp
-from graphc.ops.aval import Aval, Bundle
+from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32
 from tests.control.programs import PROGRAMS, SCALAR, build, cell, choice, loop
 
@@ -162,9 +162,8 @@ def test_what_nobody_reads_goes():
     last = next(n for n in graph.operations() if n.inputs == (step.id,))
     less = graphc.optimize(graph.replace(graph.nodes, Ref(last.id)))
     (scan,) = [n for n in less.operations() if n.op is SCAN]
-    assert isinstance(scan.aval, Bundle)
     assert scan.params["carries"] == 1
-    assert len(scan.aval.avals) == 1
+    assert len(scan.results) == 1
     np.testing.assert_allclose(less(*arguments), graph.evaluate(*arguments)[last.id])
 
 
@@ -246,9 +245,9 @@ def test_a_damaged_body_is_found():
     body: Graph = node.params["body"]
     broken = dict(body.nodes)
     id, inner = next((i, n) for i, n in body.nodes.items() if n.op.name == "tanh")
-    broken[id] = Node(id, inner.op, inner.inputs, inner.params, Aval((7,), FLOAT64))
+    broken[id] = Node(id, inner.op, inner.inputs, inner.params, (Aval((7,), FLOAT64),))
     params = {**node.params, "body": Graph(body.name, broken, body.inputs, body.result)}
-    nodes = {**graph.nodes, node.id: Node(node.id, node.op, node.inputs, params, node.aval)}
+    nodes = {**graph.nodes, node.id: Node(node.id, node.op, node.inputs, params, node.results)}
     with pytest.raises(GraphError, match="tanh"):
         graph.replace(nodes, graph.result).check()
 

@@ -133,7 +133,7 @@ def test_checker_names_the_node_that_is_wrong():
     graph = small()
     bad = dict(graph.nodes)
     victim = next(n for n in bad.values() if n.op.name == "tanh")
-    bad[victim.id] = Node(victim.id, victim.op, victim.inputs, victim.params, Aval((3,), FLOAT64), victim.where)
+    bad[victim.id] = Node(victim.id, victim.op, victim.inputs, victim.params, (Aval((3,), FLOAT64),), victim.where)
     with pytest.raises(GraphError, match=r"tanh \(v\d+, model.py:12\) is recorded as f64\[3\]"):
         graph.replace(bad, graph.result).check()
 

@@ -98,7 +98,7 @@ def _disputed(op: Op, arrays: list[np.ndarray], params: Any) -> list[str]:
     if op.check is not None and not op.check.ok(np, *arrays, **params):
         return []
     value = run_kernel(op, arrays, params)
-    node = Node(len(arrays), op, tuple(range(len(arrays))), params, aval)
+    node = Node(len(arrays), op, tuple(range(len(arrays))), params, (aval,))
     return [f"{op.name}: {part}: {detail}" for part, detail in disputes(node, arrays, value, differentiated=True)]
 
 

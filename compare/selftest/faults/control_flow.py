@@ -216,7 +216,7 @@ def _of_first_branch(sound: Any) -> Any:
 
     def wrong(builder: Any, node: Any, cotangents: Any, wanted: Any) -> list[Share]:
         index = builder.symbol(node.inputs[0]) * 0
-        turned = type(node)(node.id, node.op, (index.id, *node.inputs[1:]), node.params, node.aval, node.where)
+        turned = type(node)(node.id, node.op, (index.id, *node.inputs[1:]), node.params, node.results, node.where)
         return sound(builder, turned, cotangents, wanted)
 
     return wrong

@@ -97,7 +97,7 @@ def _each(change: Callable[[Node, Graph], Node]) -> Pass:
 
 
 def _with_params(node: Node, **params: Any) -> Node:
-    return Node(node.id, node.op, node.inputs, {**node.params, **params}, node.aval, node.where, node.scope)
+    return Node(node.id, node.op, node.inputs, {**node.params, **params}, node.results, node.where, node.scope)
 
 
 def _of_operand(name: str) -> Pass:
@@ -106,7 +106,7 @@ def _of_operand(name: str) -> Pass:
     def change(node: Node, graph: Graph) -> Node:
         if node.op is not OPS[name] or graph.nodes[node.inputs[0]].aval != node.aval:
             return node
-        return Node(node.id, OPS["positive"], node.inputs[:1], {}, node.aval, node.where, node.scope)
+        return Node(node.id, OPS["positive"], node.inputs[:1], {}, node.results, node.where, node.scope)
 
     return _each(change)
 
@@ -129,7 +129,7 @@ def _as_if_full(graph: Graph) -> Graph:
             return node
         first = node.params["value"].array.flat[0].item()
         params = {"shape": node.aval.shape, "value": first, "dtype": node.aval.dtype}
-        return Node(node.id, OPS["full"], (), params, node.aval, node.where, node.scope)
+        return Node(node.id, OPS["full"], (), params, node.results, node.where, node.scope)
 
     return _each(of)(graph)
 
@@ -144,7 +144,7 @@ def _without_last_term(graph: Graph) -> Graph:
         inner = next(i for i in node.inputs if graph.nodes[i].op is add)
         if graph.nodes[inner].aval != node.aval:
             return node
-        return Node(node.id, OPS["positive"], (inner,), {}, node.aval, node.where, node.scope)
+        return Node(node.id, OPS["positive"], (inner,), {}, node.results, node.where, node.scope)
 
     return _each(of)(graph)
 

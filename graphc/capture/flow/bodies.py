@@ -113,7 +113,7 @@ class Body:
             if known is None:  # only another function of the operation reaches it
                 id_, self._next = self._next, self._next + 1
                 aval = Aval(tuple(tensor._d.shape), tensor._dtype())
-                nodes[id_] = Node(id_, INPUT, (), {"name": f"unused_{id_}"}, aval)
+                nodes[id_] = Node(id_, INPUT, (), {"name": f"unused_{id_}"}, (aval,))
                 given.append(id_)
             else:
                 given.append(known[1])
@@ -133,7 +133,7 @@ class Body:
         id_, self._next = self._next, self._next + 1
         old = nodes[operand]
         aval = op.rule.infer(op, [old.aval], params)
-        nodes[id_] = Node(id_, op, (operand,), params, aval, old.where, old.scope)
+        nodes[id_] = Node(id_, op, (operand,), params, (aval,), old.where, old.scope)
         return id_
 
     def _stopped(self, nodes: dict[int, Node], ends: list[int]) -> tuple[dict[int, Node], list[int]]:
@@ -191,7 +191,7 @@ def _rule(tracer: Tracer, called: Called, avals: list[Aval]) -> TracedRule:
 
 
 def _named(node: Node, name: str) -> Node:
-    return Node(node.id, INPUT, (), {"name": name}, node.aval, node.where, node.scope)
+    return Node(node.id, INPUT, (), {"name": name}, node.results, node.where, node.scope)
 
 
 def reached(bodies: Sequence[Body]) -> list[Tensor]:

@@ -16,7 +16,7 @@ from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.ir import Graph, Node
 from graphc.ir.structure import CUSTOM, ITEM
-from graphc.ops.aval import Aval, Bundle
+from graphc.ops.aval import Aval
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
@@ -69,9 +69,7 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
             operands = [*values, *inputs]
             params |= {"pullback": None, "wrt": tuple(range(len(values), len(operands)))}
             params["message"] = errors.RULE_FAILED.format(where=where, kind=type(error).__name__, error=error)
-        return appended(
-            Node(builder.next_id, CUSTOM, tuple(operands), params, Bundle(avals), *_place(nodes, values[0]))
-        )
+        return appended(Node(builder.next_id, CUSTOM, tuple(operands), params, tuple(avals), *_place(nodes, values[0])))
 
     def appended(node: Node) -> int:
         builder.next_id += 1
@@ -81,14 +79,16 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
 
     for function in autograd.functions:
         outputs = [id for id in function.outputs if id >= 0]
-        bundle = rule([nodes[id].inputs[0] for id in outputs], function.inputs, function.called)
+        several = rule([nodes[id].inputs[0] for id in outputs], function.inputs, function.called)
         for k, id in enumerate(outputs):
-            items[id] = Node(id, ITEM, (bundle,), {"index": k}, nodes[id].aval, *_place(nodes, id))
+            items[id] = Node(id, ITEM, (several,), {"index": k}, nodes[id].results, *_place(nodes, id))
     hooks: set[int] = set()
     for id, called in autograd.hooks.rules():
-        bundle = rule([id], [id], called)
-        hooks.add(bundle)
-        moved[id] = appended(Node(builder.next_id, ITEM, (bundle,), {"index": 0}, nodes[id].aval, *_place(nodes, id)))
+        several = rule([id], [id], called)
+        hooks.add(several)
+        moved[id] = appended(
+            Node(builder.next_id, ITEM, (several,), {"index": 0}, nodes[id].results, *_place(nodes, id))
+        )
     nodes.update(items)
     for id in autograd.recorded - hooks if moved else ():
         nodes[id] = nodes[id].on(tuple(moved.get(i, i) for i in nodes[id].inputs))
