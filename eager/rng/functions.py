@@ -46,15 +46,9 @@ PERMUTED = {"Half": 2**11 + 1, "Float": 2**24 + 1, "Double": 2**53 + 1}
 
 
 def rand(
-    *size: Any,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
     shape, kind, source = (
         asked_shape("rand", size),
@@ -66,34 +60,18 @@ def rand(
 
 
 def randn(
-    *size: Any,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
     shape, kind, source = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out), source_of(generator)
     check_device(device)
     return finished(sample(lambda shape: source.normal(shape, kind), shape, kind, source), out, requires_grad)
 
 
-def randint(
-    *bounds_and_size: Any,
-    low: int = 0,
-    high: int | None = None,
-    size: Sequence[int] | None = None,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+def randint(*bounds_and_size: Any, low: int = 0, high: int | None = None, size: Sequence[int] | None = None,
+            generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+            device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Integers in [low, high): `randint(high, size)` or `randint(low, high, size)`. As `torch.randint`.
 
     Raises RuntimeError for an empty range or bounds that `dtype` (int64 by default) does not hold.
@@ -124,16 +102,9 @@ def randint(
 
 
 def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A random permutation of the integers 0 to n - 1, of shape (n,). As `torch.randperm`."""
     n = integer_argument("randperm", "n", 1, n)
     shape, kind, source = asked_shape("randperm", (n,)), dtype_or(dtype, INT64, out=out), source_of(generator)
@@ -179,18 +150,9 @@ def _underived(drawn: Tensor, *parameters: Tensor) -> Tensor:
 
 
 def normal(
-    mean: Any,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Normal numbers: `mean` and `std` are numbers and `size` a shape, or tensors. As `torch.normal`."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     check_device(device)
@@ -224,14 +186,8 @@ def normal(
     return enclosed(_underived(result, *tensors), f"NormalBackward{node}", since)
 
 
-def multinomial(
-    input: Tensor,
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
+                out: Tensor | None = None) -> Tensor:  # fmt: skip
     """Indices drawn with probabilities in proportion to the last dim of `input`. As `torch.multinomial`.
 
     input: (n,) or (m, n), floating; returns (num_samples,) or (m, num_samples), int64. Raises RuntimeError for any

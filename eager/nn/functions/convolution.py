@@ -149,15 +149,8 @@ def _convolved(x: Tensor, weight: Tensor, bias: Tensor | None, name: str, window
 def _convolution(rank: int) -> Any:
     name = f"conv{rank}d"
 
-    def function(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-    ) -> Tensor:
+    def function(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+                 dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
         _check_operands(name, rank, input, weight, bias)
         shape, sizes = input._d.shape, weight._d.shape
         since = next(sequence)
@@ -203,16 +196,8 @@ conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
 def _transposed(rank: int) -> Any:
     name = f"conv_transpose{rank}d"
 
-    def function(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Tensor:
+    def function(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+                 output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:  # fmt: skip
         _check_operands(name, rank, input, weight, bias)
         shape, sizes = input._d.shape, weight._d.shape
         since = next(sequence)

@@ -52,15 +52,8 @@ def _max_pool(rank: int) -> Any:
     name = f"max_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"MaxPool{rank}DWithIndicesBackward0"
 
-    def function(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
+    def function(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                 ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
         shape, dtype = tuple(shape_of(input, name)), input._dtype()
         plain = rank == 1 and not return_indices
         given = given_windows(name, rank, kernel_size, stride, padding, dilation, plain)
@@ -141,15 +134,8 @@ def _avg_pool(rank: int) -> Any:
     name = f"avg_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"AvgPool{rank}DBackward0"
 
-    def function(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Tensor:
+    def function(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
         shape = tuple(shape_of(input, name))
         given = given_windows(name, rank, kernel_size, stride, padding)
         if divisor_override == 0:

@@ -11,6 +11,8 @@ from eager.nn.layer import Layer
 from eager.nn.module import Module
 from eager.nn.parameters import add_parameters, fan_in_init, uniform_init
 
+__all__ = ["Bilinear", "CosineSimilarity", "Flatten", "Identity", "Linear", "PairwiseDistance", "Unflatten"]
+
 
 class Identity(Module):
     """Its input, whatever it was constructed with."""

@@ -13,6 +13,8 @@ from eager.nn import init
 from eager.nn.layer import Layer
 from eager.nn.parameters import add_parameters, affine_init, guard_training, new_parameter
 
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+
 
 class _NormBase(
     Layer,

@@ -12,6 +12,8 @@ from eager.nn.module import Module
 from eager.nn.modules.recurrent import State, gru_step, lstm_step, relu_step, tanh_step
 from eager.nn.parameters import add_parameters, uniform_init
 
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+
 
 class RNNCellBase(Module):
     """What the cells share. Weights are drawn uniformly from +-1 / sqrt(hidden_size)."""

@@ -10,6 +10,8 @@ from eager.nn import functional as F
 from eager.nn.layer import Layer, unusual
 from eager.nn.parameters import add_parameters, fan_in_init
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 

@@ -7,6 +7,8 @@ from eager.nn import functional as F
 from eager.nn.layer import Layer
 from eager.nn.parameters import guard_training
 
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
 
 class _Dropout(Layer, shown="p={p}, inplace={inplace}"):
     """Active in training only. Raises ValueError unless 0 <= p <= 1."""

@@ -10,6 +10,8 @@ from eager.nn import init
 from eager.nn.layer import Layer, unusual
 from eager.nn.parameters import new_parameter
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 class _Table(Layer):
     """weight: (num_embeddings, embedding_dim), drawn from N(0, 1); the vector at `padding_idx` starts as zeros."""

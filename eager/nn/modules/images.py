@@ -8,6 +8,11 @@ from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.layer import Layer
 
+__all__ = [
+    "ChannelShuffle", "Fold", "PixelShuffle", "PixelUnshuffle", "Unfold", "Upsample", "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+]  # fmt: skip
+
 WINDOW = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
 
 

@@ -19,6 +19,12 @@ from eager.nn.modules.batch_norm import (
 from eager.nn.modules.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from eager.nn.modules.lazy import LazyModuleMixin, lazy_buffer, lazy_parameter, materialized
 
+__all__ = [
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
+    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d", "LazyLinear",
+]  # fmt: skip
+
 
 class LazyLinear(LazyModuleMixin, Linear):
     """A Linear whose `in_features` is the last size of the first input."""

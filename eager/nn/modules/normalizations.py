@@ -9,6 +9,8 @@ from eager.nn import functional as F
 from eager.nn.layer import Layer
 from eager.nn.parameters import add_parameters, affine_init
 
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+
 
 class _Normalization(Layer):
     def reset_parameters(self) -> None:

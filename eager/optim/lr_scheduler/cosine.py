@@ -13,9 +13,7 @@ class CosineAnnealingLR(GroupwiseLR):
     """eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2, computed from one epoch to the next."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
-        self.T_max = T_max
-        self.eta_min = eta_min
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def _height(self, epoch: int) -> float:
         return 1 + cosine(math.pi * epoch / self.T_max)
@@ -47,12 +45,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
             raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
-        self.T_0 = T_0
         self.T_i = T_0  # length of the present cycle
-        self.T_mult = T_mult
-        self.eta_min = eta_min
         self.T_cur: float = last_epoch  # epochs since it began
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
