@@ -50,12 +50,9 @@ def rand(
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
-    shape, kind, source = (
-        asked_shape("rand", size),
-        float_dtype(dtype, "check_uniform_bounds", out),
-        source_of(generator),
-    )
+    shape, kind = asked_shape("rand", size), float_dtype(dtype, "check_uniform_bounds", out)
     check_device(device)
+    source = source_of(generator)
     return finished(sample(lambda shape: source.uniform(shape, kind), shape, kind, source), out, requires_grad)
 
 
@@ -64,8 +61,9 @@ def randn(
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
-    shape, kind, source = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out), source_of(generator)
+    shape, kind = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out)
     check_device(device)
+    source = source_of(generator)
     return finished(sample(lambda shape: source.normal(shape, kind), shape, kind, source), out, requires_grad)
 
 
@@ -89,16 +87,11 @@ def randint(*bounds_and_size: Any, low: int = 0, high: int | None = None, size: 
         )
     position = max(len(bounds_and_size) - 1, 1)
     low, high = integer_argument("randint", "low", 1, low), integer_argument("randint", "high", position, high)
-    shape, kind, source = (
-        asked_shape("randint", (size,)),
-        dtype_or(dtype, INT64, out=out),
-        source_of(generator),
-    )
+    shape, kind, source = asked_shape("randint", (size,)), dtype_or(dtype, INT64, out=out), source_of(generator)
     check_device(device)
     check_range(low, high, kind)
-    return finished(
-        sample(lambda shape: source.integers(shape, kind, low, high), shape, kind, source), out, requires_grad
-    )
+    draw = lambda shape: source.integers(shape, kind, low, high)
+    return finished(sample(draw, shape, kind, source), out, requires_grad)
 
 
 def randperm(
@@ -164,9 +157,8 @@ def normal(
             raise no_overload("normal", (mean, std), NORMAL)
         shape, kind = asked_shape("normal", (size,)), float_dtype(dtype, "normal_kernel_cpu", out)
         check_std(std)
-        return finished(
-            sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind, source), out, requires_grad
-        )
+        draw = lambda shape: source.normal(shape, kind, mean, std)
+        return finished(sample(draw, shape, kind, source), out, requires_grad)
     since = next(sequence)
     shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
     kind = tensors[0]._dtype()

@@ -13,6 +13,7 @@ from eager.engine.language import E
 from eager.engine.node_names import enclosed, named
 from eager.functional.arguments import shape_of
 from eager.functional.gathering import gather
+from eager.functional.naming import called
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import mean
 from eager.nn.functions.pooling import batched, refuse, unbatched, with_indices
@@ -77,6 +78,7 @@ def _adaptive_avg(rank: int) -> Any:
     name = f"adaptive_avg_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"AdaptiveAvgPool{rank}DBackward0"
 
+    @called(name, "The means of windows that cover (N, C, *) or (C, *) in `output_size` steps.")
     def function(input: Tensor, output_size: Any) -> Tensor:
         shape = tuple(shape_of(input, name))
         targets = _given_sizes(name, shape, output_size, rank, f"{name}: output_size must be {rank}")
@@ -98,10 +100,6 @@ def _adaptive_avg(rank: int) -> Any:
             raise refuse(input, "adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d")
         return enclosed(_means(input, targets), node, since)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The means of windows that cover (N, C, *) or (C, *) in `output_size` steps. As `torch.nn.functional.{name}`."
-    )
     return function
 
 
@@ -138,6 +136,7 @@ def _adaptive_max(rank: int) -> Any:
     name = f"adaptive_max_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"AdaptiveMaxPool{rank}DBackward0"
 
+    @called(name, "The maxima of `output_size` windows that cover (N, C, *) or (C, *); also their places if asked for.")
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         shape = tuple(shape_of(input, name))
         if rank == 1:
@@ -164,11 +163,6 @@ def _adaptive_max(rank: int) -> Any:
         at = E.reshape(E.gather(spread, winner, axis=len(lead) + 1), shape=(*lead, *targets))
         return values, at
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        "The maxima of windows that cover (N, C, *) or (C, *) in `output_size` steps; with `return_indices` also their "
-        f"places in the flattened image. As `torch.nn.functional.{name}`."
-    )
     return function
 
 

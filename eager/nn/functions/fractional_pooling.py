@@ -14,6 +14,7 @@ from eager.engine.language import E
 from eager.engine.node_names import enclosed
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.gathering import gather
+from eager.functional.naming import called
 from eager.nn.functions.adaptive_pooling import winners
 from eager.nn.functions.pooling import refuse
 from eager.nn.functions.windows import Sizes
@@ -31,6 +32,7 @@ SIDES = ("time", "height", "width")
 def _fractional(rank: int) -> tuple[Any, Any]:
     name = f"fractional_max_pool{rank}d"
 
+    @called(f"{name}_with_indices", f"`{name}` with `return_indices`.")
     def with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                      return_indices: bool = False,
                      _random_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:  # fmt: skip
@@ -48,18 +50,12 @@ def _fractional(rank: int) -> tuple[Any, Any]:
         values, places = _pooled(input, kernel, targets, samples)
         return enclosed(values, f"FractionalMaxPool{rank}DBackward0", since), places
 
+    @called(name, f"The maxima of `output_size` windows at random steps of (N, C, *) or (C, *), * {rank} sizes.")
     def function(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                  return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
         found = with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
         return found if return_indices else found[0]
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The maxima of `output_size` windows at random steps of (N, C, *) or (C, *), * {rank} sizes; with "
-        f"`return_indices` also their places in the flattened image. As `torch.nn.functional.{name}`."
-    )
-    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    with_indices.__doc__ = f"`{name}` with `return_indices`. As in PyTorch."
     return function, with_indices
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eager.core.tensor import Tensor
+from eager.functional.naming import called
 from eager.nn.functions import (
     activation,
     adaptive_pooling,
@@ -63,15 +64,14 @@ def rrelu(
 
 
 def _dropout(name: str, function: Any) -> tuple[Any, Any]:
+    @called(name, "See `nn.functional`.", "torch")
     def dropped(input: Tensor, p: float, train: bool) -> Tensor:
         return function(input, p, train)
 
+    @called(f"{name}_", "In place; see `nn.functional`.", "torch")
     def dropped_(input: Tensor, p: float, train: bool) -> Tensor:
         return function(input, p, train, True)
 
-    for form, suffix in ((dropped, ""), (dropped_, "_")):
-        form.__name__ = form.__qualname__ = name + suffix
-        form.__doc__ = f"As `torch.{name}{suffix}`; see `nn.functional`."
     return dropped, dropped_
 
 
@@ -211,13 +211,12 @@ def ctc_loss(
 def _max_pool(rank: int) -> Any:
     pool = getattr(pooling, f"max_pool{rank}d")
 
+    @called(f"max_pool{rank}d", "See `nn.functional`.", "torch")
     def function(
         input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
     ) -> Tensor:
         return pool(input, kernel_size, None if stride == () or stride == [] else stride, padding, dilation, ceil_mode)
 
-    function.__name__ = function.__qualname__ = f"max_pool{rank}d"
-    function.__doc__ = f"As `torch.max_pool{rank}d`; see `nn.functional.max_pool{rank}d`."
     return function
 
 

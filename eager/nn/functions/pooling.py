@@ -13,6 +13,7 @@ from eager.engine.language import E
 from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of
 from eager.functional.arithmetic import div, power
+from eager.functional.naming import called
 from eager.functional.precision import rounds_once
 from eager.nn.functions.windows import (
     Sizes,
@@ -52,6 +53,7 @@ def _max_pool(rank: int) -> Any:
     name = f"max_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"MaxPool{rank}DWithIndicesBackward0"
 
+    @called(name, f"The maxima of windows of (N, C, *) or (C, *), * {rank} sizes; also their places if asked for.")
     def function(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
                  ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
         shape, dtype = tuple(shape_of(input, name)), input._dtype()
@@ -77,22 +79,16 @@ def _max_pool(rank: int) -> Any:
             return values
         return values, unbatched(getattr(E, f"{name}_index")(x, **windows), input, rank)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The largest element of each window of (N, C, *) or (C, *), * {rank} sizes; with `return_indices` also their "
-        f"places in the flattened image. As `torch.nn.functional.{name}`."
-    )
     return function
 
 
 def with_indices(pool: Any) -> Any:
     """`pool` with `return_indices`."""
 
+    @called(f"{pool.__name__}_with_indices", "(maxima, places).")
     def function(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         return pool(*args, **{**kwargs, "return_indices": True})
 
-    function.__name__ = function.__qualname__ = f"{pool.__name__}_with_indices"
-    function.__doc__ = f"(maxima, places). As `torch.nn.functional.{function.__name__}`."
     return function
 
 
@@ -134,6 +130,7 @@ def _avg_pool(rank: int) -> Any:
     name = f"avg_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"AvgPool{rank}DBackward0"
 
+    @called(name, f"The mean of each window of (N, C, *) or (C, *), * {rank} sizes; padding counts as zeros.")
     def function(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
         shape = tuple(shape_of(input, name))
@@ -155,11 +152,6 @@ def _avg_pool(rank: int) -> Any:
         result = (_means if floating else _whole_means)(batched(input, rank), name, windows, size, divisor)
         return enclosed(unbatched(result, input, rank), node, since)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The mean of each window of (N, C, *) or (C, *), * {rank} sizes; padding counts as zeros. As "
-        f"`torch.nn.functional.{name}`."
-    )
     return function
 
 
@@ -169,6 +161,7 @@ avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 def _lp_pool(rank: int) -> Any:
     name = f"lp_pool{rank}d"
 
+    @called(name, "The `norm_type`-norm of each window.")
     def function(
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
@@ -178,8 +171,6 @@ def _lp_pool(rank: int) -> Any:
         total = E.mul(E.mul(E.sign(mean), E.relu(E.abs(mean))), float(size))
         return power(total, 1.0 / norm_type)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The `norm_type`-norm of each window. As `torch.nn.functional.{name}`."
     return function
 
 

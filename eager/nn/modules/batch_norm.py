@@ -40,7 +40,7 @@ class _NormBase(
         for name in ("running_mean", "running_var"):
             tracked = new_parameter(shape, device, dtype).detach() if self.track_running_stats else None
             self.register_buffer(name, tracked)
-        self.register_buffer("num_batches_tracked", _no_batches() if self.track_running_stats else None)
+        self.register_buffer("num_batches_tracked", no_batches() if self.track_running_stats else None)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -68,11 +68,12 @@ class _NormBase(
         key = f"{prefix}num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             count = self.num_batches_tracked
-            state_dict[key] = count if count is not None else _no_batches()
+            state_dict[key] = count if count is not None else no_batches()
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
 
-def _no_batches() -> Tensor:
+def no_batches() -> Tensor:
+    """The number of batches that have moved the statistics of a new layer."""
     return E.full(shape=(), value=0, dtype=int64.numpy)
 
 
