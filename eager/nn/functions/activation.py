@@ -14,7 +14,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import axis_of, constant, shape_of
+from eager.functional.arguments import axis_of, check_real, constant, not_implemented, shape_of
 from eager.functional.joining import cut
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import log_softmax as _log_softmax
@@ -37,11 +37,6 @@ IMPLICIT_DIM = (
 )
 
 
-def _floating(input: Tensor, kernel: str) -> None:
-    if input._d.dtype is not FLOAT32 and not is_floating(input._dtype()):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
-
-
 def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inplace: bool = False,
               kernel: str | None = None) -> Tensor:  # fmt: skip
     """`compute(input)` as one node of the history; written to `input` if `inplace`.
@@ -49,7 +44,7 @@ def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inp
     kernel: of PyTorch, for real floating numbers only. NotImplementedError for others.
     """
     if kernel is not None:
-        _floating(input, kernel)
+        check_real(input, kernel)
     since = next(sequence)
     given = input
     if inplace and input._n is not None and grad_enabled():
@@ -101,7 +96,7 @@ def _gelu_by_tanh(x: Tensor) -> Tensor:
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """input * sigmoid(input). As `torch.nn.functional.silu`."""
     if input._d.dtype is not FLOAT32 and not is_inexact(input._dtype()):
-        _floating(input, "silu_cpu")
+        check_real(input, "silu_cpu")
     return _one_node("SiluBackward0", input, lambda x: E.mul(x, E.sigmoid(x)), inplace)
 
 
@@ -145,7 +140,7 @@ def rrelu(
     if not training:
         mean = (lower + upper) / 2
         return _one_node("RreluWithNoiseBackward0", input, lambda x: leaky_relu(x, mean), inplace)
-    _floating(input, "rrelu_with_noise_out_cpu")
+    check_real(input, "rrelu_with_noise_out_cpu")
     slopes = _leaky_slopes(E.stop_gradient(input), lower, upper)
     return _one_node("RreluWithNoiseBackward0", input, lambda x: E.mul(x, slopes), inplace)
 
@@ -191,7 +186,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta * input)) / beta; linear above `threshold`. As `torch.nn.functional.softplus`."""
-    _floating(input, "softplus_cpu")
+    check_real(input, "softplus_cpu")
     if beta == 1 and threshold == 20:
         return E.softplus(input)  # equal to rounding above the threshold
 
@@ -229,7 +224,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     if not is_inexact(dtype):
         threshold, value = int(threshold), int(value)
     if dtype == BOOL or dtype.kind == "c":
-        raise NotImplementedError(f"\"threshold_cpu\" not implemented for '{torch_name(dtype)}'")
+        raise not_implemented("threshold_cpu", input)
     return _one_node("ThresholdBackward0", input, lambda x: E.where(E.le(x, threshold), constant(value, x), x), inplace)
 
 
@@ -241,7 +236,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input moved towards 0 by `lambd`, at most to 0. As `torch.nn.functional.softshrink`. RuntimeError for < 0."""
-    _floating(input, "softshrink_check")
+    check_real(input, "softshrink_check")
     if lambd < 0:
         dtype = input._dtype()
         raise RuntimeError(
@@ -310,7 +305,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
     if not is_inexact(input._dtype()):
-        _floating(input, "glu_cpu")
+        check_real(input, "glu_cpu")
     return _one_node(
         "GluBackward0", input, lambda x: E.mul(cut(x, axis, 0, n // 2), E.sigmoid(cut(x, axis, n // 2, n)))
     )
@@ -329,7 +324,7 @@ def _dim_or_guess(name: str, dim: int | None, ndim: int) -> int:
 def refused_along(name: str, dim: int, input: Tensor) -> NotImplementedError:
     """PyTorch's error for the dtype of `input`, which its function `name` does not take along `dim`."""
     last = "lastdim_" if dim in (-1, len(input._d.shape) - 1) else ""
-    return NotImplementedError(f"\"{name}_{last}kernel_impl\" not implemented for '{torch_name(input._dtype())}'")
+    return not_implemented(f"{name}_{last}kernel_impl", input)
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:

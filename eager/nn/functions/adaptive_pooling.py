@@ -11,14 +11,14 @@ from eager.core.state import current_interpreter, sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import check_real, shape_of
 from eager.functional.gathering import gather
 from eager.functional.naming import called
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import mean
-from eager.nn.functions.pooling import batched, refuse, unbatched, with_indices
+from eager.nn.functions.pooling import batched, unbatched, with_indices
 from eager.nn.functions.windows import Sizes, check_ndim
-from graphc.ops.dtypes import INT64, is_floating
+from graphc.ops.dtypes import INT64
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -96,8 +96,7 @@ def _adaptive_avg(rank: int) -> Any:
             result = mean(input, tuple(range(-rank, 0)), keepdim=True)
             return named(result, "MeanBackward1") if rank > 1 else enclosed(result, node, since)
         _check_shape(name, shape, rank, "", len(shape) - rank)
-        if not is_floating(input._dtype()):
-            raise refuse(input, "adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d")
+        check_real(input, "adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d")
         return enclosed(_means(input, targets), node, since)
 
     return function
@@ -147,8 +146,7 @@ def _adaptive_max(rank: int) -> Any:
         if min(targets) < 0:
             made = [*shape[:-rank], *((1,) if rank == 1 else ()), *targets]
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(targets)}: {made}")
-        if not is_floating(input._dtype()):
-            raise refuse(input, "adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d")
+        check_real(input, "adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d")
         since, lead, sizes = next(sequence), shape[:-rank], shape[-rank:]
         places = _flat_windows(sizes, targets)  # (windows, taps) in the flattened image
         flat = E.reshape(input, shape=(*lead, math.prod(sizes)))

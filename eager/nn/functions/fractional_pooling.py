@@ -12,14 +12,13 @@ from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, check_real, shape_of
 from eager.functional.gathering import gather
 from eager.functional.naming import called
 from eager.nn.functions.adaptive_pooling import winners
-from eager.nn.functions.pooling import refuse
 from eager.nn.functions.windows import Sizes
 from eager.rng import functions
-from graphc.ops.dtypes import INT64, is_floating
+from graphc.ops.dtypes import INT64
 
 __all__ = [
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
@@ -102,8 +101,7 @@ def _check(name: str, rank: int, input: Tensor, kernel: Sizes, targets: Sizes, s
         raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
     if given[2] != rank:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {rank}; got {given[2]}.")
-    if not is_floating(input._dtype()):
-        raise refuse(input, f"{name}_out_frame")
+    check_real(input, f"{name}_out_frame")
 
 
 def _pooled(input: Tensor, kernel: Sizes, targets: Sizes, samples: Tensor) -> tuple[Tensor, Tensor]:

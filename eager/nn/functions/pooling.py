@@ -11,7 +11,7 @@ from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import not_implemented, shape_of
 from eager.functional.arithmetic import div, power
 from eager.functional.naming import called
 from eager.functional.precision import rounds_once
@@ -25,7 +25,6 @@ from eager.nn.functions.windows import (
     window_tuple,
 )
 from graphc.ops.dtypes import BOOL, FLOAT64, INT64, is_floating
-from graphc.ops.rules import torch_name
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
@@ -44,11 +43,6 @@ def unbatched(result: Tensor, like: Tensor, rank: int) -> Tensor:
     return result if len(like._d.shape) == rank + 2 else E.reshape(result, shape=tuple(result._d.shape[1:]))
 
 
-def refuse(input: Tensor, kernel: str) -> NotImplementedError:
-    """PyTorch's error for a dtype that a pool does not take."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
-
-
 def _max_pool(rank: int) -> Any:
     name = f"max_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"MaxPool{rank}DWithIndicesBackward0"
@@ -62,12 +56,12 @@ def _max_pool(rank: int) -> Any:
         if plain:
             check_plain(name, shape, given)
             if not is_floating(dtype):
-                raise refuse(input, "max_pool1d_impl")
+                raise not_implemented("max_pool1d_impl", input)
         else:
             check_ndim(shape, rank, name)
             check_windows(name, shape, given, ceil_mode)
             if dtype == BOOL or dtype.kind == "c":
-                raise refuse(input, f"max_pool{max(rank, 2)}d")
+                raise not_implemented(f"max_pool{max(rank, 2)}d", input)
         windows = {
             "kernel": given.kernel, "stride": given.stride, "dilation": given.dilation,
             "padding": borders(shape[-rank:], given, ceil_mode),
@@ -141,7 +135,7 @@ def _avg_pool(rank: int) -> Any:
         check_windows(name, shape, given, ceil_mode)
         floating = is_floating(input._dtype())
         if not floating and input._dtype() != INT64:
-            raise refuse(input, "avg_pool3d_out_frame" if rank == 3 else "avg_pool2d")
+            raise not_implemented("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input)
         edges = borders(shape[-rank:], given, ceil_mode)
         since, size = next(sequence), math.prod(given.kernel)
         divisor: Any = divisor_override
