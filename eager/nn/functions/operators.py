@@ -115,9 +115,7 @@ def group_norm(
     return normalization.group_norm(input, num_groups, weight, bias, eps)
 
 
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """As `torch.rms_norm`; see `nn.functional.rms_norm`."""
-    return normalization.rms_norm(input, normalized_shape, weight, eps)
+rms_norm = normalization.rms_norm
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:

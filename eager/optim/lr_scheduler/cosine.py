@@ -45,9 +45,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
             raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        self.T_0 = T_0
         self.T_i = T_0  # length of the present cycle
+        self.T_mult = T_mult
+        self.eta_min = eta_min
         self.T_cur: float = last_epoch  # epochs since it began
-        self._begin(locals())
+        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
