@@ -8,6 +8,7 @@ result is that identity; nan for means, variances, medians and softmax.
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from eager.functional import reductions, shapes
 from eager.functional.arguments import axes_of
 from eager.functional.arithmetic import clamp_min, sub
 from eager.functional.casts import to
+from eager.functional.naming import called
 from eager.functional.sorting import median as _median
 from eager.functional.sorting import nanmedian
 from eager.linalg.norms import vector_norm
@@ -79,37 +81,22 @@ def _count(input: Tensor, mask: Tensor | None, axes: tuple[int, ...], keepdim: b
     return E.sum(E.cast(mask, dtype=INT64), axis=axes, keepdims=keepdim)
 
 
-def sum(
-    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Dtype | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """The sum of the elements that count; 0 of none. As `torch.masked.sum`."""
-    input = _in_dtype(input, dtype, whole=True)
-    return E.sum(_filled(input, mask, 0), axis=_axes(input, dim), keepdims=keepdim)
-
-
-def prod(
-    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Dtype | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """The product of the elements that count; 1 of none. As `torch.masked.prod`."""
-    input = _in_dtype(input, dtype, whole=True)
-    return E.prod(_filled(input, mask, 1), axis=_axes(input, dim), keepdims=keepdim)
-
-
-def _extreme(name: str, identity: Any) -> Any:
+def _fold(name: str, of_none: str, identity: Callable[[np.dtype], Any], adds_up: bool = False) -> Any:
+    @called(name, f"`{name}` of the elements that count; {of_none} of none.", "torch.masked")
     def function(
         input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Dtype | None = None, mask: Tensor | None = None
     ) -> Tensor:
-        input = _in_dtype(input, dtype)
-        _check_identity(name, input, mask)
+        input = _in_dtype(input, dtype, adds_up)
+        if not adds_up:
+            _check_identity(name, input, mask)
         filled = _filled(input, mask, identity(input._dtype()))
         return getattr(E, name)(filled, axis=_axes(input, dim), keepdims=keepdim)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of the elements that count; its identity of none. As `torch.masked.{name}`."
     return function
 
 
-amax, amin = _extreme("amax", _lowest), _extreme("amin", _highest)
+sum, prod = _fold("sum", "0", lambda dtype: 0, True), _fold("prod", "1", lambda dtype: 1, True)
+amax, amin = _fold("amax", "its identity", _lowest), _fold("amin", "its identity", _highest)
 
 
 def _check_identity(name: str, input: Tensor, mask: Tensor | None) -> None:
@@ -118,6 +105,7 @@ def _check_identity(name: str, input: Tensor, mask: Tensor | None) -> None:
 
 
 def _place(name: str, identity: Any) -> Any:
+    @called(name, f"`{name}` of the elements that count.", "torch.masked")
     def function(
         input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Dtype | None = None,
         mask: Tensor | None = None,
@@ -127,8 +115,6 @@ def _place(name: str, identity: Any) -> Any:
         found = getattr(reductions, name)(_filled(input, mask, identity(input._dtype())), dim, bool(keepdim))
         return E.cast(found, dtype=input._dtype())  # of all dtypes it has that of the input in PyTorch
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of the elements that count. As `torch.masked.{name}`."
     return function
 
 

@@ -13,8 +13,8 @@ from eager.core.state import current_interpreter, grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.ops import dims
-from graphc.ops.dtypes import SHORT_NAMES
-from graphc.ops.rules import c_name, normalize_axis
+from graphc.ops.dtypes import FLOAT32, SHORT_NAMES, is_floating
+from graphc.ops.rules import c_name, normalize_axis, torch_name
 
 Axes = tuple[int, ...]
 
@@ -30,6 +30,17 @@ def shape_of(x: Any, name: str, argument: str = "input", position: int = 1) -> t
     except AttributeError:
         kind = dtypes.type_name(x)
         raise TypeError(NOT_TENSOR.format(name=name, argument=argument, position=position, kind=kind)) from None
+
+
+def not_implemented(kernel: str, x: Tensor) -> NotImplementedError:
+    """PyTorch's error for a dtype without kernel."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(x._dtype())}'")
+
+
+def check_real(x: Tensor, kernel: str) -> None:
+    """Raise PyTorch's NotImplementedError for a dtype that is not real and floating."""
+    if x._d.dtype is not FLOAT32 and not is_floating(x._dtype()):
+        raise not_implemented(kernel, x)
 
 
 def axis_of(dim: Any, ndim: int) -> int:

@@ -10,7 +10,7 @@ from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import shape_of, unrecorded_arrays
+from eager.functional.arguments import not_implemented, shape_of, unrecorded_arrays
 from eager.functional.gathering import numel
 from graphc.ops.dtypes import is_half, is_inexact
 from graphc.ops.matrices import adjoint
@@ -29,11 +29,6 @@ KERNELS_OF_HALVES = {
     "linalg.cholesky": "cholesky_cpu", "linalg.det": "lu_cpu", "linalg.qr": "geqrf_cpu", "linalg.solve": "lu_cpu",
     "linalg.svd": "linalg_svd_cpu", "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
 }  # fmt: skip
-
-
-def not_implemented(kernel: str, x: Tensor) -> NotImplementedError:
-    """PyTorch's error for a dtype without kernel."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(x._dtype())}'")
 
 
 def check_floating(x: Tensor, name: str) -> None:

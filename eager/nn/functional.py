@@ -43,25 +43,11 @@ from eager.nn.functions.patches import *  # noqa: F403
 from eager.nn.functions.pooling import *  # noqa: F403
 from eager.nn.functions.unpooling import *  # noqa: F403
 
-__all__ = ["one_hot"]
-__all__ += activation.__all__
-__all__ += adaptive_pooling.__all__
-__all__ += attention.__all__
-__all__ += class_losses.__all__
-__all__ += convolution.__all__
-__all__ += ctc.__all__
-__all__ += distance.__all__
-__all__ += fractional_pooling.__all__
-__all__ += grid.__all__
-__all__ += image.__all__
-__all__ += lookup.__all__
-__all__ += loss.__all__
-__all__ += margin_losses.__all__
-__all__ += normalization.__all__
-__all__ += padding.__all__
-__all__ += patches.__all__
-__all__ += pooling.__all__
-__all__ += unpooling.__all__
+_FAMILIES = (
+    activation, adaptive_pooling, attention, class_losses, convolution, ctc, distance, fractional_pooling, grid,
+    image, lookup, loss, margin_losses, normalization, padding, patches, pooling, unpooling,
+)  # fmt: skip
+__all__ = ["one_hot", *(name for family in _FAMILIES for name in family.__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 # those that PyTorch declares with an `out`; `linear` has one of its own
 _OUT = ("avg_pool2d", "avg_pool3d", "gelu", "hardshrink", "logsigmoid", "softplus", "softshrink")

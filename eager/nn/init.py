@@ -103,13 +103,8 @@ def _glorot_std(tensor: Tensor, gain: float) -> float:
     return gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
 
 
-def kaiming_uniform_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Generator | None = None,
-) -> Tensor:
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                     generator: Generator | None = None) -> Tensor:  # fmt: skip
     """He et al. (2015): uniform in +-gain * sqrt(3 / fan); `a` is leaky_relu's slope. Raises ValueError as PyTorch."""
     if _is_empty(tensor):
         return tensor
@@ -117,13 +112,8 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Generator | None = None,
-) -> Tensor:
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                    generator: Generator | None = None) -> Tensor:  # fmt: skip
     """He et al. (2015): normal, std gain / sqrt(fan); `a` is leaky_relu's slope. Raises ValueError as PyTorch."""
     if _is_empty(tensor):
         return tensor

@@ -89,14 +89,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return assign(tensor, E.where(mask, 0.0, tensor), "sparse")
 
 
-def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator: Generator | None = None,
-) -> Tensor:
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator: Generator | None = None) -> Tensor:  # fmt: skip
     """Fill with normal numbers of [a, b]: those rejected are drawn anew, all at a time, as PyTorch does."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(

@@ -25,14 +25,8 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-def data_parallel(
-    module: Module,
-    inputs: Any,
-    device_ids: Any = None,
-    output_device: Any = None,
-    dim: int = 0,
-    module_kwargs: dict[str, Any] | None = None,
-) -> Any:
+def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+                  module_kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
     """`module(*inputs, **module_kwargs)`. As `torch.nn.parallel.data_parallel` without accelerators."""
     arguments = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*arguments, **(module_kwargs or {}))

@@ -22,6 +22,27 @@ def new_parameter(shape: tuple[int, ...], device: Any, dtype: Any) -> Parameter:
         return Parameter(E.full(shape=shape, value=0, dtype=default_float() if dtype is None else to_numpy(dtype)))
 
 
+def add_parameters(module: Module, device: Any, dtype: Any, **shapes: tuple[int, ...] | None) -> None:
+    """Register a parameter of each shape, whose values are still to be set, under its name; None reserves the name."""
+    for name, shape in shapes.items():
+        module.register_parameter(name, None if shape is None else new_parameter(shape, device, dtype))
+
+
+def affine_init(module: Module) -> None:
+    """Set `weight` to ones and `bias` to zeros, where there are such."""
+    for name, value in (("weight", 1), ("bias", 0)):
+        parameter = module._parameters.get(name)
+        if parameter is not None:
+            init.constant_(parameter, value)
+
+
+def uniform_init(module: Module, fan_in: int) -> None:
+    """All parameters uniform in +-1 / sqrt(fan_in)."""
+    bound = 1.0 / math.sqrt(fan_in) if fan_in > 0 else 0
+    for parameter in module.parameters():
+        init.uniform_(parameter, -bound, bound)
+
+
 def fan_in_init(weight: Tensor, bias: Tensor | None) -> None:
     """Uniform in +-1 / sqrt(fan_in): the default of linear and convolutional layers."""
     init.kaiming_uniform_(weight, a=math.sqrt(5))

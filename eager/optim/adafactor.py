@@ -7,47 +7,28 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp_max, clamp_min
-from eager.optim.optimizer import Group, Optimizer, counter, learning_rate, zeros
+from eager.optim.optimizer import Group, Optimizer, counter, learning_rate, one_element, should_be, zeros
 from graphc.ops.dtypes import FLOAT64, finfo
 
 
 class Adafactor(Optimizer):
-    """Shazeer and Stern (2018): second moments of matrices by means of rows and columns. As `torch.optim.Adafactor`.
+    """Shazeer and Stern (2018): second moments of matrices by means of rows and columns. As `torch.optim.Adafactor`."""
 
-    `foreach` changes nothing here.
-    """
+    _settings = "lr beta2_decay eps d weight_decay foreach maximize"
 
     def __init__(
-        self,
-        params: Any,
-        lr: float | Tensor = 1e-2,
-        beta2_decay: float = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3),
-        d: float = 1.0,
-        weight_decay: float = 0.0,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-    ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not (lr.item() if isinstance(lr, Tensor) else lr) >= 0.0:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not beta2_decay <= 0.0:
-            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        if eps[0] is not None and not eps[0] >= 0.0:
-            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
-        if not eps[1] >= 0.0:
-            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
-        if not d >= 1.0:
-            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        self, params: Any, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
+        foreach: bool | None = None, maximize: bool = False,
+    ):  # fmt: skip
+        one_element(lr)
+        should_be("Learning rate", ">= 0", lr, (lr.item() if isinstance(lr, Tensor) else lr) >= 0.0)
+        should_be("beta2_decay", "<= 0", beta2_decay, beta2_decay <= 0.0)
+        should_be("epsilon1", ">= 0", eps[0], eps[0] is None or eps[0] >= 0.0)
+        should_be("epsilon2", ">= 0", eps[1], eps[1] >= 0.0)
+        should_be("Clipping threshold d", ">= 1", d, d >= 1.0)
+        should_be("weight_decay", ">= 0", weight_decay, weight_decay >= 0.0)
+        self._begin(locals())
 
     def _update(self, group: Group) -> None:
         if any(p.grad is not None and p._dtype().kind == "c" for p in group["params"]):

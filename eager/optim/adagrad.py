@@ -6,51 +6,21 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_implementation,
-    check_rate,
-    check_setting,
-    counter,
-    decayed,
-    kept,
-    learning_rate,
-    like,
-    wide,
-)
+from eager.optim.optimizer import Group, Optimizer, counter, decayed, kept, learning_rate, like, wide
 
 
 class Adagrad(Optimizer):
     """Duchi, Hazan and Singer (2011): rates fall with the sum of squared gradients. As `torch.optim.Adagrad`."""
 
+    _settings = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
+    _checks = "lr lr_decay weight_decay initial_accumulator_value eps"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ):
-        check_rate(lr)
-        check_setting("lr_decay value", lr_decay, lr_decay >= 0.0)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        start = initial_accumulator_value
-        check_setting("initial_accumulator_value value", start, start >= 0.0)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        defaults = {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": start, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
-        super().__init__(params, defaults)
-        check_implementation(differentiable, foreach, fused)
+        self, params: Any, lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ):  # fmt: skip
+        self._begin(locals())
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:

@@ -8,58 +8,33 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_betas,
-    check_implementation,
-    check_rate,
-    check_setting,
-    kept,
-    learning_rate,
-    zeros,
-)
+from eager.optim.optimizer import Group, Optimizer, approach, average_squares, decayed, kept, learning_rate, zeros
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
 
 class Adam(Optimizer):
-    """Kingma and Ba (2015), with weight decay added to the gradient. As `torch.optim.Adam`.
+    """Kingma and Ba (2015), with weight decay added to the gradient. As `torch.optim.Adam`."""
 
-    `foreach`, `fused` and `capturable` choose between implementations in PyTorch and change nothing here.
-    """
+    _settings = (
+        "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
+    )
+    _checks = "lr eps betas weight_decay"
 
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
         decoupled_weight_decay: bool = False,
-    ):
-        _check_tensors(lr, betas, bool(foreach) and not capturable)
-        check_rate(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "betas": tuple(float(beta) for beta in betas), "eps": eps, "weight_decay": weight_decay,
-            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-        }  # fmt: skip
-        super().__init__(params, defaults)
-        check_implementation(differentiable, foreach, fused)
+    ):  # fmt: skip
+        self._begin(locals())
+
+    def _checked(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        betas, refused = arguments["betas"], bool(arguments["foreach"]) and not arguments["capturable"]
+        _check_tensors(arguments["lr"], betas, refused)
+        return {**super()._checked(arguments), "betas": tuple(float(beta) for beta in betas)}
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
-        lr, decay = learning_rate(group), group["weight_decay"]
-        beta1, beta2 = group["betas"]
+        lr, (beta1, beta2) = learning_rate(group), group["betas"]
         if not remembered:
             shape, dtype = parameter._d.shape, parameter._dtype()
             remembered["step"] = zeros((), FLOAT32)
@@ -67,14 +42,9 @@ class Adam(Optimizer):
                 remembered[name] = zeros(shape, dtype)
         step, average, square = remembered["step"], remembered["exp_avg"], remembered["exp_avg_sq"]
         step.add_(1)
-        if decay != 0:
-            if group["decoupled_weight_decay"]:
-                parameter.mul_(1 - lr * decay)
-            else:
-                grad = E.add(grad, E.mul(parameter, decay))
-        average.add_(E.mul(E.sub(grad, average), 1 - beta1))
-        square.mul_(beta2)
-        square.add_(E.mul(E.mul(grad, grad), 1 - beta2))
+        grad = decayed(grad, parameter, group, lr)
+        approach(average, grad, 1 - beta1)
+        average_squares(square, grad, beta2)
         if group["amsgrad"]:
             largest = remembered["max_exp_avg_sq"]
             assign(largest, E.maximum(kept(largest, group), square), "maximum")
@@ -112,20 +82,10 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: Loshchilov and Hutter (2019). As `torch.optim.AdamW`."""
 
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.01,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ):
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.01, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ):  # fmt: skip
         super().__init__(
             params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
             differentiable=differentiable, fused=fused, decoupled_weight_decay=True,

@@ -8,46 +8,21 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.optim.adam import negative_bias
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_betas,
-    check_rate,
-    check_setting,
-    counter,
-    decayed,
-    kept,
-    learning_rate,
-    like,
-    wide,
-)
+from eager.optim.optimizer import Group, Optimizer, approach, counter, decayed, kept, learning_rate, like, wide
 
 
 class Adamax(Optimizer):
     """Kingma and Ba (2015), section 7: Adam with the infinity norm. As `torch.optim.Adamax`."""
 
+    _settings = "lr betas eps weight_decay foreach maximize differentiable capturable"
+    _checks = "lr eps betas weight_decay"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: Any, lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
-    ):
-        check_rate(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+    ):  # fmt: skip
+        self._begin(locals())
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
@@ -56,7 +31,7 @@ class Adamax(Optimizer):
         beta1, beta2 = group["betas"]
         step.add_(1)
         grad = decayed(grad, parameter, group)
-        average.add_(E.mul(E.sub(grad, average), 1 - beta1))
+        approach(average, grad, 1 - beta1)
         assign(largest, E.maximum(E.mul(largest, beta2), E.add(E.abs(grad), group["eps"])), "maximum")
         rate = E.div(learning_rate(group), negative_bias(wide(step), beta1))
         parameter.add_(E.mul(E.div(kept(average, group), kept(largest, group)), rate))

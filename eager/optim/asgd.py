@@ -8,18 +8,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp_min
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_rate,
-    check_setting,
-    counter,
-    decayed,
-    kept,
-    learning_rate,
-    like,
-    wide,
-)
+from eager.optim.optimizer import Group, Optimizer, counter, decayed, kept, learning_rate, like, wide
 
 
 class ASGD(Optimizer):
@@ -28,26 +17,15 @@ class ASGD(Optimizer):
     The mean is `state[parameter]["ax"]`; it begins at step `t0`.
     """
 
+    _settings = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+    _checks = "lr weight_decay"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: Any, lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
-    ):
-        check_rate(lr)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+    ):  # fmt: skip
+        self._begin(locals())
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         lr, lambd = learning_rate(group), group["lambd"]

@@ -9,7 +9,7 @@ from eager.core.grad_mode import enable_grad, no_grad
 from eager.functional.creation import zeros_like
 from eager.functional.joining import cat
 from eager.optim.line_search import strong_wolfe
-from eager.optim.optimizer import Optimizer, check_rate, parts
+from eager.optim.optimizer import Optimizer, parts
 
 LEAST_CURVATURE = 1e-10  # a step with less is not remembered: it would spoil the approximation
 
@@ -21,24 +21,17 @@ class LBFGS(Optimizer):
     line_search_fn: None for steps of length `lr`, or "strong_wolfe". There is one parameter group only.
     """
 
+    _settings = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
+    _checks = "lr"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
+        self, params: Any, lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
+        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
-    ):
-        check_rate(lr)
-        defaults = {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+    ):  # fmt: skip
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        self._begin(locals())
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params: list[Any] = self.param_groups[0]["params"]

@@ -20,15 +20,8 @@ class Point(NamedTuple):
     slope: Any
 
 
-def strong_wolfe(
-    probe: Callable[[Any], tuple[float, Any]],
-    length: Any,
-    loss: float,
-    gradient: Any,
-    slope: Any,
-    direction: Any,
-    most_calls: int,
-) -> tuple[float, Any, Any, int]:
+def strong_wolfe(probe: Callable[[Any], tuple[float, Any]], length: Any, loss: float, gradient: Any, slope: Any,
+                 direction: Any, most_calls: int) -> tuple[float, Any, Any, int]:  # fmt: skip
     """The loss and gradient at a step that satisfies the conditions, its length, and the number of calls of `probe`.
 
     probe: from a step length to loss and gradient; `loss`, `gradient` and `slope` are those at length zero. After

@@ -8,7 +8,7 @@ from typing import Any
 from eager.core.dtypes import bfloat16
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, learning_rate, like
+from eager.optim.optimizer import Group, Optimizer, approach, learning_rate, like, one_element, should_be
 
 _ADJUSTMENTS = ("original", "match_rms_adamw")
 
@@ -19,33 +19,20 @@ class Muon(Optimizer):
     The factor is the result of `ns_steps` Newton-Schulz iterations in bfloat16. For matrices only.
     """
 
+    _settings = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        weight_decay: float = 0.1,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
-        eps: float = 1e-7,
-        ns_steps: int = 5,
+        self, params: Any, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
-    ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not lr >= 0.0:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not momentum >= 0.0:
-            raise ValueError(f"momentum should be >= 0 but is: {momentum}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
+    ):  # fmt: skip
+        one_element(lr)
+        should_be("Learning rate", ">= 0", lr, lr >= 0.0)
+        should_be("momentum", ">= 0", momentum, momentum >= 0.0)
+        should_be("weight decay", ">= 0", weight_decay, weight_decay >= 0.0)
         if adjust_lr_fn is not None and adjust_lr_fn not in _ADJUSTMENTS:
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        self._begin(locals())
         for group in self.param_groups:
             for parameter in group["params"]:
                 if len(parameter._d.shape) != 2:
@@ -57,7 +44,7 @@ class Muon(Optimizer):
         if not remembered:
             remembered["momentum_buffer"] = like(parameter)
         buffer, momentum, lr = remembered["momentum_buffer"], group["momentum"], learning_rate(group)
-        buffer.add_(E.mul(E.sub(grad, buffer), 1 - momentum))
+        approach(buffer, grad, 1 - momentum)
         update = E.add(grad, E.mul(E.sub(buffer, grad), momentum)) if group["nesterov"] else buffer
         update = orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         parameter.mul_(1 - lr * group["weight_decay"])

@@ -11,9 +11,8 @@ from eager.optim.adam import negative_bias
 from eager.optim.optimizer import (
     Group,
     Optimizer,
-    check_betas,
-    check_rate,
-    check_setting,
+    approach,
+    average_squares,
     counter,
     decayed,
     kept,
@@ -28,32 +27,17 @@ WARM_UP = 0.96  # Dozat's schedule of the momentum: beta1 * (1 - 0.96 ** (step *
 class NAdam(Optimizer):
     """Dozat (2016): Adam with Nesterov's momentum. As `torch.optim.NAdam`."""
 
+    _settings = (
+        "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach capturable differentiable"
+    )
+    _checks = "lr eps betas weight_decay momentum_decay"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ):
-        check_rate(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check_setting("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        self, params: Any, lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
+        self._begin(locals())
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
@@ -64,15 +48,11 @@ class NAdam(Optimizer):
         lr, (beta1, beta2) = learning_rate(group), group["betas"]
         step.add_(1)
         steps = wide(step)
-        if not group["decoupled_weight_decay"]:
-            grad = decayed(grad, parameter, group)
-        elif group["weight_decay"] != 0:
-            parameter.mul_(1 - lr * group["weight_decay"])
+        grad = decayed(grad, parameter, group, lr)
         now, after = (_momentum(E.add(steps, i), beta1, group["momentum_decay"]) for i in (0, 1))
         product.mul_(E.cast(now, dtype=product._dtype()))
-        average.add_(E.mul(E.sub(grad, average), 1 - beta1))
-        square.mul_(beta2)
-        square.add_(E.mul(E.mul(grad, grad), 1 - beta2))
+        approach(average, grad, 1 - beta1)
+        average_squares(square, grad, beta2)
         unbiased = E.div(kept(square, group), E.neg(negative_bias(steps, beta2)))
         scale = E.add(E.sqrt(unbiased), group["eps"])
         until_now = wide(product)

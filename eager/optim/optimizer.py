@@ -36,9 +36,14 @@ DUPLICATES = (
 class Optimizer:
     """Base of the optimizers. A subclass passes its default settings and defines `_update_one`, or `step` itself.
 
+    Those here declare `_settings` and `_checks`, and begin with `self._begin(locals())`. `foreach`, `fused` and
+    `capturable` choose between implementations in PyTorch and change nothing here.
+
     param_groups: dicts of "params" and settings; state: for each parameter, what is remembered between steps.
     """
 
+    _settings = ""  # the arguments of `__init__` that are settings of the groups, in the order that they have there
+    _checks = ""  # those that are checked, in that order
     _opt_called = False  # whether a step has been made: learning rate schedules ask for it
     _tables: dict[str, HookTable]
 
@@ -62,6 +67,23 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    def _begin(self, arguments: dict[str, Any]) -> None:
+        """Begin with the params and settings among `arguments`, the local variables of a subclass's `__init__`."""
+        arguments = self._checked(arguments)
+        settings = {name: arguments[name] for name in self._settings.split()}
+        Optimizer.__init__(self, arguments["params"], settings)
+        if settings.get("fused"):
+            if settings["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if settings["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+    def _checked(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """`arguments` in the form in which they are kept. Raises PyTorch's ValueError for one that is not valid."""
+        for name in self._checks.split():
+            CHECKS[name](arguments[name])
+        return arguments
 
     def add_param_group(self, param_group: Group) -> None:
         """Add parameters with settings of their own; what they leave out is taken from the defaults.
@@ -353,10 +375,29 @@ def wide(number: Tensor) -> Tensor:
     return E.cast(number, dtype=FLOAT64)
 
 
-def decayed(grad: Tensor, parameter: Tensor, group: Group) -> Tensor:
-    """The gradient of the loss plus weight_decay / 2 * |parameter|^2."""
+def decayed(grad: Tensor, parameter: Any, group: Group, lr: Any = None) -> Tensor:
+    """The gradient of the loss plus weight_decay / 2 * |parameter|^2.
+
+    lr: given by optimizers in which the decay may be decoupled: then it shrinks the parameter instead.
+    """
     decay = group["weight_decay"]
-    return grad if decay == 0 else E.add(grad, E.mul(parameter, decay))
+    if decay == 0:
+        return grad
+    if lr is None or not group["decoupled_weight_decay"]:
+        return E.add(grad, E.mul(parameter, decay))
+    parameter.mul_(1 - lr * decay)
+    return grad
+
+
+def approach(average: Any, value: Tensor, share: float) -> None:
+    """Move a running average by a share of the way to `value`."""
+    average.add_(E.mul(E.sub(value, average), share))
+
+
+def average_squares(square: Any, value: Tensor, kept: float) -> None:
+    """Move a running mean of squares to that of `value`, of which it gets the share 1 - kept."""
+    square.mul_(kept)
+    square.add_(E.mul(E.mul(value, value), 1 - kept))
 
 
 def kept(value: Tensor, group: Group) -> Tensor:
@@ -398,30 +439,46 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def check_implementation(differentiable: bool, foreach: bool | None, fused: bool | None) -> None:
-    """Raise PyTorch's RuntimeError for switches that exclude each other."""
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+def one_element(lr: Any) -> None:
+    """Raise PyTorch's ValueError for a learning rate that is a tensor of several elements."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
 
 
-def check_rate(lr: Any) -> None:
-    """Raise PyTorch's ValueError unless `lr` is a number or one-element tensor that is not negative."""
-    if isinstance(lr, Tensor):
-        if lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        lr = lr.item()
-    check_setting("learning rate", lr, lr >= 0.0)
+def should_be(what: str, bound: str, value: Any, valid: Any) -> None:
+    """Raise the ValueError of PyTorch's newer optimizers unless `valid`."""
+    if not valid:
+        raise ValueError(f"{what} should be {bound} but is: {value}")
 
 
-def check_betas(betas: tuple[float, float]) -> None:
-    """Raise PyTorch's ValueError unless both are in [0, 1)."""
+def _check_rate(lr: Any) -> None:
+    one_element(lr)
+    rate = lr.item() if isinstance(lr, Tensor) else lr
+    _check("learning rate", rate, rate >= 0.0)
+
+
+def _check_betas(betas: tuple[float, float]) -> None:
     for i in (0, 1):
-        check_setting(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
+        _check(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
 
 
-def check_setting(what: str, value: Any, valid: Any) -> None:
-    """Raise PyTorch's ValueError unless `valid`."""
+def _check(what: str, value: Any, valid: Any) -> None:
     if not valid:
         raise ValueError(f"Invalid {what}: {value}")
+
+
+def _not_negative(what: str) -> Callable[[Any], None]:
+    return lambda value: _check(what, value, value >= 0.0)
+
+
+# name of a setting -> raises PyTorch's ValueError for a value that is not valid
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "lr": _check_rate,
+    "betas": _check_betas,
+    "rho": lambda rho: _check("rho value", rho, 0.0 <= rho <= 1.0),
+    "etas": lambda etas: _check("eta values", f"{etas[0]}, {etas[1]}", 0.0 < etas[0] < 1.0 < etas[1]),
+    "eps": _not_negative("epsilon value"),
+    **{name: _not_negative(f"{name} value") for name in (
+        "alpha", "initial_accumulator_value", "lr_decay", "momentum", "momentum_decay", "weight_decay",
+    )},
+}  # fmt: skip

@@ -11,9 +11,8 @@ from eager.optim.adam import negative_bias
 from eager.optim.optimizer import (
     Group,
     Optimizer,
-    check_betas,
-    check_rate,
-    check_setting,
+    approach,
+    average_squares,
     counter,
     decayed,
     kept,
@@ -28,30 +27,15 @@ ENOUGH = 5.0  # length of the moving average from which its variance is known we
 class RAdam(Optimizer):
     """Liu et al. (2020): Adam whose first steps are plain momentum, then rectified. As `torch.optim.RAdam`."""
 
+    _settings = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
+    _checks = "lr eps betas weight_decay"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ):
-        check_rate(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
+        self._begin(locals())
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
@@ -60,13 +44,9 @@ class RAdam(Optimizer):
         lr, (beta1, beta2) = learning_rate(group), group["betas"]
         step.add_(1)
         steps = wide(step)
-        if not group["decoupled_weight_decay"]:
-            grad = decayed(grad, parameter, group)
-        elif group["weight_decay"] != 0:
-            parameter.mul_(1 - lr * group["weight_decay"])
-        average.add_(E.mul(E.sub(grad, average), 1 - beta1))
-        square.mul_(beta2)
-        square.add_(E.mul(E.mul(grad, grad), 1 - beta2))
+        grad = decayed(grad, parameter, group, lr)
+        approach(average, grad, 1 - beta1)
+        average_squares(square, grad, beta2)
         bias = E.neg(negative_bias(steps, beta2))
         length, rectifier = _rectifier(steps, bias, beta2)
         adapted = E.div(E.mul(E.sqrt(bias), rectifier), E.add(E.sqrt(kept(square, group)), group["eps"]))

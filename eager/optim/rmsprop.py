@@ -9,8 +9,8 @@ from eager.engine.language import E
 from eager.optim.optimizer import (
     Group,
     Optimizer,
-    check_rate,
-    check_setting,
+    approach,
+    average_squares,
     counter,
     decayed,
     kept,
@@ -22,31 +22,15 @@ from eager.optim.optimizer import (
 class RMSprop(Optimizer):
     """Tieleman and Hinton (2012), with momentum; `centered` as Graves (2013). As `torch.optim.RMSprop`."""
 
+    _settings = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+    _checks = "lr eps momentum weight_decay alpha"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ):
-        check_rate(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_setting("momentum value", momentum, momentum >= 0.0)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check_setting("alpha value", alpha, alpha >= 0.0)
-        defaults = {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        self, params: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
+        self._begin(locals())
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         alpha, momentum, centered = group["alpha"], group["momentum"], group["centered"]
@@ -59,12 +43,11 @@ class RMSprop(Optimizer):
         square = remembered["square_avg"]
         remembered["step"].add_(1)
         grad = decayed(grad, parameter, group)
-        square.mul_(alpha)
-        square.add_(E.mul(E.mul(grad, grad), 1 - alpha))
+        average_squares(square, grad, alpha)
         variance = kept(square, group)
         if centered:
             mean = remembered["grad_avg"]
-            mean.add_(E.mul(E.sub(grad, mean), 1 - alpha))
+            approach(mean, grad, 1 - alpha)
             mean = kept(mean, group)
             variance = E.sub(variance, E.mul(mean, mean))
         change = E.div(grad, E.add(E.sqrt(variance), group["eps"]))

@@ -8,32 +8,21 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp
-from eager.optim.optimizer import Group, Optimizer, check_rate, counter, kept, like
+from eager.optim.optimizer import Group, Optimizer, counter, kept, like
 
 
 class Rprop(Optimizer):
     """Riedmiller and Braun (1993): step sizes follow the signs of the gradient. As `torch.optim.Rprop`."""
 
+    _settings = "lr etas step_sizes foreach maximize differentiable capturable"
+    _checks = "lr etas"
+
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ):
-        check_rate(lr)
-        if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+        self, params: Any, lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
+        self._begin(locals())
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:

@@ -8,48 +8,27 @@ from eager.core import state
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_implementation,
-    check_rate,
-    check_setting,
-    learning_rate,
-    zeros,
-)
+from eager.optim.optimizer import Group, Optimizer, learning_rate, zeros
 
 
 class SGD(Optimizer):
-    """p -= lr * g, with momentum, Nesterov's variant, dampening and weight decay. As `torch.optim.SGD`.
+    """p -= lr * g, with momentum, Nesterov's variant, dampening and weight decay. As `torch.optim.SGD`."""
 
-    `foreach` and `fused` choose between implementations in PyTorch and change nothing here.
-    """
+    _settings = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+    _checks = "lr momentum weight_decay"
 
     def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
+        self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
+        nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
         fused: bool | None = None,
-    ):
-        check_rate(lr)
-        check_setting("momentum value", momentum, momentum >= 0.0)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        if nesterov and (momentum <= 0 or dampening != 0):
+    ):  # fmt: skip
+        self._begin(locals())
+
+    def _checked(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        super()._checked(arguments)
+        if arguments["nesterov"] and (arguments["momentum"] <= 0 or arguments["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
-        super().__init__(params, defaults)
-        check_implementation(differentiable, foreach, fused)
+        return arguments
 
     def _update(self, group: Group) -> None:
         descent = -learning_rate(group)

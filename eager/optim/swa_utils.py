@@ -56,14 +56,8 @@ class AveragedModel(Module):
 
     n_averaged: Any
 
-    def __init__(
-        self,
-        model: Module,
-        device: Any = None,
-        avg_fn: Callable[..., Any] | None = None,
-        multi_avg_fn: Callable[..., None] | None = None,
-        use_buffers: bool = False,
-    ):
+    def __init__(self, model: Module, device: Any = None, avg_fn: Callable[..., Any] | None = None,
+                 multi_avg_fn: Callable[..., None] | None = None, use_buffers: bool = False):  # fmt: skip
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -126,14 +120,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 class SWALR(LRScheduler):
     """The rate goes to `swa_lr` in `anneal_epochs` epochs, along a cosine or a line, and stays there."""
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr: Any,
-        anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
-        last_epoch: int = -1,
-    ):
+    def __init__(self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: int = 10, anneal_strategy: str = "cos",
+                 last_epoch: int = -1):  # fmt: skip
         for group, rate in zip(optimizer.param_groups, for_each_group("swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):

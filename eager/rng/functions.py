@@ -46,54 +46,30 @@ PERMUTED = {"Half": 2**11 + 1, "Float": 2**24 + 1, "Double": 2**53 + 1}
 
 
 def rand(
-    *size: Any,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
-    shape, kind, source = (
-        asked_shape("rand", size),
-        float_dtype(dtype, "check_uniform_bounds", out),
-        source_of(generator),
-    )
+    shape, kind = asked_shape("rand", size), float_dtype(dtype, "check_uniform_bounds", out)
     check_device(device)
+    source = source_of(generator)
     return finished(sample(lambda shape: source.uniform(shape, kind), shape, kind, source), out, requires_grad)
 
 
 def randn(
-    *size: Any,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
-    shape, kind, source = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out), source_of(generator)
+    shape, kind = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out)
     check_device(device)
+    source = source_of(generator)
     return finished(sample(lambda shape: source.normal(shape, kind), shape, kind, source), out, requires_grad)
 
 
-def randint(
-    *bounds_and_size: Any,
-    low: int = 0,
-    high: int | None = None,
-    size: Sequence[int] | None = None,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+def randint(*bounds_and_size: Any, low: int = 0, high: int | None = None, size: Sequence[int] | None = None,
+            generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+            device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Integers in [low, high): `randint(high, size)` or `randint(low, high, size)`. As `torch.randint`.
 
     Raises RuntimeError for an empty range or bounds that `dtype` (int64 by default) does not hold.
@@ -111,29 +87,17 @@ def randint(
         )
     position = max(len(bounds_and_size) - 1, 1)
     low, high = integer_argument("randint", "low", 1, low), integer_argument("randint", "high", position, high)
-    shape, kind, source = (
-        asked_shape("randint", (size,)),
-        dtype_or(dtype, INT64, out=out),
-        source_of(generator),
-    )
+    shape, kind, source = asked_shape("randint", (size,)), dtype_or(dtype, INT64, out=out), source_of(generator)
     check_device(device)
     check_range(low, high, kind)
-    return finished(
-        sample(lambda shape: source.integers(shape, kind, low, high), shape, kind, source), out, requires_grad
-    )
+    draw = lambda shape: source.integers(shape, kind, low, high)
+    return finished(sample(draw, shape, kind, source), out, requires_grad)
 
 
 def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A random permutation of the integers 0 to n - 1, of shape (n,). As `torch.randperm`."""
     n = integer_argument("randperm", "n", 1, n)
     shape, kind, source = asked_shape("randperm", (n,)), dtype_or(dtype, INT64, out=out), source_of(generator)
@@ -179,18 +143,9 @@ def _underived(drawn: Tensor, *parameters: Tensor) -> Tensor:
 
 
 def normal(
-    mean: Any,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Normal numbers: `mean` and `std` are numbers and `size` a shape, or tensors. As `torch.normal`."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     check_device(device)
@@ -202,9 +157,8 @@ def normal(
             raise no_overload("normal", (mean, std), NORMAL)
         shape, kind = asked_shape("normal", (size,)), float_dtype(dtype, "normal_kernel_cpu", out)
         check_std(std)
-        return finished(
-            sample(lambda shape: source.normal(shape, kind, mean, std), shape, kind, source), out, requires_grad
-        )
+        draw = lambda shape: source.normal(shape, kind, mean, std)
+        return finished(sample(draw, shape, kind, source), out, requires_grad)
     since = next(sequence)
     shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
     kind = tensors[0]._dtype()
@@ -224,14 +178,8 @@ def normal(
     return enclosed(_underived(result, *tensors), f"NormalBackward{node}", since)
 
 
-def multinomial(
-    input: Tensor,
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
+                out: Tensor | None = None) -> Tensor:  # fmt: skip
     """Indices drawn with probabilities in proportion to the last dim of `input`. As `torch.multinomial`.
 
     input: (n,) or (m, n), floating; returns (num_samples,) or (m, num_samples), int64. Raises RuntimeError for any

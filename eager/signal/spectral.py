@@ -106,8 +106,17 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
 # --- short-time transforms
 
 
-def _shown(x: Tensor) -> str:
-    return f"torch.{torch_name(x._dtype())}Tensor[{', '.join(map(str, x._d.shape))}]"
+def _refusal(name: str, input: Tensor, window: Tensor | None, **options: Any) -> Callable[[str], RuntimeError]:
+    """Makes PyTorch's error for arguments that do not fit: all of them, then the reason."""
+
+    def refuse(reason: str) -> RuntimeError:
+        sizes = ", ".join(map(str, input._d.shape))
+        seen = "None" if window is None else f"torch.{torch_name(window._dtype())}Tensor{{{list(window._d.shape)}}}"
+        shown = [f"{option}={int(x) if isinstance(x, bool) else x}" for option, x in options.items()]
+        shown.insert(3, f"window={seen}")
+        return RuntimeError(f"{name}(torch.{torch_name(input._dtype())}Tensor[{sizes}], {', '.join(shown)}) : {reason}")
+
+    return refuse
 
 
 def _full_window(window: Tensor | None, win_length: int, n_fft: int, like: np.dtype) -> Tensor:
@@ -137,15 +146,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
 
-    def refuse(reason: str) -> RuntimeError:
-        seen = "None" if window is None else f"torch.{torch_name(window._dtype())}Tensor{{{list(window._d.shape)}}}"
-        return RuntimeError(
-            f"stft({_shown(input)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, window={seen}, "
-            f"normalized={int(normalized)}, onesided={onesided if onesided is None else int(onesided)}, "
-            f"return_complex={return_complex if return_complex is None else int(return_complex)}, "
-            f"align_to_window={align_to_window if align_to_window is None else int(align_to_window)}) : {reason}"
-        )
-
+    refuse = _refusal("stft", input, window, n_fft=n_fft, hop_length=hop, win_length=length, normalized=normalized,
+                      onesided=onesided, return_complex=return_complex, align_to_window=align_to_window)  # fmt: skip
     dtype = input._dtype()
     if return_complex is None:
         if dtype.kind != "c" and (window is None or window._dtype().kind != "c"):
@@ -200,15 +202,10 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
 
-    def refuse(reason: str) -> RuntimeError:
-        seen = "None" if window is None else f"torch.{torch_name(window._dtype())}Tensor{{{list(window._d.shape)}}}"
-        return RuntimeError(
-            f"istft({_shown(input)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, window={seen}, "
-            f"center={int(center)}, normalized={int(normalized)}, "
-            f"onesided={onesided if onesided is None else int(onesided)}, "
-            f"length={length}, return_complex={int(return_complex)}) : {reason}"
-        )
-
+    refuse = _refusal(
+        "istft", input, window, n_fft=n_fft, hop_length=hop, win_length=size, center=center, normalized=normalized,
+        onesided=onesided, length=length, return_complex=return_complex,
+    )  # fmt: skip
     if input._dtype().kind != "c":
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."

@@ -14,7 +14,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import axis_of, constant, shape_of
+from eager.functional.arguments import axis_of, check_real, constant, not_implemented, shape_of
 from eager.functional.joining import cut
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import log_softmax as _log_softmax
@@ -37,13 +37,14 @@ IMPLICIT_DIM = (
 )
 
 
-def _floating(input: Tensor, kernel: str) -> None:
-    if input._d.dtype is not FLOAT32 and not is_floating(input._dtype()):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
+def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inplace: bool = False,
+              kernel: str | None = None) -> Tensor:  # fmt: skip
+    """`compute(input)` as one node of the history; written to `input` if `inplace`.
 
-
-def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inplace: bool = False) -> Tensor:
-    """`compute(input)` as one node of the history; written to `input` if `inplace`."""
+    kernel: of PyTorch, for real floating numbers only. NotImplementedError for others.
+    """
+    if kernel is not None:
+        check_real(input, kernel)
     since = next(sequence)
     given = input
     if inplace and input._n is not None and grad_enabled():
@@ -78,9 +79,8 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     shape_of(input, "gelu")
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    _floating(input, "GeluKernelImpl")
-
-    return _one_node("GeluBackward0", input, _gelu_by_erf if approximate == "none" else _gelu_by_tanh)
+    compute = _gelu_by_erf if approximate == "none" else _gelu_by_tanh
+    return _one_node("GeluBackward0", input, compute, kernel="GeluKernelImpl")
 
 
 def _gelu_by_erf(x: Tensor) -> Tensor:
@@ -96,22 +96,14 @@ def _gelu_by_tanh(x: Tensor) -> Tensor:
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """input * sigmoid(input). As `torch.nn.functional.silu`."""
     if input._d.dtype is not FLOAT32 and not is_inexact(input._dtype()):
-        _floating(input, "silu_cpu")
-    return _one_node("SiluBackward0", input, _silu, inplace)
-
-
-def _silu(x: Tensor) -> Tensor:
-    return E.mul(x, E.sigmoid(x))
+        check_real(input, "silu_cpu")
+    return _one_node("SiluBackward0", input, lambda x: E.mul(x, E.sigmoid(x)), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """input where positive, else negative_slope * input, the slope at 0 too. As `torch.nn.functional.leaky_relu`."""
-    _floating(input, "leaky_relu_cpu")
-
-    def compute(x: Tensor) -> Tensor:
-        return E.where(E.gt(x, 0), x, E.mul(x, negative_slope))
-
-    return _one_node("LeakyReluBackward0", input, compute, inplace)
+    compute = lambda x: E.where(E.gt(x, 0), x, E.mul(x, negative_slope))
+    return _one_node("LeakyReluBackward0", input, compute, inplace, "leaky_relu_cpu")
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -135,8 +127,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     axis = 1 if len(shape) > 1 else 0
     spread = tuple(count if i == axis else 1 for i in range(len(shape)))
     slope = E.reshape(weight, shape=spread)
-    _floating(input, "prelu_cpu")
-    return _one_node("PreluKernelBackward0", input, lambda x: E.where(E.gt(x, 0), x, E.mul(x, slope)))
+    compute = lambda x: E.where(E.gt(x, 0), x, E.mul(x, slope))
+    return _one_node("PreluKernelBackward0", input, compute, kernel="prelu_cpu")
 
 
 def rrelu(
@@ -148,7 +140,7 @@ def rrelu(
     if not training:
         mean = (lower + upper) / 2
         return _one_node("RreluWithNoiseBackward0", input, lambda x: leaky_relu(x, mean), inplace)
-    _floating(input, "rrelu_with_noise_out_cpu")
+    check_real(input, "rrelu_with_noise_out_cpu")
     slopes = _leaky_slopes(E.stop_gradient(input), lower, upper)
     return _one_node("RreluWithNoiseBackward0", input, lambda x: E.mul(x, slopes), inplace)
 
@@ -176,27 +168,25 @@ def _elu(input: Tensor, alpha: float, scale: float, rate: float = 1) -> Tensor:
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input where positive, else alpha * (exp(input) - 1). As `torch.nn.functional.elu`."""
-    _floating(input, "elu_cpu")
-    return _one_node("EluBackward0", input, lambda x: _elu(x, alpha, 1), inplace)
+    return _one_node("EluBackward0", input, lambda x: _elu(x, alpha, 1), inplace, "elu_cpu")
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalizing scaled elu (Klambauer et al. 2017). As `torch.nn.functional.selu`."""
-    _floating(input, "elu_cpu")
-    return _one_node("EluBackward0", input, lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805), inplace)
+    compute = lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805)
+    return _one_node("EluBackward0", input, compute, inplace, "elu_cpu")
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input where positive, else alpha * (exp(input / alpha) - 1). As `torch.nn.functional.celu`."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    _floating(input, "elu_cpu")
-    return _one_node("CeluBackward0", input, lambda x: _elu(x, alpha, 1, 1 / alpha), inplace)
+    return _one_node("CeluBackward0", input, lambda x: _elu(x, alpha, 1, 1 / alpha), inplace, "elu_cpu")
 
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta * input)) / beta; linear above `threshold`. As `torch.nn.functional.softplus`."""
-    _floating(input, "softplus_cpu")
+    check_real(input, "softplus_cpu")
     if beta == 1 and threshold == 20:
         return E.softplus(input)  # equal to rounding above the threshold
 
@@ -209,8 +199,8 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(input)). As `torch.nn.functional.logsigmoid`."""
-    _floating(input, "log_sigmoid_cpu")
-    return _one_node("LogSigmoidBackward0", input, lambda x: E.sub(constant(0, x), E.softplus(E.neg(x))))
+    compute = lambda x: E.sub(constant(0, x), E.softplus(E.neg(x)))
+    return _one_node("LogSigmoidBackward0", input, compute, kernel="log_sigmoid_cpu")
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -225,8 +215,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * tanh(softplus(input)). As `torch.nn.functional.mish`."""
-    _floating(input, "mish_cpu")
-    return _one_node("MishBackward0", input, lambda x: E.mul(x, E.tanh(E.softplus(x))), inplace)
+    return _one_node("MishBackward0", input, lambda x: E.mul(x, E.tanh(E.softplus(x))), inplace, "mish_cpu")
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -235,27 +224,19 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     if not is_inexact(dtype):
         threshold, value = int(threshold), int(value)
     if dtype == BOOL or dtype.kind == "c":
-        raise NotImplementedError(f"\"threshold_cpu\" not implemented for '{torch_name(dtype)}'")
-
-    def compute(x: Tensor) -> Tensor:
-        return E.where(E.le(x, threshold), constant(value, x), x)
-
-    return _one_node("ThresholdBackward0", input, compute, inplace)
+        raise not_implemented("threshold_cpu", input)
+    return _one_node("ThresholdBackward0", input, lambda x: E.where(E.le(x, threshold), constant(value, x), x), inplace)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input where outside [-lambd, lambd], else 0. As `torch.nn.functional.hardshrink`."""
-    _floating(input, "hardshrink_cpu")
-
-    def compute(x: Tensor) -> Tensor:
-        return E.where(E.le(E.abs(x), lambd), constant(0, x), x)
-
-    return _one_node("HardshrinkBackward0", input, compute)
+    compute = lambda x: E.where(E.le(E.abs(x), lambd), constant(0, x), x)
+    return _one_node("HardshrinkBackward0", input, compute, kernel="hardshrink_cpu")
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input moved towards 0 by `lambd`, at most to 0. As `torch.nn.functional.softshrink`. RuntimeError for < 0."""
-    _floating(input, "softshrink_check")
+    check_real(input, "softshrink_check")
     if lambd < 0:
         dtype = input._dtype()
         raise RuntimeError(
@@ -297,8 +278,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """input / 6 + 1 / 2, limited to [0, 1]. As `torch.nn.functional.hardsigmoid`."""
-    _floating(input, "hardsigmoid_cpu")
-    return _one_node("HardsigmoidBackward0", input, _hardsigmoid, inplace)
+    return _one_node("HardsigmoidBackward0", input, _hardsigmoid, inplace, "hardsigmoid_cpu")
 
 
 def _hardsigmoid(x: Tensor) -> Tensor:
@@ -311,9 +291,8 @@ def _hardsigmoid(x: Tensor) -> Tensor:
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * hardsigmoid(input). As `torch.nn.functional.hardswish`."""
-    _floating(input, "hardswish_cpu")
     compute = lambda x: E.div(E.mul(x, _bounded(E.add(x, 3.0), 0.0, 6.0)), 6.0)
-    return _one_node("HardswishBackward0", input, compute, inplace)
+    return _one_node("HardswishBackward0", input, compute, inplace, "hardswish_cpu")
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -325,14 +304,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     n = shape[axis]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
-
     if not is_inexact(input._dtype()):
-        _floating(input, "glu_cpu")
-
-    def compute(x: Tensor) -> Tensor:
-        return E.mul(cut(x, axis, 0, n // 2), E.sigmoid(cut(x, axis, n // 2, n)))
-
-    return _one_node("GluBackward0", input, compute)
+        check_real(input, "glu_cpu")
+    return _one_node(
+        "GluBackward0", input, lambda x: E.mul(cut(x, axis, 0, n // 2), E.sigmoid(cut(x, axis, n // 2, n)))
+    )
 
 
 # --- along one dim
@@ -348,7 +324,7 @@ def _dim_or_guess(name: str, dim: int | None, ndim: int) -> int:
 def refused_along(name: str, dim: int, input: Tensor) -> NotImplementedError:
     """PyTorch's error for the dtype of `input`, which its function `name` does not take along `dim`."""
     last = "lastdim_" if dim in (-1, len(input._d.shape) - 1) else ""
-    return NotImplementedError(f"\"{name}_{last}kernel_impl\" not implemented for '{torch_name(input._dtype())}'")
+    return not_implemented(f"{name}_{last}kernel_impl", input)
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:

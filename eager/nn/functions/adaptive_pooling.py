@@ -11,13 +11,14 @@ from eager.core.state import current_interpreter, sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import check_real, shape_of
 from eager.functional.gathering import gather
+from eager.functional.naming import called
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import mean
-from eager.nn.functions.pooling import batched, refuse, unbatched, with_indices
+from eager.nn.functions.pooling import batched, unbatched, with_indices
 from eager.nn.functions.windows import Sizes, check_ndim
-from graphc.ops.dtypes import INT64, is_floating
+from graphc.ops.dtypes import INT64
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -77,6 +78,7 @@ def _adaptive_avg(rank: int) -> Any:
     name = f"adaptive_avg_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"AdaptiveAvgPool{rank}DBackward0"
 
+    @called(name, "The means of windows that cover (N, C, *) or (C, *) in `output_size` steps.")
     def function(input: Tensor, output_size: Any) -> Tensor:
         shape = tuple(shape_of(input, name))
         targets = _given_sizes(name, shape, output_size, rank, f"{name}: output_size must be {rank}")
@@ -94,14 +96,9 @@ def _adaptive_avg(rank: int) -> Any:
             result = mean(input, tuple(range(-rank, 0)), keepdim=True)
             return named(result, "MeanBackward1") if rank > 1 else enclosed(result, node, since)
         _check_shape(name, shape, rank, "", len(shape) - rank)
-        if not is_floating(input._dtype()):
-            raise refuse(input, "adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d")
+        check_real(input, "adaptive_avg_pool3d_cpu" if rank == 3 else "adaptive_avg_pool2d")
         return enclosed(_means(input, targets), node, since)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The means of windows that cover (N, C, *) or (C, *) in `output_size` steps. As `torch.nn.functional.{name}`."
-    )
     return function
 
 
@@ -138,6 +135,7 @@ def _adaptive_max(rank: int) -> Any:
     name = f"adaptive_max_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"AdaptiveMaxPool{rank}DBackward0"
 
+    @called(name, "The maxima of `output_size` windows that cover (N, C, *) or (C, *); also their places if asked for.")
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         shape = tuple(shape_of(input, name))
         if rank == 1:
@@ -148,8 +146,7 @@ def _adaptive_max(rank: int) -> Any:
         if min(targets) < 0:
             made = [*shape[:-rank], *((1,) if rank == 1 else ()), *targets]
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(targets)}: {made}")
-        if not is_floating(input._dtype()):
-            raise refuse(input, "adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d")
+        check_real(input, "adaptive_max_pool3d_cpu" if rank == 3 else "adaptive_max_pool2d")
         since, lead, sizes = next(sequence), shape[:-rank], shape[-rank:]
         places = _flat_windows(sizes, targets)  # (windows, taps) in the flattened image
         flat = E.reshape(input, shape=(*lead, math.prod(sizes)))
@@ -164,11 +161,6 @@ def _adaptive_max(rank: int) -> Any:
         at = E.reshape(E.gather(spread, winner, axis=len(lead) + 1), shape=(*lead, *targets))
         return values, at
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        "The maxima of windows that cover (N, C, *) or (C, *) in `output_size` steps; with `return_indices` also their "
-        f"places in the flattened image. As `torch.nn.functional.{name}`."
-    )
     return function
 
 

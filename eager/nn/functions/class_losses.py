@@ -11,7 +11,7 @@ from eager.core.state import current_interpreter, sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named
-from eager.functional.arguments import ALL_AXES, constant, shape_of
+from eager.functional.arguments import ALL_AXES, check_real, constant, shape_of
 from eager.nn.functions.activation import refused_along
 from eager.nn.functions.distance import linear
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
@@ -82,8 +82,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     _check_weight(weight, shape)
-    if not is_floating(input._dtype()):
-        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{torch_name(input._dtype())}'")
+    check_real(input, "nll_loss_out_frame")
     return _nll(input, target, weight, ignore_index, reduction, 0.0)
 
 

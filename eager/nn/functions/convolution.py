@@ -11,6 +11,7 @@ from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import shape_of
+from eager.functional.naming import called
 from eager.functional.precision import rounds_once
 from graphc.ops.dtypes import BOOL, FLOAT32, category, is_inexact, promote_types
 from graphc.ops.nn import check_groups
@@ -149,15 +150,13 @@ def _convolved(x: Tensor, weight: Tensor, bias: Tensor | None, name: str, window
 def _convolution(rank: int) -> Any:
     name = f"conv{rank}d"
 
-    def function(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-    ) -> Tensor:
+    @called(
+        name,
+        f"Cross-correlation of input (N, C, *) or (C, *), * {rank} sizes, with weight (O, C / groups, *); `padding` is "
+        'an int, a tuple, "valid" or "same". Raises RuntimeError for sizes or dtypes that do not fit.',
+    )
+    def function(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+                 dilation: Any = 1, groups: int = 1) -> Tensor:  # fmt: skip
         _check_operands(name, rank, input, weight, bias)
         shape, sizes = input._d.shape, weight._d.shape
         since = next(sequence)
@@ -188,12 +187,6 @@ def _convolution(rank: int) -> Any:
         result = _convolved(x, weight, bias, name, window, groups)
         return _unbatched(enclosed(result, "ConvolutionBackward0", since), len(shape) == rank + 2)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"Cross-correlation of input (N, C, *) or (C, *), * {rank} sizes, with weight (O, C / groups, *). As "
-        f"`torch.nn.functional.{name}`.\n\n"
-        '    `padding` is an int, a tuple, "valid" or "same". Raises RuntimeError for sizes or dtypes that do not fit.'
-    )
     return function
 
 
@@ -203,16 +196,9 @@ conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
 def _transposed(rank: int) -> Any:
     name = f"conv_transpose{rank}d"
 
-    def function(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Tensor:
+    @called(name, f"The transpose of `conv{rank}d` in its input (N, C, *) or (C, *), with weight (C, O / groups, *).")
+    def function(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+                 output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:  # fmt: skip
         _check_operands(name, rank, input, weight, bias)
         shape, sizes = input._d.shape, weight._d.shape
         since = next(sequence)
@@ -256,11 +242,6 @@ def _transposed(rank: int) -> Any:
                             window, groups)  # fmt: skip
         return _unbatched(enclosed(result, "ConvolutionBackward0", since), len(shape) == rank + 2)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The transpose of `conv{rank}d` in its input: (N, C, *) or (C, *) with weight (C, O / groups, *). As "
-        f"`torch.nn.functional.{name}`. RuntimeError for sizes or dtypes that do not fit."
-    )
     return function
 
 

@@ -11,11 +11,10 @@ from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import constant, shape_of
+from eager.functional.arguments import constant, not_implemented, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.nn.functions.reductions import check_reduction, reduced
 from graphc.ops.dtypes import is_floating, is_half
-from graphc.ops.rules import torch_name
 
 __all__ = ["ctc_loss"]
 
@@ -46,7 +45,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     if not n:
         raise RuntimeError("log_probs tensor must not be empty")
     if not is_floating(logs._dtype()) or is_half(logs._dtype()):
-        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{torch_name(logs._dtype())}'")
+        raise not_implemented("ctc_loss_cpu", logs)
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     for name, given in (("input_lengths", inputs), ("target_lengths", lengths)):

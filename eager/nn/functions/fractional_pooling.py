@@ -12,13 +12,13 @@ from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, check_real, shape_of
 from eager.functional.gathering import gather
+from eager.functional.naming import called
 from eager.nn.functions.adaptive_pooling import winners
-from eager.nn.functions.pooling import refuse
 from eager.nn.functions.windows import Sizes
 from eager.rng import functions
-from graphc.ops.dtypes import INT64, is_floating
+from graphc.ops.dtypes import INT64
 
 __all__ = [
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
@@ -31,6 +31,7 @@ SIDES = ("time", "height", "width")
 def _fractional(rank: int) -> tuple[Any, Any]:
     name = f"fractional_max_pool{rank}d"
 
+    @called(f"{name}_with_indices", f"`{name}` with `return_indices`.")
     def with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                      return_indices: bool = False,
                      _random_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:  # fmt: skip
@@ -48,18 +49,12 @@ def _fractional(rank: int) -> tuple[Any, Any]:
         values, places = _pooled(input, kernel, targets, samples)
         return enclosed(values, f"FractionalMaxPool{rank}DBackward0", since), places
 
+    @called(name, f"The maxima of `output_size` windows at random steps of (N, C, *) or (C, *), * {rank} sizes.")
     def function(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                  return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:  # fmt: skip
         found = with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
         return found if return_indices else found[0]
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The maxima of `output_size` windows at random steps of (N, C, *) or (C, *), * {rank} sizes; with "
-        f"`return_indices` also their places in the flattened image. As `torch.nn.functional.{name}`."
-    )
-    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    with_indices.__doc__ = f"`{name}` with `return_indices`. As in PyTorch."
     return function, with_indices
 
 
@@ -106,8 +101,7 @@ def _check(name: str, rank: int, input: Tensor, kernel: Sizes, targets: Sizes, s
         raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
     if given[2] != rank:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {rank}; got {given[2]}.")
-    if not is_floating(input._dtype()):
-        raise refuse(input, f"{name}_out_frame")
+    check_real(input, f"{name}_out_frame")
 
 
 def _pooled(input: Tensor, kernel: Sizes, targets: Sizes, samples: Tensor) -> tuple[Tensor, Tensor]:

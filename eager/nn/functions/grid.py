@@ -13,7 +13,7 @@ import numpy as np
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import whole
-from eager.functional.arguments import constant, shape_of
+from eager.functional.arguments import constant, not_implemented, shape_of
 from eager.functional.joining import select
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import torch_name
@@ -115,7 +115,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
         raise RuntimeError("expected scalar type {} but found {}".format(*names))
     if not is_floating(input._dtype()):
         kernel = f"grid_sampler_{d}d_cpu{'_kernel_impl' if d == 2 else ''}"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
+        raise not_implemented(kernel, input)
     sample = whole(f"GridSampler{d}DBackward0")(_sample)
     return sample(input, grid, mode, padding_mode, align_corners)
 

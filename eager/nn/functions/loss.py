@@ -11,7 +11,7 @@ from eager.core.state import current_interpreter, sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
-from eager.functional.arguments import constant, shape_of
+from eager.functional.arguments import check_real, constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
@@ -22,11 +22,6 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
     "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
-
-
-def _floating(t: Tensor, kernel: str) -> None:
-    if not is_floating(t._dtype()):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(t._dtype())}'")
 
 
 def _weighted(losses: Tensor, weight: Tensor | None, reduction: str, node: str, since: int) -> Tensor:
@@ -48,7 +43,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     warn_of_sizes(input, target)
     since = next(sequence)
     difference = E.sub(input, target)
-    _floating(difference, "mse_cpu")
+    check_real(difference, "mse_cpu")
     reduction = chosen_reduction(size_average, reduce, reduction)
     return _weighted(E.square(difference), weight, reduction, "MseLossBackward0", since)
 
@@ -73,7 +68,7 @@ def huber_loss(
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     since = next(sequence)
     difference = E.sub(input, target)
-    _floating(difference, "huber_cpu")
+    check_real(difference, "huber_cpu")
     distance = E.abs(difference)
     near = E.mul(E.square(distance), 0.5)
     losses = E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
@@ -91,7 +86,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     since = next(sequence)
     difference = E.sub(input, target)
-    _floating(difference, "smooth_l1_cpu")
+    check_real(difference, "smooth_l1_cpu")
     distance = E.abs(difference)
     losses = E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
     return _weighted(losses, None, reduction, "SmoothL1LossBackward0", since)
@@ -183,7 +178,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         _check_broadcasts(tuple(weight._d.shape), tuple(target._d.shape))
     if target._dtype() != input._dtype():
         raise RuntimeError(f"Found dtype {torch_name(target._dtype())} but expected {torch_name(input._dtype())}")
-    _floating(input, "binary_cross_entropy")
+    check_real(input, "binary_cross_entropy")
     if current_interpreter() is None:
         for name, t in (("input", input), ("target", target)):
             array = t._array()
@@ -238,7 +233,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 def _binary_of_logits(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, pos_weight: Tensor | None
 ) -> Tensor:
-    _floating(input, "log_sigmoid_cpu")
+    check_real(input, "log_sigmoid_cpu")
     below = E.softplus(E.neg(input))  # -log(sigmoid(x))
     if pos_weight is not None:
         below = E.mul(below, E.add(E.mul(E.sub(pos_weight, 1), target), 1))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eager.core.tensor import Tensor
+from eager.functional.naming import called
 from eager.nn.functions import (
     activation,
     adaptive_pooling,
@@ -63,15 +64,14 @@ def rrelu(
 
 
 def _dropout(name: str, function: Any) -> tuple[Any, Any]:
+    @called(name, "See `nn.functional`.", "torch")
     def dropped(input: Tensor, p: float, train: bool) -> Tensor:
         return function(input, p, train)
 
+    @called(f"{name}_", "In place; see `nn.functional`.", "torch")
     def dropped_(input: Tensor, p: float, train: bool) -> Tensor:
         return function(input, p, train, True)
 
-    for form, suffix in ((dropped, ""), (dropped_, "_")):
-        form.__name__ = form.__qualname__ = name + suffix
-        form.__doc__ = f"As `torch.{name}{suffix}`; see `nn.functional`."
     return dropped, dropped_
 
 
@@ -115,9 +115,7 @@ def group_norm(
     return normalization.group_norm(input, num_groups, weight, bias, eps)
 
 
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """As `torch.rms_norm`; see `nn.functional.rms_norm`."""
-    return normalization.rms_norm(input, normalized_shape, weight, eps)
+rms_norm = normalization.rms_norm
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
@@ -211,13 +209,12 @@ def ctc_loss(
 def _max_pool(rank: int) -> Any:
     pool = getattr(pooling, f"max_pool{rank}d")
 
+    @called(f"max_pool{rank}d", "See `nn.functional`.", "torch")
     def function(
         input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
     ) -> Tensor:
         return pool(input, kernel_size, None if stride == () or stride == [] else stride, padding, dilation, ceil_mode)
 
-    function.__name__ = function.__qualname__ = f"max_pool{rank}d"
-    function.__doc__ = f"As `torch.max_pool{rank}d`; see `nn.functional.max_pool{rank}d`."
     return function
 
 

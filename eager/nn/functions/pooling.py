@@ -11,8 +11,9 @@ from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import not_implemented, shape_of
 from eager.functional.arithmetic import div, power
+from eager.functional.naming import called
 from eager.functional.precision import rounds_once
 from eager.nn.functions.windows import (
     Sizes,
@@ -24,7 +25,6 @@ from eager.nn.functions.windows import (
     window_tuple,
 )
 from graphc.ops.dtypes import BOOL, FLOAT64, INT64, is_floating
-from graphc.ops.rules import torch_name
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
@@ -43,36 +43,25 @@ def unbatched(result: Tensor, like: Tensor, rank: int) -> Tensor:
     return result if len(like._d.shape) == rank + 2 else E.reshape(result, shape=tuple(result._d.shape[1:]))
 
 
-def refuse(input: Tensor, kernel: str) -> NotImplementedError:
-    """PyTorch's error for a dtype that a pool does not take."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(input._dtype())}'")
-
-
 def _max_pool(rank: int) -> Any:
     name = f"max_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"MaxPool{rank}DWithIndicesBackward0"
 
-    def function(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
+    @called(name, f"The maxima of windows of (N, C, *) or (C, *), * {rank} sizes; also their places if asked for.")
+    def function(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                 ceil_mode: bool = False, return_indices: bool = False) -> Any:  # fmt: skip
         shape, dtype = tuple(shape_of(input, name)), input._dtype()
         plain = rank == 1 and not return_indices
         given = given_windows(name, rank, kernel_size, stride, padding, dilation, plain)
         if plain:
             check_plain(name, shape, given)
             if not is_floating(dtype):
-                raise refuse(input, "max_pool1d_impl")
+                raise not_implemented("max_pool1d_impl", input)
         else:
             check_ndim(shape, rank, name)
             check_windows(name, shape, given, ceil_mode)
             if dtype == BOOL or dtype.kind == "c":
-                raise refuse(input, f"max_pool{max(rank, 2)}d")
+                raise not_implemented(f"max_pool{max(rank, 2)}d", input)
         windows = {
             "kernel": given.kernel, "stride": given.stride, "dilation": given.dilation,
             "padding": borders(shape[-rank:], given, ceil_mode),
@@ -84,22 +73,16 @@ def _max_pool(rank: int) -> Any:
             return values
         return values, unbatched(getattr(E, f"{name}_index")(x, **windows), input, rank)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The largest element of each window of (N, C, *) or (C, *), * {rank} sizes; with `return_indices` also their "
-        f"places in the flattened image. As `torch.nn.functional.{name}`."
-    )
     return function
 
 
 def with_indices(pool: Any) -> Any:
     """`pool` with `return_indices`."""
 
+    @called(f"{pool.__name__}_with_indices", "(maxima, places).")
     def function(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         return pool(*args, **{**kwargs, "return_indices": True})
 
-    function.__name__ = function.__qualname__ = f"{pool.__name__}_with_indices"
-    function.__doc__ = f"(maxima, places). As `torch.nn.functional.{function.__name__}`."
     return function
 
 
@@ -141,15 +124,9 @@ def _avg_pool(rank: int) -> Any:
     name = f"avg_pool{rank}d"
     node = "SqueezeBackward1" if rank == 1 else f"AvgPool{rank}DBackward0"
 
-    def function(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Tensor:
+    @called(name, f"The mean of each window of (N, C, *) or (C, *), * {rank} sizes; padding counts as zeros.")
+    def function(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:  # fmt: skip
         shape = tuple(shape_of(input, name))
         given = given_windows(name, rank, kernel_size, stride, padding)
         if divisor_override == 0:
@@ -158,7 +135,7 @@ def _avg_pool(rank: int) -> Any:
         check_windows(name, shape, given, ceil_mode)
         floating = is_floating(input._dtype())
         if not floating and input._dtype() != INT64:
-            raise refuse(input, "avg_pool3d_out_frame" if rank == 3 else "avg_pool2d")
+            raise not_implemented("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d", input)
         edges = borders(shape[-rank:], given, ceil_mode)
         since, size = next(sequence), math.prod(given.kernel)
         divisor: Any = divisor_override
@@ -169,11 +146,6 @@ def _avg_pool(rank: int) -> Any:
         result = (_means if floating else _whole_means)(batched(input, rank), name, windows, size, divisor)
         return enclosed(unbatched(result, input, rank), node, since)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The mean of each window of (N, C, *) or (C, *), * {rank} sizes; padding counts as zeros. As "
-        f"`torch.nn.functional.{name}`."
-    )
     return function
 
 
@@ -183,6 +155,7 @@ avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 def _lp_pool(rank: int) -> Any:
     name = f"lp_pool{rank}d"
 
+    @called(name, "The `norm_type`-norm of each window.")
     def function(
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
@@ -192,8 +165,6 @@ def _lp_pool(rank: int) -> Any:
         total = E.mul(E.mul(E.sign(mean), E.relu(E.abs(mean))), float(size))
         return power(total, 1.0 / norm_type)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The `norm_type`-norm of each window. As `torch.nn.functional.{name}`."
     return function
 
 

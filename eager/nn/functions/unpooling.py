@@ -11,6 +11,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import whole
 from eager.functional.arguments import shape_of
+from eager.functional.naming import called
 from eager.nn.functions.windows import Sizes, window_tuple
 from graphc.ops.dtypes import INT64
 from graphc.ops.rules import torch_name
@@ -42,6 +43,7 @@ def _unpooled_size(input: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, o
 def _max_unpool(rank: int) -> Any:
     name = f"max_unpool{rank}d"
 
+    @called(name, f"Each element at its place in an image of zeros: undoes `max_pool{rank}d` with `return_indices`.")
     @whole(f"MaxUnpool{rank}DBackward0" if rank > 1 else "SqueezeBackward1")
     def function(
         input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -62,11 +64,6 @@ def _max_unpool(rank: int) -> Any:
         result = E.index_put(flat, values, lines, at, spec=(0, 1), accumulate=False)
         return E.reshape(result, shape=(*lead, *sizes))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"Each element at its place in an image of zeros: undoes `max_pool{rank}d` with `return_indices`. As "
-        f"`torch.nn.functional.{name}`."
-    )
     return function
 
 

@@ -1,4 +1,4 @@
-"""Activation functions as modules."""
+"""Activation functions as modules. Unless said otherwise, the result has the shape and dtype of the input."""
 
 from __future__ import annotations
 
@@ -8,32 +8,55 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
-from eager.nn.module import Module
+from eager.nn.layer import Layer
 from eager.nn.parameters import guard_training, new_parameter
 
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+]  # fmt: skip
 
-class _Activation(Module):
-    """A function of one tensor, without parameters of its own."""
 
-    function: str
-
+class _Activation(Layer):
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
-        return getattr(F, self.function)(input)
+        return self._function(input)
 
 
 class _MayWriteInPlace(_Activation):
     def __init__(self, inplace: bool = False):
-        super().__init__()
-        self.inplace = inplace
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
-        function = getattr(F, self.function)
-        return function(input, inplace=True) if self.inplace else function(input)
+        return self._function(input, self.inplace)
 
     def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        return ", ".join(part for part in (super().extra_repr(), "inplace=True" if self.inplace else "") if part)
 
 
 class _Silent(_MayWriteInPlace):
@@ -43,260 +66,168 @@ class _Silent(_MayWriteInPlace):
         return ""
 
 
-def _inplace_text(module: Any) -> str:
-    return ", inplace=True" if module.inplace else ""
-
-
-class Tanh(_Activation):
+class Tanh(_Activation, function=F.tanh):
     """tanh(x), element by element."""
 
-    function = "tanh"
 
-
-class Sigmoid(_Activation):
+class Sigmoid(_Activation, function=F.sigmoid):
     """1 / (1 + exp(-x)), element by element."""
 
-    function = "sigmoid"
 
-
-class LogSigmoid(_Activation):
+class LogSigmoid(_Activation, function=F.logsigmoid):
     """log(sigmoid(x)), element by element."""
 
-    function = "logsigmoid"
 
-
-class Softsign(_Activation):
+class Softsign(_Activation, function=F.softsign):
     """x / (1 + |x|), element by element."""
 
-    function = "softsign"
 
-
-class Tanhshrink(_Activation):
+class Tanhshrink(_Activation, function=F.tanhshrink):
     """x - tanh(x), element by element."""
 
-    function = "tanhshrink"
 
-
-class ReLU(_MayWriteInPlace):
+class ReLU(_MayWriteInPlace, function=F.relu):
     """max(0, x), element by element."""
 
-    function = "relu"
 
-
-class SiLU(_MayWriteInPlace):
+class SiLU(_MayWriteInPlace, function=F.silu):
     """x * sigmoid(x), element by element."""
 
-    function = "silu"
 
-
-class Mish(_MayWriteInPlace):
+class Mish(_MayWriteInPlace, function=F.mish):
     """x * tanh(softplus(x)), element by element."""
 
-    function = "mish"
 
-
-class SELU(_MayWriteInPlace):
+class SELU(_MayWriteInPlace, function=F.selu):
     """the self-normalizing scaled elu, element by element."""
 
-    function = "selu"
 
-
-class Hardswish(_Silent):
+class Hardswish(_Silent, function=F.hardswish):
     """x * hardsigmoid(x), element by element."""
 
-    function = "hardswish"
 
-
-class Hardsigmoid(_Silent):
+class Hardsigmoid(_Silent, function=F.hardsigmoid):
     """x / 6 + 1 / 2, limited to [0, 1], element by element."""
 
-    function = "hardsigmoid"
 
-
-class GELU(Module):
+class GELU(Layer, shown="approximate={approximate!r}"):
     """x * Phi(x), Phi the normal distribution function; `approximate="tanh"` for the tanh formula."""
 
     def __init__(self, approximate: str = "none"):
-        super().__init__()
-        self.approximate = approximate
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         return F.gelu(input, approximate=self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
 
-
-class _AlongDim(_Activation):
+class _AlongDim(Layer, shown="dim={dim}"):
     def __init__(self, dim: int | None = None):
-        super().__init__()
-        self.dim = dim
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
-        return getattr(F, self.function)(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+        return self._function(input, self.dim)
 
 
-class Softmax(_AlongDim):
+class Softmax(_AlongDim, function=F.softmax):
     """exp(x) / sum(exp(x)) along `dim`."""
 
-    function = "softmax"
 
-
-class Softmin(_AlongDim):
+class Softmin(_AlongDim, function=F.softmin):
     """softmax(-x) along `dim`."""
 
-    function = "softmin"
 
-
-class LogSoftmax(_AlongDim):
+class LogSoftmax(_AlongDim, function=F.log_softmax):
     """The logarithm of softmax along `dim`."""
 
-    function = "log_softmax"
 
-
-class Softmax2d(Module):
+class Softmax2d(Layer):
     """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         ndim = len(input._d.shape)
         if ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {ndim}D instead")
         return F.softmax(input, -3)
 
 
-class GLU(Module):
-    """The first half along `dim` times the sigmoid of the second."""
+class GLU(Layer, shown="dim={dim}"):
+    """The first half along `dim` times the sigmoid of the second: (*, 2 n, *) -> (*, n, *)."""
 
     def __init__(self, dim: int = -1):
-        super().__init__()
-        self.dim = dim
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, 2 n, *) -> (*, n, *)."""
         return F.glu(input, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
-
-class LeakyReLU(Module):
+class LeakyReLU(_MayWriteInPlace, shown="negative_slope={negative_slope}"):
     """x, or `negative_slope` * x below zero."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}{_inplace_text(self)}"
 
-
-class _Exponential(_Activation):
+class _Exponential(_MayWriteInPlace, shown="alpha={alpha}"):
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
-        return getattr(F, self.function)(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}{_inplace_text(self)}"
+        return self._function(input, self.alpha, self.inplace)
 
 
-class ELU(_Exponential):
+class ELU(_Exponential, function=F.elu):
     """x, or `alpha` * (exp(x) - 1) below zero."""
 
-    function = "elu"
 
-
-class CELU(_Exponential):
+class CELU(_Exponential, function=F.celu):
     """x, or `alpha` * (exp(x / alpha) - 1) below zero."""
 
-    function = "celu"
 
-
-class Softplus(Module):
+class Softplus(Layer, shown="beta={beta}, threshold={threshold}"):
     """log(1 + exp(beta * x)) / beta, or x where beta * x is beyond `threshold`."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
 
-
-class _Shrink(_Activation):
+class _Shrink(Layer, shown="{lambd}"):
     def __init__(self, lambd: float = 0.5):
-        super().__init__()
-        self.lambd = lambd
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
-        return getattr(F, self.function)(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return str(self.lambd)
+        return self._function(input, self.lambd)
 
 
-class Hardshrink(_Shrink):
+class Hardshrink(_Shrink, function=F.hardshrink):
     """x, or 0 within [-lambd, lambd]."""
 
-    function = "hardshrink"
 
-
-class Softshrink(_Shrink):
+class Softshrink(_Shrink, function=F.softshrink):
     """x moved towards 0 by `lambd`, at most to 0."""
 
-    function = "softshrink"
 
-
-class Threshold(Module):
+class Threshold(_MayWriteInPlace, shown="threshold={threshold}, value={value}"):
     """x where above `threshold`, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):
-        super().__init__()
-        self.threshold = threshold
-        self.value = value
-        self.inplace = inplace
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}{_inplace_text(self)}"
 
-
-class Hardtanh(Module):
+class Hardtanh(_MayWriteInPlace, shown="min_val={min_val}, max_val={max_val}"):
     """x limited to [min_val, max_val]."""
 
-    def __init__(
-        self,
-        min_val: float = -1.0,
-        max_val: float = 1.0,
-        inplace: bool = False,
-        min_value: float | None = None,
-        max_value: float | None = None,
-    ):
-        super().__init__()
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+                 min_value: float | None = None, max_value: float | None = None):  # fmt: skip
+        super().__init__(inplace)
         for old, new, value in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
             if value is not None:
                 warnings.warn(
@@ -304,35 +235,25 @@ class Hardtanh(Module):
                 )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
-        self.inplace = inplace
         if self.max_val <= self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}{_inplace_text(self)}"
 
-
-class ReLU6(Hardtanh):
+class ReLU6(Hardtanh, shown=""):
     """x limited to [0, 6]."""
 
     def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
 
-
-class PReLU(Module):
+class PReLU(Layer, shown="num_parameters={num_parameters}"):
     """x, or weight * x below zero; a weight a channel, or one for all."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.init = init
+        self._keep(locals())
         self.weight = new_parameter((num_parameters,), device, dtype)
         self.reset_parameters()
 
@@ -341,25 +262,14 @@ class PReLU(Module):
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
-
-class RReLU(Module):
+class RReLU(_MayWriteInPlace, shown="lower={lower}, upper={upper}"):
     """Leaky relu whose slopes are drawn from [lower, upper) in training, and their mean in evaluation."""
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
-        super().__init__()
-        self.lower = lower
-        self.upper = upper
-        self.inplace = inplace
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """The shape and dtype of `input`."""
         return F.rrelu(input, self.lower, self.upper, guard_training(self), self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}{_inplace_text(self)}"

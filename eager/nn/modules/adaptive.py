@@ -18,6 +18,8 @@ from eager.nn.modules.basic import Linear
 from eager.nn.modules.containers import ModuleList, Sequential
 from graphc.ops.dtypes import INT64
 
+__all__ = ["AdaptiveLogSoftmaxWithLoss"]
+
 CUTOFFS = (
     "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value is "
     "between 1 and n_classes-1"

@@ -9,6 +9,8 @@ from eager.nn.module import Module
 from eager.nn.modules.basic import Linear
 from eager.nn.parameters import guard_training, new_parameter
 
+__all__ = ["MultiheadAttention"]
+
 
 class NonDynamicallyQuantizableLinear(Linear):
     """Linear, under the name that PyTorch's attention prints."""
@@ -18,19 +20,10 @@ class MultiheadAttention(Module):
     """Attention of `num_heads` heads (Vaswani et al. 2017), over (L, N, E), or (N, L, E) with `batch_first`."""
 
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
-        batch_first: bool = False,
-        device: object = None,
-        dtype: object = None,
-    ):
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
+        add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
+        device: object = None, dtype: object = None,
+    ):  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "
@@ -74,17 +67,9 @@ class MultiheadAttention(Module):
             if bias is not None:
                 init.xavier_normal_(bias)
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        key_padding_mask: Tensor | None = None,
-        need_weights: bool = True,
-        attn_mask: Tensor | None = None,
-        average_attn_weights: bool = True,
-        is_causal: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
+                need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
+                is_causal: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """(output (L, N, E), weights (N, L, S) or None). True in a bool mask means "do not attend"."""
         turned = self.batch_first and len(query._d.shape) == 3
         if turned:

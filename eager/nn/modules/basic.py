@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
-from eager.nn import init
+from eager.nn.layer import Layer
 from eager.nn.module import Module
-from eager.nn.parameters import fan_in_init, new_parameter
+from eager.nn.parameters import add_parameters, fan_in_init, uniform_init
+
+__all__ = ["Bilinear", "CosineSimilarity", "Flatten", "Identity", "Linear", "PairwiseDistance", "Unflatten"]
 
 
 class Identity(Module):
@@ -20,19 +21,15 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
-        """`input` itself."""
         return input
 
 
-class Linear(Module):
+class Linear(Layer, shown="in_features={in_features}, out_features={out_features}, bias={bias}"):
     """x @ weight.T + bias. weight: (out_features, in_features), bias: (out_features,)."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
-        super().__init__()
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = new_parameter((out_features, in_features), device, dtype)
-        self.register_parameter("bias", new_parameter((out_features,), device, dtype) if bias else None)
+        self._keep(locals())
+        add_parameters(self, device, dtype, weight=(out_features, in_features), bias=(out_features,) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -43,71 +40,46 @@ class Linear(Module):
         """(*, in_features) -> (*, out_features)."""
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
-
-class Bilinear(Module):
+class Bilinear(
+    Layer,
+    shown="in1_features={in1_features}, in2_features={in2_features}, out_features={out_features}, bias={bias}",
+):
     """x1^T weight x2 + bias. weight: (out_features, in1_features, in2_features)."""
 
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
+                 dtype: Any = None):  # fmt: skip
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
-        self.in1_features = in1_features
-        self.in2_features = in2_features
-        self.out_features = out_features
-        self.weight = new_parameter((out_features, in1_features, in2_features), device, dtype)
-        self.register_parameter("bias", new_parameter((out_features,), device, dtype) if bias else None)
+        self._keep(locals())
+        shape = (out_features, in1_features, in2_features)
+        add_parameters(self, device, dtype, weight=shape, bias=(out_features,) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new values: uniform in +-1 / sqrt(in1_features)."""
-        bound = 1 / math.sqrt(self.in1_features)
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        uniform_init(self, self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """(*, in1_features) and (*, in2_features) -> (*, out_features)."""
         return F.bilinear(input1, input2, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
 
-
-class Flatten(Module):
-    """The dimensions `start_dim` to `end_dim` merged into one."""
+class Flatten(Layer, shown="start_dim={start_dim}, end_dim={end_dim}"):
+    """The dimensions `start_dim` to `end_dim` merged into one: by default (N, *) -> (N, product of *)."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
-        super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+        self._keep(locals())
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, *) -> (N, product of *) by default."""
         return input.flatten(self.start_dim, self.end_dim)  # type: ignore[attr-defined]
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
-
-class Unflatten(Module):
+class Unflatten(Layer, shown="dim={dim}, unflattened_size={unflattened_size}"):
     """Dimension `dim` split into dimensions of `unflattened_size`."""
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]):
-        super().__init__()
+        self._keep(locals())
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
                 f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
@@ -118,39 +90,27 @@ class Unflatten(Module):
                     f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at "
                     f"pos {i}"
                 )
-        self.dim = dim
-        self.unflattened_size = unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*, n, *) -> (*, *unflattened_size, *)."""
         return input.unflatten(self.dim, self.unflattened_size)  # type: ignore[attr-defined]
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
-
-class CosineSimilarity(Module):
+class CosineSimilarity(Layer):
     """The cosine of the angle between two tensors along `dim`."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):
-        super().__init__()
-        self.dim = dim
-        self.eps = eps
+        self._keep(locals())
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Two tensors of one shape -> that shape without `dim`."""
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the difference along the last dimension."""
+    """The p-norm of the difference along the last dimension: (N, D) and (N, D) -> (N,)."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
         super().__init__()
-        self.norm = p
-        self.eps = eps
-        self.keepdim = keepdim
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """(N, D) and (N, D) -> (N,)."""
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

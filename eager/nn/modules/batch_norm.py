@@ -10,11 +10,17 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.nn import functional as F
 from eager.nn import init
-from eager.nn.module import Module
-from eager.nn.parameters import guard_training, new_parameter
+from eager.nn.layer import Layer
+from eager.nn.parameters import add_parameters, affine_init, guard_training, new_parameter
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 
 
-class _NormBase(Module):
+class _NormBase(
+    Layer,
+    shown="{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, "
+    "track_running_stats={track_running_stats}",
+):
     """Zero mean and unit variance of channels, then weight * x + bias.
 
     In training the running statistics move by `momentum` towards the batch's; in evaluation they are used instead.
@@ -23,31 +29,18 @@ class _NormBase(Module):
     ndims: tuple[int, ...]
     _version = 2
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float,
-        momentum: float | None,
-        affine: bool,
-        track_running_stats: bool,
-        device: Any,
-        dtype: Any,
-        bias: bool,
-    ):
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
-        shape = (num_features,)
-        self.register_parameter("weight", new_parameter(shape, device, dtype) if affine else None)
-        self.register_parameter("bias", new_parameter(shape, device, dtype) if affine and bias else None)
-        tracked = track_running_stats
-        self.register_buffer("running_mean", new_parameter(shape, device, dtype).detach() if tracked else None)
-        self.register_buffer("running_var", new_parameter(shape, device, dtype).detach() if tracked else None)
-        count = E.full(shape=(), value=0, dtype=int64.numpy) if tracked else None
-        self.register_buffer("num_batches_tracked", count)
+    def _begin(self, arguments: dict[str, Any]) -> None:
+        """Keep the arguments of `__init__`, and make parameters and statistics."""
+        self._keep(arguments)
+        device, dtype, shape = arguments["device"], arguments["dtype"], (self.num_features,)
+        add_parameters(
+            self, device, dtype, weight=shape if self.affine else None,
+            bias=shape if self.affine and arguments["bias"] else None,
+        )  # fmt: skip
+        for name in ("running_mean", "running_var"):
+            tracked = new_parameter(shape, device, dtype).detach() if self.track_running_stats else None
+            self.register_buffer(name, tracked)
+        self.register_buffer("num_batches_tracked", no_batches() if self.track_running_stats else None)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -61,10 +54,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Set weight to ones, bias to zeros, and the running statistics anew."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        affine_init(self)
 
     def _check_input_dim(self, input: Tensor) -> None:
         ndim = len(input._d.shape)
@@ -78,32 +68,22 @@ class _NormBase(Module):
         key = f"{prefix}num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             count = self.num_batches_tracked
-            state_dict[key] = count if count is not None else E.full(shape=(), value=0, dtype=int64.numpy)
+            state_dict[key] = count if count is not None else no_batches()
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args, **kwargs)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
+
+def no_batches() -> Tensor:
+    """The number of batches that have moved the statistics of a new layer."""
+    return E.full(shape=(), value=0, dtype=int64.numpy)
 
 
 class _BatchNorm(_NormBase):
     """Statistics are over the batch and all places."""
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True):  # fmt: skip
+        self._begin(locals())
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, *) -> the same. Raises ValueError for a wrong number of dimensions."""
@@ -143,19 +123,10 @@ class BatchNorm3d(_BatchNorm):
 class _InstanceNorm(_NormBase):
     """Statistics are over the places of one sample."""
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+                 track_running_stats: bool = False, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True):  # fmt: skip
+        self._begin(locals())
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, C, *) or (C, *) -> the same. Raises ValueError for a wrong number of dimensions."""

@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.nn import functional as F
-from eager.nn import init
+from eager.nn.layer import unusual
 from eager.nn.module import Module
 from eager.nn.modules.recurrent import State, gru_step, lstm_step, relu_step, tanh_step
-from eager.nn.parameters import new_parameter
+from eager.nn.parameters import add_parameters, uniform_init
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
 class RNNCellBase(Module):
     """What the cells share. Weights are drawn uniformly from +-1 / sqrt(hidden_size)."""
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool,
-        num_chunks: int,
-        device: Any = None,
-        dtype: Any = None,
-    ):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
+                 dtype: Any = None):  # fmt: skip
         super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = num_chunks * hidden_size
-        self.weight_ih = new_parameter((rows, input_size), device, dtype)
-        self.weight_hh = new_parameter((rows, hidden_size), device, dtype)
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, new_parameter((rows,), device, dtype) if bias else None)
+        biases = (rows,) if bias else None
+        add_parameters(
+            self, device, dtype, weight_ih=(rows, input_size), weight_hh=(rows, hidden_size), bias_ih=biases,
+            bias_hh=biases,
+        )  # fmt: skip
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new values."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        uniform_init(self, self.hidden_size)
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        if getattr(self, "nonlinearity", "tanh") != "tanh":
-            text += f", nonlinearity={self.nonlinearity}"
-        return text
+        return f"{self.input_size}, {self.hidden_size}{unusual(self, bias=True)}"
 
     def _prepared(self, input: Tensor, state: State | None, parts: int) -> tuple[Tensor, State, bool]:
         """Input and state with a batch dimension. Raises PyTorch's errors for shapes that do not fit."""
@@ -90,17 +76,13 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity`."""
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+                 device: Any = None, dtype: Any = None):  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + unusual(self, nonlinearity="tanh")
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """(N, input_size) and (N, hidden_size) -> (N, hidden_size)."""

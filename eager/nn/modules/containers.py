@@ -10,6 +10,8 @@ from typing import Any
 
 from eager.nn.module import Module, indented
 
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
 
 class _Numbered(Module):
     """Submodules in order."""

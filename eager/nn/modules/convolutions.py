@@ -7,8 +7,10 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
-from eager.nn.module import Module
-from eager.nn.parameters import fan_in_init, new_parameter
+from eager.nn.layer import Layer, unusual
+from eager.nn.parameters import add_parameters, fan_in_init
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -18,54 +20,40 @@ def repeated(value: Any, rank: int) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Sequence) else (value,) * rank
 
 
-class _ConvNd(Module):
+class _ConvNd(Layer):
     """What all convolutions share. `rank` is the number of spatial dimensions."""
 
-    rank: int
     transposed = False
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        output_padding: Any,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any,
-        dtype: Any,
-    ):
-        super().__init__()
+    def _begin(self, arguments: dict[str, Any]) -> None:
+        """Check and keep the arguments of `__init__`, and make the parameters."""
+        self._keep(arguments)
+        rank, groups, padding = self.rank, self.groups, self.padding
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
-        if in_channels % groups != 0:
+        if self.in_channels % groups != 0:
             raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups != 0:
+        if self.out_channels % groups != 0:
             raise ValueError("out_channels must be divisible by groups")
-        rank = self.rank
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
-            if padding == "same" and any(s != 1 for s in repeated(stride, rank)):
+            if padding == "same" and any(s != 1 for s in repeated(self.stride, rank)):
                 raise ValueError("padding='same' is not supported for strided convolutions")
-        if padding_mode not in PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = repeated(kernel_size, rank)
-        self.stride = repeated(stride, rank)
-        self.padding = padding if isinstance(padding, str) else repeated(padding, rank)
-        self.dilation = repeated(dilation, rank)
-        self.output_padding = repeated(output_padding, rank)
-        self.groups = groups
-        self.padding_mode = padding_mode
-        channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
-        self.weight = new_parameter((*channels, *self.kernel_size), device, dtype)
-        self.register_parameter("bias", new_parameter((out_channels,), device, dtype) if bias else None)
+        if self.padding_mode not in PADDING_MODES:
+            raise ValueError(
+                f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{self.padding_mode}'"
+            )
+        self.output_padding = arguments.get("output_padding", 0)
+        for name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
+            value = getattr(self, name)
+            setattr(self, name, value if isinstance(value, str) else repeated(value, rank))
+        inner, outer = self.in_channels, self.out_channels
+        channels = (inner, outer // groups) if self.transposed else (outer, inner // groups)
+        add_parameters(
+            self, arguments["device"], arguments["dtype"], weight=(*channels, *self.kernel_size),
+            bias=(outer,) if arguments["bias"] else None,
+        )  # fmt: skip
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -75,43 +63,20 @@ class _ConvNd(Module):
 
     def extra_repr(self) -> str:
         zeros, ones = (0,) * len(self.stride), (1,) * len(self.stride)
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        if self.padding != zeros:
-            text += f", padding={self.padding}"
-        if self.dilation != ones:
-            text += f", dilation={self.dilation}"
-        if self.output_padding != zeros:
-            text += f", output_padding={self.output_padding}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        if self.bias is None:
-            text += ", bias=False"
-        if self.padding_mode != "zeros":
-            text += f", padding_mode={self.padding_mode}"
-        return text
+        return (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+            f"{unusual(self, padding=zeros, dilation=ones, output_padding=zeros, groups=1)}"
+            f"{', bias=False' if self.bias is None else ''}{unusual(self, padding_mode='zeros')}"
+        )
 
 
 class _Conv(_ConvNd):
     """Convolution. weight: (out_channels, in_channels / groups, *kernel_size), bias: (out_channels,)."""
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device,
-            dtype,
-        )  # fmt: skip
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+                 dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
+                 device: Any = None, dtype: Any = None):  # fmt: skip
+        self._begin(locals())
 
     def _borders(self) -> list[int]:
         """`padding` as `F.pad` takes it: last dimension first, both ends."""
@@ -126,29 +91,22 @@ class _Conv(_ConvNd):
 
     def forward(self, input: Tensor) -> Tensor:
         """(N, in_channels, *) or (in_channels, *) -> the same with out_channels and the output's sizes."""
-        convolve = getattr(F, f"conv{self.rank}d")
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._borders(), self.padding_mode), 0
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return self._function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, rank=1, function=F.conv1d):
     """Convolution of signals (N, C, L)."""
 
-    rank = 1
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, rank=2, function=F.conv2d):
     """Convolution of images (N, C, H, W)."""
 
-    rank = 2
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, rank=3, function=F.conv3d):
     """Convolution of volumes (N, C, D, H, W)."""
-
-    rank = 3
 
 
 class _ConvTranspose(_ConvNd):
@@ -156,27 +114,12 @@ class _ConvTranspose(_ConvNd):
 
     transposed = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+                 output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None):  # fmt: skip
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias,
-            padding_mode, device, dtype,
-        )  # fmt: skip
+        self._begin(locals())
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
         """What reaches `output_size`. Raises ValueError for a size that is out of reach."""
@@ -209,25 +152,18 @@ class _ConvTranspose(_ConvNd):
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """(N, in_channels, *) or (in_channels, *) -> the same with out_channels and the output's sizes."""
         extra = self._output_padding(input, output_size)
-        transpose = getattr(F, f"conv_transpose{self.rank}d")
-        return transpose(
+        return self._function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
-        )  # fmt: skip
+        )
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTranspose, rank=1, function=F.conv_transpose1d):
     """The transpose of Conv1d."""
 
-    rank = 1
 
-
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTranspose, rank=2, function=F.conv_transpose2d):
     """The transpose of Conv2d."""
 
-    rank = 2
 
-
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTranspose, rank=3, function=F.conv_transpose3d):
     """The transpose of Conv3d."""
-
-    rank = 3

@@ -7,29 +7,26 @@ from typing import Any
 from eager.core.tensor import Parameter, Tensor
 from eager.nn import functional as F
 from eager.nn import init
-from eager.nn.module import Module
+from eager.nn.layer import Layer, unusual
 from eager.nn.parameters import new_parameter
 
-
-def _checked_padding(padding_idx: int | None, num_embeddings: int, message: str) -> int | None:
-    if padding_idx is None:
-        return None
-    if not -num_embeddings <= padding_idx < num_embeddings:
-        raise AssertionError(message)
-    return padding_idx % num_embeddings
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
-class _Table(Module):
+class _Table(Layer):
     """weight: (num_embeddings, embedding_dim), drawn from N(0, 1); the vector at `padding_idx` starts as zeros."""
 
-    num_embeddings: int
-    embedding_dim: int
-    padding_idx: int | None
-
-    def _make_weight(self, weight: Tensor | None, freeze: bool, device: Any, dtype: Any) -> None:
+    def _begin(self, arguments: dict[str, Any], out_of_range: str) -> None:
+        """Check and keep the arguments of `__init__`, and make the table."""
+        weight, freeze = arguments.pop("_weight"), arguments.pop("_freeze", False)
+        self._keep(arguments)
+        if self.padding_idx is not None:
+            if not -self.num_embeddings <= self.padding_idx < self.num_embeddings:
+                raise AssertionError(out_of_range)
+            self.padding_idx %= self.num_embeddings
         shape = (self.num_embeddings, self.embedding_dim)
         if weight is None:
-            self.weight = new_parameter(shape, device, dtype)
+            self.weight = new_parameter(shape, arguments["device"], arguments["dtype"])
             self.weight.requires_grad_(not freeze)
             self.reset_parameters()
             return
@@ -55,28 +52,11 @@ class Embedding(_Table):
     """A table of `num_embeddings` vectors, looked up by number. The one at `padding_idx` gets no gradient."""
 
     def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = _checked_padding(padding_idx, num_embeddings, "Padding_idx must be within num_embeddings")
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
-        self._make_weight(_weight, _freeze, device, dtype)
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
+        _freeze: bool = False, device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
+        self._begin(locals(), "Padding_idx must be within num_embeddings")
 
     def forward(self, input: Tensor) -> Tensor:
         """(*) of integers -> (*, embedding_dim)."""
@@ -85,30 +65,13 @@ class Embedding(_Table):
         )
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        if self.sparse is not False:
-            text += ", sparse=True"
-        return text
+        usual: Any = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False}
+        return f"{self.num_embeddings}, {self.embedding_dim}{unusual(self, **usual, sparse=False)}"
 
     @classmethod
-    def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> Embedding:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
+                        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+                        sparse: bool = False) -> Embedding:  # fmt: skip
         """A layer with the given table. Raises AssertionError unless it is 2-D."""
         rows, columns = _two_dims(embeddings)
         return cls(
@@ -121,31 +84,11 @@ class EmbeddingBag(_Table):
     """The sum, mean or max of the vectors of bags of numbers."""
 
     def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.padding_idx = _checked_padding(padding_idx, num_embeddings, "padding_idx must be within num_embeddings")
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
-        self._make_weight(_weight, False, device, dtype)
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
+        self._begin(locals(), "padding_idx must be within num_embeddings")
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """(B, n) of integers, or (N,) with offsets (B,) -> (B, embedding_dim)."""
@@ -155,31 +98,17 @@ class EmbeddingBag(_Table):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text
+        first = unusual(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        return (
+            f"{self.num_embeddings}, {self.embedding_dim}{first}, mode={self.mode!r}{unusual(self, padding_idx=None)}"
+        )
 
     @classmethod
     def from_pretrained(
-        cls,
-        embeddings: Tensor,
-        freeze: bool = True,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        include_last_offset: bool = False,
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
         padding_idx: int | None = None,
-    ) -> EmbeddingBag:
+    ) -> EmbeddingBag:  # fmt: skip
         """A layer with the given table. Raises AssertionError unless it is 2-D."""
         rows, columns = _two_dims(embeddings)
         made = cls(

@@ -8,7 +8,7 @@ from eager.core import state
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.nn.module import Module
-from eager.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from eager.nn.parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]
 
@@ -65,16 +65,6 @@ class LazyModuleMixin(Module if TYPE_CHECKING else object):
 
     def _replicate_for_data_parallel(self) -> Any:
         raise RuntimeError(NOT_REPLICATED)
-
-
-def lazy_parameter(device: Any, dtype: Any) -> UninitializedParameter:
-    """A parameter whose shape the first input tells."""
-    return UninitializedParameter(device=device, dtype=dtype)
-
-
-def lazy_buffer(device: Any, dtype: Any) -> UninitializedBuffer:
-    """A buffer whose shape the first input tells."""
-    return UninitializedBuffer(device=device, dtype=dtype)
 
 
 def materialized(shape: tuple[int, ...], *tensors: Tensor | None) -> None:

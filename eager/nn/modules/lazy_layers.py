@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.core.dtypes import int64
 from eager.core.tensor import Tensor
-from eager.engine.language import E
 from eager.nn.modules.basic import Linear
 from eager.nn.modules.batch_norm import (
     BatchNorm1d,
@@ -15,27 +13,47 @@ from eager.nn.modules.batch_norm import (
     InstanceNorm1d,
     InstanceNorm2d,
     InstanceNorm3d,
+    no_batches,
 )
 from eager.nn.modules.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from eager.nn.modules.lazy import LazyModuleMixin, lazy_buffer, lazy_parameter, materialized
+from eager.nn.modules.lazy import LazyModuleMixin, materialized
+from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
+
+__all__ = [
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
+    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d", "LazyLinear",
+]  # fmt: skip
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class _LazyLayer(LazyModuleMixin):
+    """A layer with a `weight` and perhaps a `bias` that wait for a size, `_inferred`, which is 0 till then."""
+
+    _inferred: str
+    weight: Any
+    bias: Any
+
+    def _wait(self, bias: bool, device: Any, dtype: Any) -> None:
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Set new values, once there are any."""
+        if not self.has_uninitialized_params() and getattr(self, self._inferred) != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+
+class LazyLinear(_LazyLayer, Linear):
     """A Linear whose `in_features` is the last size of the first input."""
 
     cls_to_become = Linear
+    _inferred = "in_features"
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(0, 0, False)
-        self.weight = lazy_parameter(device, dtype)
         self.out_features = out_features
-        if bias:
-            self.bias = lazy_parameter(device, dtype)
-
-    def reset_parameters(self) -> None:
-        """Draw new values, once there are any."""
-        if not self.has_uninitialized_params() and self.in_features != 0:
-            super().reset_parameters()
+        self._wait(bias, device, dtype)
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Take `in_features` from `input`."""
@@ -55,28 +73,14 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.in_features = features
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConv(_LazyLayer):
     """`in_channels` is that of the first input."""
 
+    _inferred = "in_channels"
     rank: int
     groups: int
     transposed: bool
-    in_channels: int
-    out_channels: int
     kernel_size: tuple[int, ...]
-    weight: Any
-    bias: Any
-
-    def _wait(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
-        self.weight = lazy_parameter(device, dtype)
-        self.out_channels = out_channels
-        if bias:
-            self.bias = lazy_parameter(device, dtype)
-
-    def reset_parameters(self) -> None:
-        """Draw new values, once there are any."""
-        if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Take `in_channels` from `input`. Raises ValueError if `groups` does not divide it."""
@@ -106,7 +110,8 @@ class _LazyForward(_LazyConv):
                  groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
                  dtype: Any = None):  # fmt: skip
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._wait(out_channels, bias, device, dtype)
+        self.out_channels = out_channels
+        self._wait(bias, device, dtype)
 
 
 class _LazyTransposed(_LazyConv):
@@ -116,17 +121,14 @@ class _LazyTransposed(_LazyConv):
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
         )
-        self._wait(out_channels, bias, device, dtype)
+        self.out_channels = out_channels
+        self._wait(bias, device, dtype)
 
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyNorm(_LazyLayer):
     """`num_features` is the number of channels of the first input."""
 
-    num_features: int
-    weight: Any
-    bias: Any
-    running_mean: Any
-    running_var: Any
+    _inferred = "num_features"
 
     def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, device: Any = None, dtype: Any = None, *,
@@ -135,17 +137,11 @@ class _LazyNorm(LazyModuleMixin):
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
-            self.weight = lazy_parameter(device, dtype)
-            if bias:
-                self.bias = lazy_parameter(device, dtype)
+            self._wait(bias, device, dtype)
         if track_running_stats:
-            self.running_mean, self.running_var = lazy_buffer(device, dtype), lazy_buffer(device, dtype)
-            self.num_batches_tracked = E.full(shape=(), value=0, dtype=int64.numpy)
-
-    def reset_parameters(self) -> None:
-        """Set weight to ones, bias to zeros, and the running statistics anew, once there are any."""
-        if not self.has_uninitialized_params() and self.num_features != 0:
-            super().reset_parameters()  # type: ignore[misc]
+            for name in ("running_mean", "running_var"):
+                setattr(self, name, UninitializedBuffer(device=device, dtype=dtype))
+            self.num_batches_tracked = no_batches()
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Take `num_features` from `input`."""

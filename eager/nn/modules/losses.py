@@ -1,22 +1,54 @@
-"""Loss functions as modules. `reduction` is "mean", "sum" or "none"."""
+"""Loss functions as modules. `reduction` is "mean", "sum" or "none".
+
+The result is a 0-d tensor, or the losses of all elements or samples if nothing is reduced.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.functions.reductions import chosen_reduction
-from eager.nn.module import Module
+from eager.nn.layer import Layer
 from eager.nn.modules.basic import Linear, PairwiseDistance
 
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CTCLoss",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "LinearCrossEntropyLoss",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "NLLLoss",
+    "NLLLoss2d",
+    "PoissonNLLLoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]  # fmt: skip
 
-class _Loss(Module):
+
+class _Loss(Layer):
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
-        super().__init__()
-        self.reduction = chosen_reduction(size_average, reduce, reduction)
+        self._keep(locals())
+
+    def _keep(self, arguments: dict[str, Any], buffers: Sequence[str] = ()) -> None:
+        old = arguments.get("size_average"), arguments.get("reduce")
+        super()._keep({**arguments, "reduction": chosen_reduction(*old, arguments["reduction"])}, buffers)
 
 
 class _WeightedLoss(_Loss):
@@ -25,15 +57,13 @@ class _WeightedLoss(_Loss):
     def __init__(
         self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ):
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        self._keep(locals(), ["weight"])
 
 
 class MSELoss(_Loss):
     """(input - target) ** 2."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
@@ -41,25 +71,16 @@ class L1Loss(_Loss):
     """|input - target|."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
     """The Huber loss divided by its threshold `beta`."""
 
-    def __init__(
-        self,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        beta: float = 1.0,
-    ):
-        super().__init__(size_average, reduce, reduction)
-        self.beta = beta
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0):
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.smooth_l1_loss(input, target, beta=self.beta, reduction=self.reduction)
 
 
@@ -67,106 +88,63 @@ class HuberLoss(_Loss):
     """Quadratic up to `delta`, then linear."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
-        super().__init__(reduction=reduction)
-        self.delta = delta
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Tensors of one shape -> a 0-d tensor, or that shape if nothing is reduced."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
 class CrossEntropyLoss(_WeightedLoss):
     """Softmax and negative log likelihood; `weight` is one factor for each class."""
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        ignore_index: int = -100,
-        reduce: Any = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ):
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+                 reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0):  # fmt: skip
+        self._keep(locals(), ["weight"])
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.cross_entropy(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
+            input, target, weight=self.weight, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
             reduction=self.reduction,
-        )
+        )  # fmt: skip
 
 
-class LinearCrossEntropyLoss(_WeightedLoss):
+class LinearCrossEntropyLoss(
+    _WeightedLoss,
+    shown="in_features={in_features}, num_classes={num_classes}, out_features={out_features}, bias={bias}, "
+    "reduction={reduction}, ignore_index={ignore_index}, label_smoothing={label_smoothing}, options={options}",
+):
     """`CrossEntropyLoss` of a linear layer's result; with `out_features`, of (N, C, *out_features)."""
 
     def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        weight: Tensor | None = None,
-        reduction: str = "mean",
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options: Any = None,
-    ):
-        super().__init__(weight, None, None, reduction)
-        self.in_features, self.num_classes, self.out_features = in_features, num_classes, out_features
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+        device: Any = None, dtype: Any = None, weight: Tensor | None = None, reduction: str = "mean",
+        ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
+    ):  # fmt: skip
+        self._keep(locals(), ["weight"])
         self.linear = Linear(in_features, num_classes * math.prod(out_features), bias=bias, device=device, dtype=dtype)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-        self.options = options
 
     def extra_repr(self) -> str:
-        shown = ("in_features", "num_classes", "out_features", "bias", "reduction", "ignore_index", "label_smoothing",
-                 "options")  # fmt: skip
-        values = {**vars(self), "bias": self.linear.bias is not None}
-        return ", ".join(f"{name}={values[name]}" for name in shown)
+        return self._shown.format(**{**vars(self), "bias": self.linear.bias is not None})
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input (N, in_features) and target -> a 0-d tensor, or all losses if nothing is reduced."""
+        """Input (N, in_features) and target -> the loss."""
         sizes = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
-            input,
-            self.linear.weight.view(*sizes, self.in_features),
-            target,
-            linear_bias=None if bias is None else bias.view(*sizes),
-            weight=self.weight,
-            reduction=self.reduction,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
-            options=self.options,
-        )
+            input, self.linear.weight.view(*sizes, self.in_features), target,
+            linear_bias=None if bias is None else bias.view(*sizes), weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options,
+        )  # fmt: skip
 
 
 class NLLLoss(_WeightedLoss):
     """Negative log likelihood of the given classes; `weight` is one factor for each class."""
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        ignore_index: int = -100,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+                 reduce: Any = None, reduction: str = "mean"):  # fmt: skip
+        self._keep(locals(), ["weight"])
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
@@ -177,18 +155,10 @@ class NLLLoss2d(NLLLoss):
 class KLDivLoss(_Loss):
     """The Kullback-Leibler divergence of input, in log space, from target."""
 
-    def __init__(
-        self,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        log_target: bool = False,
-    ):
-        super().__init__(size_average, reduce, reduction)
-        self.log_target = log_target
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.kl_div(input, target, log_target=self.log_target, reduction=self.reduction)
 
 
@@ -196,7 +166,6 @@ class BCELoss(_WeightedLoss):
     """Binary cross entropy of probabilities."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
@@ -205,19 +174,11 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
     pos_weight: Tensor | None
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        pos_weight: Tensor | None = None,
-    ):
-        super().__init__(weight, size_average, reduce, reduction)
-        self.register_buffer("pos_weight", pos_weight)
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+                 reduction: str = "mean", pos_weight: Tensor | None = None):  # fmt: skip
+        self._keep(locals(), ["weight", "pos_weight"])
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Tensors of one shape -> a 0-d tensor, or that shape if nothing is reduced."""
         return F.binary_cross_entropy_with_logits(
             input, target, weight=self.weight, pos_weight=self.pos_weight, reduction=self.reduction
         )
@@ -226,22 +187,11 @@ class BCEWithLogitsLoss(_WeightedLoss):
 class PoissonNLLLoss(_Loss):
     """exp(input) - target * input."""
 
-    def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        size_average: Any = None,
-        eps: float = 1e-8,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(size_average, reduce, reduction)
-        self.log_input = log_input
-        self.full = full
-        self.eps = eps
+    def __init__(self, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
+                 reduce: Any = None, reduction: str = "mean"):  # fmt: skip
+        self._keep(locals())
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        """Tensors of one shape -> a 0-d tensor, or that shape if nothing is reduced."""
         return F.poisson_nll_loss(
             log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
         )
@@ -251,12 +201,9 @@ class GaussianNLLLoss(_Loss):
     """(log(var) + (input - target)^2 / var) / 2."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
-        super().__init__(reduction=reduction)
-        self.full = full
-        self.eps = eps
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
-        """Tensors of one shape -> a 0-d tensor, or that shape if nothing is reduced."""
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
@@ -264,7 +211,6 @@ class SoftMarginLoss(_Loss):
     """log(1 + exp(-target * input))."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
@@ -272,7 +218,6 @@ class MultiLabelMarginLoss(_Loss):
     """Every target's score above every other's by 1."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
@@ -280,132 +225,87 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     """Binary cross entropy of each class, averaged."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class HingeEmbeddingLoss(_Loss):
     """input where target is 1, max(0, margin - input) where it is -1."""
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+    def __init__(self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+        self._keep(locals())
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Input and target -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """The target's score above all others by `margin`."""
+    """The target's score above all others by `margin`: scores (N, C) and classes (N,)."""
 
-    def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(weight, size_average, reduce, reduction)
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
+                 reduce: Any = None, reduction: str = "mean"):  # fmt: skip
+        self._keep(locals(), ["weight"])
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and len(weight._d.shape) != 1:
             raise ValueError(
                 f"MultiMarginLoss: expected weight to be None or 1D tensor, got {len(weight._d.shape)}D instead"
             )
-        self.p = p
-        self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Scores (N, C) and classes (N,) -> a 0-d tensor, or (N,) if nothing is reduced."""
         return F.multi_margin_loss(
             input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
         )
 
 
 class _PairLoss(_Loss):
-    function: str
-
     def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+        self._keep(locals())
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Two inputs and 1 or -1 for each -> a 0-d tensor, or all losses if nothing is reduced."""
-        return getattr(F, self.function)(input1, input2, target, margin=self.margin, reduction=self.reduction)
+        """Two inputs and 1 or -1 for each -> the loss."""
+        return self._function(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
-class MarginRankingLoss(_PairLoss):
+class MarginRankingLoss(_PairLoss, function=F.margin_ranking_loss):
     """max(0, -target * (input1 - input2) + margin)."""
 
-    function = "margin_ranking_loss"
 
-
-class CosineEmbeddingLoss(_PairLoss):
+class CosineEmbeddingLoss(_PairLoss, function=F.cosine_embedding_loss):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
 
-    function = "cosine_embedding_loss"
+
+class _TripletLoss(_Loss):
+    def _check_margin(self) -> None:
+        if self.margin <= 0:
+            raise ValueError(f"{type(self).__name__}: expected margin to be greater than 0, got {self.margin} instead")
 
 
-class TripletMarginLoss(_Loss):
+class TripletMarginLoss(_TripletLoss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(size_average, reduce, reduction)
-        if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+                 size_average: Any = None, reduce: Any = None, reduction: str = "mean"):  # fmt: skip
+        self._keep(locals())
+        self._check_margin()
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Three tensors of one shape -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.triplet_margin_loss(
             anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap,
             reduction=self.reduction,
         )  # fmt: skip
 
 
-class TripletMarginWithDistanceLoss(_Loss):
+class TripletMarginWithDistanceLoss(_TripletLoss):
     """TripletMarginLoss with any distance."""
 
-    def __init__(
-        self,
-        *,
-        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
-        reduction: str = "mean",
-    ):
-        super().__init__(reduction=reduction)
-        if margin <= 0:
-            raise ValueError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
-            )
-        self.distance_function = distance_function if distance_function is not None else PairwiseDistance()
-        self.margin = margin
-        self.swap = swap
+    def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+                 swap: bool = False, reduction: str = "mean"):  # fmt: skip
+        if distance_function is None:
+            distance_function = PairwiseDistance()
+        self._keep(locals())
+        self._check_margin()
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Three tensors of one shape -> a 0-d tensor, or all losses if nothing is reduced."""
         return F.triplet_margin_with_distance_loss(
             anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
             reduction=self.reduction,
@@ -413,15 +313,12 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Minus the log probability of label sequences, over all alignments."""
+    """Minus the log probability of label sequences, over all alignments: (T, N, C) and labels."""
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
-        super().__init__(reduction=reduction)
-        self.blank = blank
-        self.zero_infinity = zero_infinity
+        self._keep(locals())
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        """(T, N, C) and labels -> a 0-d tensor, or (N,) if nothing is reduced."""
         return F.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )

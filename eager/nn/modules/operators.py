@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eager.core.tensor import Tensor
+from eager.functional.naming import called
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.modules.packed import PackedSequence
@@ -39,6 +40,12 @@ class _Given(RNNBase):
 def _layer(name: str, mode: str) -> Any:
     several = mode == "LSTM"
 
+    @called(
+        name,
+        "(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) -> (output, *state), "
+        "or with (data, batch_sizes) of a packed sequence in place of input.",
+        "torch",
+    )
     def function(input: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
         if isinstance(arguments[1], (list, tuple)) and isinstance(arguments[2], bool):
             hx, params, *options = arguments
@@ -50,11 +57,6 @@ def _layer(name: str, mode: str) -> Any:
         output, ends = layer._forward(input if packed is None else packed, tuple(hx) if several else (hx,))
         return (output if packed is None else output.data, *ends)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) -> (output, *state), "
-        f"or with (data, batch_sizes) of a packed sequence in place of input. As `torch.{name}`."
-    )
     return function
 
 
@@ -65,6 +67,7 @@ rnn_tanh, rnn_relu = _layer("rnn_tanh", "RNN_TANH"), _layer("rnn_relu", "RNN_REL
 def _cell(name: str, mode: str) -> Any:
     several = mode == "LSTM"
 
+    @called(name, "One step of the layer.", "torch")
     def function(
         input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
     ) -> Any:
@@ -72,8 +75,6 @@ def _cell(name: str, mode: str) -> Any:
         found = STEPS[mode](F.linear(input, w_ih, b_ih), F.linear(state[0], w_hh, b_hh), state)
         return found if several else found[0]
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"One step of the layer. As `torch.{name}`."
     return function
 
 

@@ -1,4 +1,7 @@
-"""Padding layers. `padding` is one number for all ends, or (low, high) of the last dim, then of the one before."""
+"""Padding layers. `padding` is one number for all ends, or (low, high) of the last dim, then of the one before.
+
+(N, C, *) or (C, *) -> the same with larger sizes.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,17 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
-from eager.nn.module import Module
+from eager.nn.layer import Layer
 from eager.nn.modules.convolutions import repeated
 
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]  # fmt: skip
 
-class _Pad(Module):
-    rank: int
+
+class _Pad(Layer, shown="{padding}"):
     mode: str
 
     def __init__(self, padding: Any):
@@ -19,34 +27,21 @@ class _Pad(Module):
         self.padding = repeated(padding, 2 * self.rank)
 
     def forward(self, input: Tensor) -> Tensor:
-        """(N, C, *) or (C, *) -> the same with larger sizes."""
         return F.pad(input, self.padding, self.mode)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
-
-class _ConstantPad(_Pad):
-    mode = "constant"
-
+class _ConstantPad(_Pad, shown="padding={padding}, value={value}"):
     def __init__(self, padding: Any, value: float):
         super().__init__(padding)
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
-        """(*) -> the same with larger sizes."""
         return F.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
 
-
-class _ZeroPad(_ConstantPad):
+class _ZeroPad(_ConstantPad, shown="{padding}"):
     def __init__(self, padding: Any):
         super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
 
 
 class _ReflectionPad(_Pad):
@@ -61,91 +56,61 @@ class _CircularPad(_Pad):
     mode = "circular"
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPad, rank=1):
     """Borders of one value, for signals (N, C, L)."""
 
-    rank = 1
 
-
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPad, rank=2):
     """Borders of one value, for images (N, C, H, W)."""
 
-    rank = 2
 
-
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPad, rank=3):
     """Borders of one value, for volumes (N, C, D, H, W)."""
 
-    rank = 3
 
-
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(_ZeroPad, rank=1):
     """Borders of zeros, for signals (N, C, L)."""
 
-    rank = 1
 
-
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(_ZeroPad, rank=2):
     """Borders of zeros, for images (N, C, H, W)."""
 
-    rank = 2
 
-
-class ZeroPad3d(_ZeroPad):
+class ZeroPad3d(_ZeroPad, rank=3):
     """Borders of zeros, for volumes (N, C, D, H, W)."""
 
-    rank = 3
 
-
-class ReflectionPad1d(_ReflectionPad):
+class ReflectionPad1d(_ReflectionPad, rank=1):
     """Borders that mirror the inside, for signals (N, C, L)."""
 
-    rank = 1
 
-
-class ReflectionPad2d(_ReflectionPad):
+class ReflectionPad2d(_ReflectionPad, rank=2):
     """Borders that mirror the inside, for images (N, C, H, W)."""
 
-    rank = 2
 
-
-class ReflectionPad3d(_ReflectionPad):
+class ReflectionPad3d(_ReflectionPad, rank=3):
     """Borders that mirror the inside, for volumes (N, C, D, H, W)."""
 
-    rank = 3
 
-
-class ReplicationPad1d(_ReplicationPad):
+class ReplicationPad1d(_ReplicationPad, rank=1):
     """Borders that repeat the edge, for signals (N, C, L)."""
 
-    rank = 1
 
-
-class ReplicationPad2d(_ReplicationPad):
+class ReplicationPad2d(_ReplicationPad, rank=2):
     """Borders that repeat the edge, for images (N, C, H, W)."""
 
-    rank = 2
 
-
-class ReplicationPad3d(_ReplicationPad):
+class ReplicationPad3d(_ReplicationPad, rank=3):
     """Borders that repeat the edge, for volumes (N, C, D, H, W)."""
 
-    rank = 3
 
-
-class CircularPad1d(_CircularPad):
+class CircularPad1d(_CircularPad, rank=1):
     """Borders from the other end, for signals (N, C, L)."""
 
-    rank = 1
 
-
-class CircularPad2d(_CircularPad):
+class CircularPad2d(_CircularPad, rank=2):
     """Borders from the other end, for images (N, C, H, W)."""
 
-    rank = 2
 
-
-class CircularPad3d(_CircularPad):
+class CircularPad3d(_CircularPad, rank=3):
     """Borders from the other end, for volumes (N, C, D, H, W)."""
-
-    rank = 3

@@ -9,6 +9,8 @@ from typing import Any
 from eager.core.tensor import Parameter, Tensor
 from eager.nn.module import Module
 
+__all__ = ["ParameterDict", "ParameterList"]
+
 
 def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value

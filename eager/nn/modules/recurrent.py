@@ -5,7 +5,6 @@ A layer projects the inputs of all time steps in one matrix product; what is lef
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -14,11 +13,12 @@ from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.joining import cat, chunk, select, stack, unbind
 from eager.nn import functional as F
-from eager.nn import init
-from eager.nn.module import Module
+from eager.nn.layer import Layer, unusual
 from eager.nn.modules.packed import PackedSequence
-from eager.nn.parameters import guard_training, new_parameter
+from eager.nn.parameters import guard_training, new_parameter, uniform_init
 from graphc.ops.dtypes import FLOAT32
+
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 State = tuple[Tensor, ...]
 
@@ -56,34 +56,15 @@ def gru_step(x: Tensor, h: Tensor, state: State) -> State:
 STEPS = {"RNN_TANH": tanh_step, "RNN_RELU": relu_step, "LSTM": lstm_step, "GRU": gru_step}
 
 
-class RNNBase(Module):
+class RNNBase(Layer):
     """What RNN, LSTM and GRU share. Weights are drawn uniformly from +-1 / sqrt(hidden_size)."""
 
-    def __init__(
-        self,
-        mode: str,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
+    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
+                 device: Any = None, dtype: Any = None):  # fmt: skip
         _check_options(mode, hidden_size, num_layers, dropout, proj_size)
-        self.mode = mode
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = float(dropout)
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+        self._keep(locals())
+        self.bias, self.dropout = bias, float(dropout)
         rows = GATES[mode.partition("_")[0]] * hidden_size
         directions, out = (2 if bidirectional else 1), proj_size or hidden_size
         self._all_names: list[list[str]] = []
@@ -108,28 +89,14 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw new values."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        uniform_init(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
         """Nothing: there is no GPU memory to arrange."""
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.proj_size != 0:
-            text += f", proj_size={self.proj_size}"
-        if self.num_layers != 1:
-            text += f", num_layers={self.num_layers}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        if self.batch_first is not False:
-            text += f", batch_first={self.batch_first}"
-        if self.dropout != 0:
-            text += f", dropout={self.dropout}"
-        if self.bidirectional is not False:
-            text += f", bidirectional={self.bidirectional}"
-        return text
+        usual: Any = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0}
+        return f"{self.input_size}, {self.hidden_size}{unusual(self, **usual, bidirectional=False)}"
 
     # --- the computation
 
@@ -314,20 +281,9 @@ def _check_options(mode: str, hidden_size: Any, num_layers: int, dropout: Any, p
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity`."""
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        nonlinearity: str = "tanh",
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        proj_size: int = 0,
-    ):
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
+                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 device: Any = None, dtype: Any = None, proj_size: int = 0):  # fmt: skip
         _no_projection(proj_size)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
@@ -352,18 +308,9 @@ class GRU(RNNBase):
     """Gated recurrent units (Cho et al. 2014)."""
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        proj_size: int = 0,
-    ):
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None, proj_size: int = 0,
+    ):  # fmt: skip
         _no_projection(proj_size)
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
@@ -379,18 +326,9 @@ class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber 1997), with projections of the hidden state if `proj_size`."""
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ):
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
         super().__init__(
             "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
             dtype,

@@ -20,6 +20,10 @@ from eager.nn.modules.dropouts import Dropout
 from eager.nn.modules.normalizations import LayerNorm
 from graphc.ops.dtypes import default_float
 
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]  # fmt: skip
+
 Activation = str | Callable[[Tensor], Tensor]
 
 
@@ -54,14 +58,36 @@ def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
 
 
 class _Layer(Module):
-    """What both kinds of layer share: the feed-forward block."""
+    """What both kinds of layer share: attentions and a feed-forward block, each with dropout, LayerNorm and a residual.
 
-    norm_first: bool
+    With `norm_first`, the norm is before the block, else behind the residual.
+    """
 
-    def _make_feedforward(self, d_model: int, width: int, dropout: float, bias: bool, device: Any, dtype: Any) -> None:
-        self.linear1 = Linear(d_model, width, bias, device, dtype)
+    def _make(self, arguments: dict[str, Any], *attentions: str) -> None:
+        """Make the blocks from the arguments of `__init__`; `attentions` are the names of those that attend."""
+        Module.__init__(self)
+        width, hidden, dropout = (arguments[name] for name in ("d_model", "dim_feedforward", "dropout"))
+        options = {name: arguments[name] for name in ("bias", "device", "dtype")}
+        for name in attentions:
+            attention = MultiheadAttention(
+                width, arguments["nhead"], dropout, batch_first=arguments["batch_first"], **options
+            )
+            setattr(self, name, attention)
+        self.linear1 = Linear(width, hidden, **options)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(width, d_model, bias, device, dtype)
+        self.linear2 = Linear(hidden, width, **options)
+        self.norm_first = arguments["norm_first"]
+        blocks = range(1, len(attentions) + 2)
+        for i in blocks:
+            setattr(self, f"norm{i}", LayerNorm(width, arguments["layer_norm_eps"], **options))
+        for i in blocks:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(arguments["activation"])
+
+    def _through(self, x: Tensor, *blocks: tuple[Callable[[Tensor], Tensor], Module]) -> Tensor:
+        for block, norm in blocks:
+            x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
+        return x
 
     def _feedforward(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -77,39 +103,13 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward block, each with a residual and LayerNorm (before it with `norm_first`)."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
-        )
-        self._make_feedforward(d_model, dim_feedforward, dropout, bias, device, dtype)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.activation = _activation(activation)
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None):  # fmt: skip
+        self._make(locals(), "self_attn")
 
-    def forward(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+                is_causal: bool = False) -> Tensor:  # fmt: skip
         """The shape and dtype of `src`."""
 
         def attend(x: Tensor) -> Tensor:
@@ -118,55 +118,20 @@ class TransformerEncoderLayer(_Layer):
         def feed(x: Tensor) -> Tensor:
             return self.dropout2(self._feedforward(x))
 
-        if self.norm_first:
-            x = src + attend(self.norm1(src))
-            return x + feed(self.norm2(x))
-        x = self.norm1(src + attend(src))
-        return self.norm2(x + feed(x))
+        return self._through(src, (attend, self.norm1), (feed, self.norm2))
 
 
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the memory, and a feed-forward block, each with a residual and LayerNorm."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        options: dict[str, Any] = {"batch_first": batch_first, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, **options)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, **options)
-        self._make_feedforward(d_model, dim_feedforward, dropout, bias, device, dtype)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None):  # fmt: skip
+        self._make(locals(), "self_attn", "multihead_attn")
 
-    def forward(
-        self,
-        tgt: Tensor,
-        memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool = False,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+                tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+                tgt_is_causal: bool = False, memory_is_causal: bool = False) -> Tensor:  # fmt: skip
         """The shape and dtype of `tgt`."""
 
         def attend(x: Tensor) -> Tensor:
@@ -180,23 +145,14 @@ class TransformerDecoderLayer(_Layer):
         def feed(x: Tensor) -> Tensor:
             return self.dropout3(self._feedforward(x))
 
-        x = tgt
-        for block, norm in ((attend, self.norm1), (recall, self.norm2), (feed, self.norm3)):
-            x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
-        return x
+        return self._through(tgt, (attend, self.norm1), (recall, self.norm2), (feed, self.norm3))
 
 
 class TransformerEncoder(Module):
     """A stack of copies of `encoder_layer`, then `norm`."""
 
-    def __init__(
-        self,
-        encoder_layer: Module,
-        num_layers: int,
-        norm: Module | None = None,
-        enable_nested_tensor: bool = True,
-        mask_check: bool = True,
-    ):
+    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
+                 enable_nested_tensor: bool = True, mask_check: bool = True):  # fmt: skip
         super().__init__()
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers = num_layers
@@ -204,13 +160,8 @@ class TransformerEncoder(Module):
         self.enable_nested_tensor = enable_nested_tensor
         self.mask_check = mask_check
 
-    def forward(
-        self,
-        src: Tensor,
-        mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool | None = None,
-    ) -> Tensor:
+    def forward(self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+                is_causal: bool | None = None) -> Tensor:  # fmt: skip
         """The shape and dtype of `src`."""
         causal = _is_causal(mask, is_causal)
         output = src
@@ -228,17 +179,9 @@ class TransformerDecoder(Module):
         self.num_layers = num_layers
         self.norm = norm
 
-    def forward(
-        self,
-        tgt: Tensor,
-        memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool | None = None,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
+    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+                tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:  # fmt: skip
         """The shape and dtype of `tgt`."""
         causal = _is_causal(tgt_mask, tgt_is_causal)
         output = tgt
@@ -255,40 +198,22 @@ class Transformer(Module):
     """An encoder of `src` and a decoder of `tgt` that attends to it."""
 
     def __init__(
-        self,
-        d_model: int = 512,
-        nhead: int = 8,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        custom_encoder: Any = None,
-        custom_decoder: Any = None,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu, custom_encoder: Any = None,
+        custom_decoder: Any = None, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
+        bias: bool = True, device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
         super().__init__()
         layer = (
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device,
             dtype,
         )  # fmt: skip
-        if custom_encoder is not None:
-            self.encoder = custom_encoder
-        else:
-            encoder_layer = TransformerEncoderLayer(*layer)
-            norm = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-            self.encoder = TransformerEncoder(encoder_layer, num_encoder_layers, norm)
-        if custom_decoder is not None:
-            self.decoder = custom_decoder
-        else:
-            decoder_layer = TransformerDecoderLayer(*layer)
-            norm = LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
-            self.decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm)
+        norm = lambda: LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        if custom_encoder is None:
+            custom_encoder = TransformerEncoder(TransformerEncoderLayer(*layer), num_encoder_layers, norm())
+        if custom_decoder is None:
+            custom_decoder = TransformerDecoder(TransformerDecoderLayer(*layer), num_decoder_layers, norm())
+        self.encoder, self.decoder = custom_encoder, custom_decoder
         self._reset_parameters()
         self.d_model = d_model
         self.nhead = nhead
@@ -300,19 +225,11 @@ class Transformer(Module):
                 init.xavier_uniform_(parameter)
 
     def forward(
-        self,
-        src: Tensor,
-        tgt: Tensor,
-        src_mask: Tensor | None = None,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        src_is_causal: bool | None = None,
-        tgt_is_causal: bool | None = None,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
+        self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Tensor:  # fmt: skip
         """src (S, N, E) and tgt (T, N, E), or (N, S, E) and (N, T, E) with `batch_first` -> the shape of tgt."""
         batched = len(src._d.shape) == 3
         batch_dim = 0 if self.batch_first else 1

@@ -71,13 +71,8 @@ def _scale(gradients: list[Any], max_norm: float, total_norm: Tensor) -> None:
             gradient.mul_(factor)
 
 
-def clip_grad_norm_(
-    parameters: Tensors,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
-) -> Tensor:
+def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                    foreach: bool | None = None) -> Tensor:  # fmt: skip
     """Scale the gradients so that their total norm is at most `max_norm`; returns what it was.
 
     As `torch.nn.utils.clip_grad_norm_`. RuntimeError if it is infinite or nan and `error_if_nonfinite`.
@@ -88,13 +83,8 @@ def clip_grad_norm_(
     return total
 
 
-def clip_grad_norm(
-    parameters: Tensors,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
-) -> Tensor:
+def clip_grad_norm(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                   foreach: bool | None = None) -> Tensor:  # fmt: skip
     """The old name of `clip_grad_norm_`; warns."""
     message = "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`."
     warnings.warn(message, FutureWarning, stacklevel=2)

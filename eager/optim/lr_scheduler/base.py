@@ -94,6 +94,13 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self._initial_step()
 
+    def _begin(self, arguments: dict[str, Any]) -> None:
+        """Begin with `arguments`, the local variables of a subclass's `__init__`; other settings become attributes."""
+        for name, value in arguments.items():
+            if name not in ("self", "__class__", "optimizer", "last_epoch"):
+                setattr(self, name, value)
+        LRScheduler.__init__(self, arguments["optimizer"], arguments["last_epoch"])
+
     def _initial_step(self) -> None:
         self._step_count = 0
         self._is_initial = True

@@ -13,9 +13,7 @@ class CosineAnnealingLR(GroupwiseLR):
     """eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2, computed from one epoch to the next."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
-        self.T_max = T_max
-        self.eta_min = eta_min
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def _height(self, epoch: int) -> float:
         return 1 + cosine(math.pi * epoch / self.T_max)

@@ -15,9 +15,7 @@ class StepLR(GroupwiseLR):
     """The rate times `gamma` every `step_size` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
-        self.step_size = step_size
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def _next(self, lr: Any, base: Any) -> Any:
         return lr if self.last_epoch == 0 or self.last_epoch % self.step_size else lr * self.gamma
@@ -30,9 +28,7 @@ class MultiStepLR(GroupwiseLR):
     """The rate times `gamma` at each of the `milestones`; one that is given twice counts twice."""
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
-        self.milestones = Counter(milestones)
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+        self._begin({**locals(), "milestones": Counter(milestones)})
 
     def _next(self, lr: Any, base: Any) -> Any:
         times = self.milestones.get(self.last_epoch)
@@ -48,9 +44,7 @@ class ConstantLR(GroupwiseLR):
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
-        self.factor = factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def _next(self, lr: Any, base: Any) -> Any:
         if self.last_epoch == 0:
@@ -67,22 +61,13 @@ class LinearLR(GroupwiseLR):
     Raises ValueError for a factor outside [0, 1], or a start of zero.
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        start_factor: float = 1.0 / 3,
-        end_factor: float = 1.0,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ):
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
+                 total_iters: int = 5, last_epoch: int = -1):  # fmt: skip
         if not 0 < start_factor <= 1:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if not 0 <= end_factor <= 1:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
-        self.start_factor = start_factor
-        self.end_factor = end_factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def _next(self, lr: Any, base: Any) -> Any:
         if self.last_epoch == 0:
@@ -101,8 +86,7 @@ class ExponentialLR(GroupwiseLR):
     """The rate times `gamma` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def _next(self, lr: Any, base: Any) -> Any:
         return lr if self._is_initial else lr * self.gamma
@@ -115,9 +99,7 @@ class PolynomialLR(GroupwiseLR):
     """The rate times (1 - epoch / total_iters) ** power, zero from `total_iters` on."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
-        self.total_iters = total_iters
-        self.power = power
-        super().__init__(optimizer, last_epoch)
+        self._begin(locals())
 
     def _left(self, epoch: int) -> float:
         return 1.0 - epoch / self.total_iters
