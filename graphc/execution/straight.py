@@ -478,9 +478,7 @@ def _view(tensor: Tensor, returned: ViewOf) -> Tensor:
     """The view of `tensor` that a result is."""
     with set_grad_enabled(returned.recorded):
         for step in returned.steps:
-            # eager's broadcast_to makes a copy
-            name = "expand" if step.op.name == "broadcast_to" else step.op.name
-            tensor = getattr(E, name)(tensor, **step.params)
+            tensor = getattr(E, step.lens.shown_by or step.op.name)(tensor, **step.params)
     return tensor
 
 
