@@ -17,7 +17,7 @@ from graphc.ops.rules import broadcast_shapes, normalize_axis, same, torch_name
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.scattering import gathered, index_added, scatter_added, scattered
 from graphc.ops.spec import Op, Rule, Trait, bounded, op
-from graphc.ops.strides import Strides, normal, row_major
+from graphc.ops.strides import of_numbered
 
 # `spec` places the index arrays: one entry an axis of the input, the number of the index array that selects along
 # it, or None for the whole axis. x[i, :, j] is spec (0, None, 1).
@@ -140,20 +140,13 @@ def _scatter_back(F, g, input_shape, input_dtype, indices, spec):
     return F.index_put(zeros(F, input_shape, input_dtype), g, *indices, spec=spec, accumulate=True)
 
 
-def _lies_indexed(shape: tuple[int, ...], strides: Strides, spec: Spec) -> tuple[Strides, None]:
-    """Of x[i] by numbers, which take away their dims."""
-    steps = strides or row_major(shape)
-    kept = [k for k in range(len(shape)) if k >= len(spec) or spec[k] is None]
-    return normal(tuple(shape[k] for k in kept), tuple(steps[k] for k in kept)), None
-
-
 OUT_OF_RANGE = "index out of range in self"
 
 index = op(
     "index", "input *indices", params={"spec": None}, numpy=_np_index, rule=Rule(_index), ref=_ref_index,
     traits=Trait.MOVES,
     lens=Lens(lambda F, whole, part, *indices, spec: F.index_put(whole, part, *indices, spec=spec, accumulate=False),
-              _lies_indexed),
+              of_numbered),
     impl=lambda xp, x, *indices, spec: x[full_index(spec, indices)],
     check=bounded(lambda x, *indices, spec: _bounds(x, indices, spec), IndexError, OUT_OF_RANGE),
     vjp=dict(input=_scatter_back),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graphc.ops.strides import Strides
-
-Lies = Callable[..., tuple[Strides, int | None] | None]
+from graphc.ops.strides import Place, Strides
 
 
-def _as_the_whole(shape: tuple[int, ...], strides: Strides, /, **params: Any) -> tuple[Strides, int]:
+def _as_the_whole(shape: tuple[int, ...], strides: Strides, /, **params: Any) -> Place:
     return strides, 0
 
 
@@ -26,6 +24,6 @@ class Lens(NamedTuple):
     """
 
     put: Callable[..., Any] | None
-    lies: Lies = _as_the_whole
+    lies: Callable[..., Place | None] = _as_the_whole
     repeats: Callable[..., bool] = lambda **params: False
     shown_by: str | None = None

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import places
+from graphc.ops import places, strides
 from graphc.ops.aval import Aval, Literal, aval_of, same_shape
-from graphc.ops.dims import cached, has_dim
+from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
 from graphc.ops.lens import Lens
 from graphc.ops.rounding import EXACT
 from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same, torch_name
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
-from graphc.ops.strides import Strides, normal, reshaped, row_major
 
 LINEAR = Trait.LINEAR | Trait.MOVES
 VIEW = Trait.VIEW | LINEAR
@@ -80,27 +79,6 @@ def _repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, .
     return (*range(extra), *(i + extra for i, n in enumerate(small) if n == 1 and big[i + extra] != 1))
 
 
-Lie = tuple[Strides, int | None] | None  # see `Lens.lies`
-
-
-def _lies_reshaped(before: tuple[int, ...], strides: Strides, shape: tuple[int, ...]) -> Lie:
-    if strides is None:
-        return None, 0
-    found = reshaped(before, strides, shape)
-    return None if found is None else (normal(shape, found), 0)
-
-
-def _lies_permuted(shape: tuple[int, ...], strides: Strides, dims: tuple[int, ...]) -> Lie:
-    steps = strides or row_major(shape)
-    return normal(tuple(shape[i] for i in dims), tuple(steps[i] for i in dims)), 0
-
-
-def _lies_repeated(before: tuple[int, ...], strides: Strides, shape: tuple[int, ...]) -> Lie:
-    new, steps = len(shape) - len(before), strides or row_major(before)
-    found = (s if n == m else 0 for s, n, m in zip(steps, before, shape[new:], strict=True))
-    return normal(shape, (*(0,) * new, *found)), 0
-
-
 reshape = op(
     "reshape",
     "input",
@@ -110,20 +88,20 @@ reshape = op(
     rule=reshape_rule,
     traits=VIEW,
     label="View",
-    lens=Lens(lambda F, whole, part, shape: F.reshape(part, shape=whole.shape), _lies_reshaped),
+    lens=Lens(lambda F, whole, part, shape: F.reshape(part, shape=whole.shape), strides.of_reshaped),
     ref=places.reshaped,
     samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
     vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)),
 )
 permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
-             numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW,
-             lens=Lens(lambda F, whole, part, dims: F.permute(part, dims=inverse_permutation(dims)), _lies_permuted),
-             ref=places.permuted,
+             numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW, ref=places.permuted,
+             lens=Lens(lambda F, whole, part, dims: F.permute(part, dims=inverse_permutation(dims)),
+                       strides.of_permuted),
              samples=(Sample((2, 3), dims=(1, 0)), Sample((2, 3, 4), dims=(2, 0, 1)), Sample((), dims=())),
              vjp=dict(input=lambda F, g, dims: F.permute(g, dims=inverse_permutation(dims))))  # fmt: skip
 broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
                   rule=Rule(expanded), traits=LINEAR, label="Expand",
-                  lens=Lens(None, _lies_repeated, repeats=lambda shape: True, shown_by="expand"),
+                  lens=Lens(None, strides.of_repeated, repeats=lambda shape: True, shown_by="expand"),
                   ref=places.repeated,
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
@@ -243,13 +221,6 @@ def _slice(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(tuple(max(0, -(-(stop - start) // step)) for start, stop, step in extents), x.dtype)
 
 
-def _lies_sliced(shape: tuple[int, ...], strides: Strides, start: Any, stop: Any, step: Any) -> Lie:
-    steps = strides or row_major(shape)
-    extents = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(start, stop, step, strict=True))
-    first = None if has_dim(shape) else sum(a * s for a, s in zip(start, steps, strict=True))
-    return normal(extents, tuple(a * b for a, b in zip(steps, step, strict=True))), first
-
-
 def _unslice(F, g, input_shape, start, stop, step):
     last = [b + (m - 1) * s + 1 if m else b for b, m, s in zip(start, g.shape, step, strict=True)]
     high = tuple(n - end for n, end in zip(input_shape, last, strict=True))
@@ -264,7 +235,7 @@ slice_ = op(
     impl=_take_slices,
     rule=Rule(_slice),
     traits=VIEW,
-    lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), _lies_sliced),
+    lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), strides.of_slice),
     ref=places.cut,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)),
@@ -433,8 +404,8 @@ constant = op(
     params={"value": None},
     impl=lambda xp, value: xp.asarray(value.array),
     rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
-    rounding=EXACT,
     traits=Trait.LITERAL,
+    rounding=EXACT,
     samples=(Sample(value=Literal(np.array([1.5, -0.0]))),),
     ref=lambda value: np.array(value.array.tolist()),
 )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from graphc.ops.dims import has_dim
+
 Strides = tuple[int, ...] | None  # None: row-major
+Place = tuple[Strides, int | None]  # how a view lies, and how far from the first element of the whole (see `Lens.lies`)
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -46,3 +51,38 @@ def normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
 def strides_of(array: np.ndarray) -> Strides:
     """The strides of a concrete array."""
     return normal(array.shape, tuple(step // array.itemsize for step in array.strides))
+
+
+# --- where the views lie that ops show of an array of some shape and strides
+
+
+def of_reshaped(before: tuple[int, ...], strides: Strides, shape: tuple[int, ...]) -> Place | None:
+    if strides is None:
+        return None, 0
+    found = reshaped(before, strides, shape)
+    return None if found is None else (normal(shape, found), 0)
+
+
+def of_permuted(shape: tuple[int, ...], strides: Strides, dims: tuple[int, ...]) -> Place:
+    steps = strides or row_major(shape)
+    return normal(tuple(shape[i] for i in dims), tuple(steps[i] for i in dims)), 0
+
+
+def of_repeated(before: tuple[int, ...], strides: Strides, shape: tuple[int, ...]) -> Place:
+    new, steps = len(shape) - len(before), strides or row_major(before)
+    found = (s if n == m else 0 for s, n, m in zip(steps, before, shape[new:], strict=True))
+    return normal(shape, (*(0,) * new, *found)), 0
+
+
+def of_slice(shape: tuple[int, ...], strides: Strides, start: Any, stop: Any, step: Any) -> Place:
+    steps = strides or row_major(shape)
+    extents = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(start, stop, step, strict=True))
+    first = None if has_dim(shape) else sum(a * s for a, s in zip(start, steps, strict=True))
+    return normal(extents, tuple(a * b for a, b in zip(steps, step, strict=True))), first
+
+
+def of_numbered(shape: tuple[int, ...], strides: Strides, spec: tuple[int | None, ...]) -> Place:
+    """Of x[i] by numbers, which take away their dims."""
+    steps = strides or row_major(shape)
+    kept = [k for k in range(len(shape)) if k >= len(spec) or spec[k] is None]
+    return normal(tuple(shape[k] for k in kept), tuple(steps[k] for k in kept)), None
