@@ -13,7 +13,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.strides import as_strided
 from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
-from graphc.ops.strided import row_major
+from graphc.ops.strides import row_major
 
 NOT_LEAF_COPY = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "

@@ -26,7 +26,7 @@ from graphc.files.contents import contents
 from graphc.files.json_text import Limits, parsed
 from graphc.files.schema import HEX_DIGEST, Flag, Maybe, Number, OneOf, Record, Row, Schema, Table, Text, Whole, shown
 from graphc.ir import Graph, Node
-from graphc.ir.structure import with_bodies
+from graphc.ir.structure import every_node, with_bodies
 from graphc.ir.text import show
 from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import SHORT_NAMES
@@ -78,7 +78,7 @@ class Certificate:
     inputs       of the graph, by name: aval, requires_grad, and the hash of the values
     seed         of the cotangents and the simulated rounding
     modes        that were asked for; None: the default ones
-    tolerances   hash of the table of rounding errors
+    tolerances   hash of the rounding errors that ops declare, and of how they are judged
     environment  see `compare.environment`
     verdicts     of each finding: mode, what, verdict, and the largest difference from eager (None: none was measured)
     """
@@ -182,7 +182,7 @@ def record(report: Report, case: Case, modes: Sequence[str | Mode] | None) -> Ce
     return Certificate(
         case.name, fingerprint(case.program.graph), _inputs(case), case.seed,
         None if modes is None else tuple(mode if isinstance(mode, str) else mode.name for mode in modes),
-        _hash(_canonical(_tolerances())), environment(), tuple(verdicts),
+        _hash(_canonical(_tolerances(case.program.graph))), environment(), tuple(verdicts),
     )  # fmt: skip
 
 
@@ -220,8 +220,9 @@ def _inputs(case: Case) -> dict[str, dict[str, Any]]:
     }
 
 
-def _tolerances() -> dict[str, Any]:
-    return {name: value for name, value in vars(tolerance).items() if name.strip("_").isupper()}
+def _tolerances(graph: Graph) -> dict[str, Any]:
+    declared = {node.op.name: node.op.rounding for node in every_node(graph)}
+    return {name: value for name, value in vars(tolerance).items() if name.isupper()} | {"declared": declared}
 
 
 def _canonical(value: Any) -> str:

@@ -8,15 +8,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from graphc.ops import OPS, Op
+from graphc.ops import OPS, Op, Trait
 
 # made by other statements: a literal, a call of a user's Function, a write that autograd does not see
-NOT_ALONE = ("constant", "user_function", "overwritten")
+NOT_ALONE = Trait.LITERAL | Trait.OPAQUE | Trait.SURROGATE
 
 
 def vocabulary() -> list[Op]:
     """The ops that statements can be made of."""
-    return [op for op in OPS.values() if not op.structured and not op.impure and op.name not in NOT_ALONE]
+    return [op for op in OPS.values() if not op.structured and not op.impure and not op.traits & NOT_ALONE]
 
 
 def chain_of(number: int, size: int, names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from compare.layouts.layout import Layout, repeated, stepped
 from graphc.ops.dtypes import finfo
-from graphc.ops.strided import row_major
+from graphc.ops.strides import row_major
 
 LAID, SHARED, REPEATED, SHIFTED, SPECIAL, MOST = 0.35, 0.75, 0.15, 0.15, 0.08, 3
 

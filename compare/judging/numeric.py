@@ -73,7 +73,7 @@ class Rounding:
         terms = result_terms(node, value, operands) if size else 0.0
         before, value = value, self._shake(value, size, terms)
         if self._given_sound and value is not before:
-            exact = exact_elements(node.op.name, node.params, before, operands, dtype)
+            exact = exact_elements(node.op, node.params, before, operands, dtype)
             value = before if exact.all() else laid_out_as(np.where(exact, before, value), before)
         if self._exact is not None and size:
             lost = divides_by_rounding(node, operands, [self._exact[i] for i in node.inputs])

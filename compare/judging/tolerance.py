@@ -1,89 +1,27 @@
-"""How much two correct runs may differ: the one table of rounding errors, and the rule that judges a difference.
+"""How much two correct runs may differ: the errors at each node of a graph, and the rule that judges a difference.
 
-Errors are in ULP of the node's dtype. They are not tolerances on results: they are fed through the program by
-`compare.judging.numeric.Rounding`, and what comes out at each element is what rounding can do there.
+Ops declare their errors (`graphc.ops.rounding`). `compare.judging.numeric.Rounding` feeds them through the program, and
+what comes out at each element is what rounding can do there.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from graphc.ir import Graph, Node
 from graphc.ops.dtypes import finfo, is_inexact
 
-# Moving, choosing and sign-changing ops: NumPy, PyTorch and XLA agree bit for bit, and equal values must stay equal.
-EXACT = frozenset(
-    ("abs", "amax", "amin", "arange", "as_strided", "as_strided_scatter", "basic_index", "broadcast_to", "cat", "ceil",
-     "clone", "complex", "conj", "constant", "diagonal", "expand", "flip", "floor", "full", "gather", "imag", "index",
-     "max_pool1d", "max_pool1d_pick", "max_pool2d", "max_pool2d_pick", "max_pool3d", "max_pool3d_pick", "maximum",
-     "minimum", "neg", "pad_zeros", "permute", "positive", "real", "relu", "reshape", "round", "scatter", "sign",
-     "slice", "stop_gradient", "tril", "triu", "trunc", "where")
-)  # fmt: skip
-# Largest NumPy-XLA distances measured in float32 over the ops' ranges (docs/compare.md, "Rounding"), in ULP of the
-# result and of its `TERMS`.
-MEASURED = {
-    "exp": 2, "log": 3, "log1p": 3, "expm1": 6, "tanh": 5, "erf": 5, "sigmoid": 4, "rsqrt": 2, "sin": 1, "cos": 1,
-    "pow": 2, "atan2": 3, "softmax": 6, "log_softmax": 6, "softplus": 6, "igamma": 8, "igammac": 13,
-}  # fmt: skip
-
-
-def _exponent(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The terms of the logarithm of x^a exp(-x) / gamma(a), which incomplete gamma functions are multiples of."""
-    return np.abs(a * np.log(x)) + np.abs(x) + np.abs(gammaln(a))
-
-
-def _largest(r: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
-    return np.nan_to_num(np.abs(r), posinf=0.0).max(axis=axis, keepdims=True, initial=0.0)
-
-
-# f(result, *operands, **params): larger terms that a result is made of, whose ULPs count as well. Next to the zeros of
-# digamma, lgamma and logit the error is a few ULP of 1, whatever is left; sinc takes the sine of pi x, rounded, and
-# trigamma divides by the square of that, next to its poles (1 / d^2 at distance d, which is an ULP of x off).
-# Incomplete gamma functions take the exponential of a logarithm (10,000 ULP for arguments of 1,000), and where
-# 1 - igamma is computed for igammac, terms cancel.
-# Orthogonal factors and eigenvectors are a few ULP of 1 off, not of their small elements; factors lie packed, vectors
-# below their values, and R beside Q. Rows are standardized by means, which are a few ULP of their elements off.
-TERMS: Mapping[str, Callable[..., np.ndarray | float]] = {
-    "digamma": lambda r, x: 1.0,
-    "lgamma": lambda r, x: 1.0,
-    "logit": lambda r, x: 1.0,
-    "sinc": lambda r, x: 1.0,
-    "trigamma": lambda r, x: np.where(x < 0, 2 * np.abs(r) ** 1.5 * np.abs(x), 0.0),
-    "igamma": lambda r, a, x: np.abs(r) * _exponent(a, x),
-    "igammac": lambda r, a, x: np.abs(r) * _exponent(a, x) + (x <= np.maximum(a, 1.0) + 0.25),
-    "eig": lambda r, x, **_: _largest(r, -1),
-    "eigh": lambda r, x, **_: _largest(r, -1),
-    "svd": lambda r, x, **_: _largest(r, -1),
-    "qr": lambda r, x, **_: _largest(r, -2),
-    "pinv": lambda r, *operands, **_: _largest(r, (-2, -1)),
-    "standardize": lambda r, x, axis, eps: _largest(x, axis) / np.sqrt(x.var(axis=axis, keepdims=True) + eps),
-    "matrix_exp": lambda r, x: _largest(r, (-2, -1)) * (1 + np.abs(x).sum(axis=(-2, -1), keepdims=True)),
-}
-# Factorizations compute the exact result of a matrix that is a few ULP off: of its norm where they rotate, of the
-# norms of its rows and columns where they eliminate (Higham, Accuracy and Stability of Numerical Algorithms, 9 and 19).
-ROTATING = frozenset(("eig", "eigh", "matrix_exp", "pinv", "qr", "svd"))
-ELIMINATING = frozenset(("cholesky", "cofactor", "det", "inv", "lu", "solve", "solve_triangular"))
-MATRIX = 6.0
-# f(*operands, **params): what the op divides by. Where rounding moves that by `MOSTLY` of it, the quotient may be
-# anything, which a few simulated runs do not show: its distribution has no variance. So it is for the gradients of
-# eigenvectors, which are divided by the gaps between eigenvalues.
-DENOMINATORS: Mapping[str, Callable[..., np.ndarray]] = {
-    "div": lambda x, y: y,
-    "pow": lambda x, y: np.where(y < 0, x, 1.0),
-    "reciprocal": lambda x: x,
-    "rsqrt": lambda x: x,
-}
+MATRIX = 6.0  # the error, in ULP, of the matrix that a factorization is the exact result of
+# Where rounding moves what an op divides by by `MOSTLY` of it, the quotient may be anything, which a few simulated runs
+# do not show: its distribution has no variance. So it is for the gradients of eigenvectors, which are divided by the
+# gaps between eigenvalues.
 MOSTLY = 0.5
-# add, mul, div and sqrt are bit-equal alone; contraction to fma and x/c -> x*(1/c) move them by one.
-ARITHMETIC = 1
-# Compositions and functions without a measurement of their own: the worst that was measured, erf and expm1, is 6.
-OTHER = 6
-_ARITHMETIC = frozenset(("add", "sub", "mul", "div", "square", "sqrt", "reciprocal", "remainder", "cast", "index_put"))
+# One rounded operation beside the additions.
+ONCE = 1.0
 # A sum of n terms in sequence is off by sqrt(n) units of its partial sums; NumPy's blocks and XLA's lanes cut that by
 # 8 and more. Matrix products: the distance measured stays below 4.2e-6 sqrt(k) on standard normals in float32.
 TERM, PER_ROOT_TERM = 2.0, 0.125
@@ -98,13 +36,13 @@ TWICE = 2.0  # RMSE against float64 may be twice eager's (the rule of torch._dyn
 
 
 def accumulation_length(node: Node, graph: Graph) -> float:
-    """How many terms each element of the node's result sums; 1 for a pointwise op."""
+    """How many terms each element of the node's result sums; 1 for a pointwise op, or one that computes nothing."""
     op = node.op
-    if op.pointwise or not node.inputs or op.name in EXACT:
+    if op.pointwise or not node.inputs or op.rounding.ulps == 0:
         return 1.0
     avals = [graph.nodes[i].type for i in node.inputs]
-    if op.terms is not None:
-        return float(op.terms(avals, node.type, node.params))
+    if op.rounding.length is not None:
+        return float(op.rounding.length(avals, node.type, node.params))
     work = op.flops(avals, node.type, node.params) if op.flops is not None else max(a.size for a in avals)
     axis = node.params.get("axis")
     along = avals[0].shape[axis] if isinstance(axis, int) and avals[0].shape else 1
@@ -113,7 +51,7 @@ def accumulation_length(node: Node, graph: Graph) -> float:
 
 def operand_ulps(node: Node, graph: Graph) -> float:
     """The error, in ULP, of each term that the node sums; 0 if it sums none."""
-    if node.op.name in ROTATING or node.op.name in ELIMINATING:
+    if node.op.rounding.operand is not None:
         return MATRIX
     length = accumulation_length(node, graph)
     return TERM + PER_ROOT_TERM * length**0.5 if length > 1 else 0.0
@@ -121,38 +59,27 @@ def operand_ulps(node: Node, graph: Graph) -> float:
 
 def operand_terms(node: Node, operand: np.ndarray) -> np.ndarray | float:
     """Magnitudes, besides those of an operand's elements, whose ULPs count."""
-    rotating = node.op.name in ROTATING
-    if operand.ndim < 2 or not operand.size or not (rotating or node.op.name in ELIMINATING):
-        return 0.0
-    if rotating:
-        return _largest(operand, (-2, -1))
-    return np.sqrt(_largest(operand, -1)) * np.sqrt(_largest(operand, -2))
+    return 0.0 if node.op.rounding.operand is None else node.op.rounding.operand(operand)
 
 
 def result_ulps(node: Node, graph: Graph) -> float:
     """The relative error, in ULP, of the node's result."""
-    name = node.op.name
-    if name in EXACT:
-        return 0.0
-    if name in _ARITHMETIC:
-        return ARITHMETIC
-    if name in MEASURED or node.op.pointwise:
-        return MEASURED.get(name, OTHER)
-    return ARITHMETIC + SUM_PER_ROOT_TERM * accumulation_length(node, graph) ** 0.5
+    ulps = node.op.rounding.at([graph.nodes[i].aval for i in node.inputs], node.params)
+    return ONCE + SUM_PER_ROOT_TERM * accumulation_length(node, graph) ** 0.5 if ulps is None else ulps
 
 
 def result_terms(node: Node, value: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray | float:
     """Magnitudes, besides that of the node's result, whose ULPs count."""
-    found = TERMS.get(node.op.name)
-    if found is None:
+    terms = node.op.rounding.terms
+    if terms is None:
         return 0.0
     with np.errstate(all="ignore"):
-        return np.nan_to_num(found(value, *operands, **node.params), posinf=0.0)
+        return np.nan_to_num(terms(value, *operands, **node.params), posinf=0.0)
 
 
 def divides_by_rounding(node: Node, operands: Sequence[np.ndarray], exact: Sequence[np.ndarray]) -> np.ndarray | None:
     """Where `operands`, which are `exact` but for rounding, are divided by what is mostly rounding; None if nowhere."""
-    of = DENOMINATORS.get(node.op.name)
+    of = node.op.rounding.denominator
     if of is None:
         return None
     with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from graphc.ops.strided import row_major
+from graphc.ops.strides import row_major
 
 
 class _Named:

@@ -262,11 +262,14 @@ def _windows(joins: tuple[int, int], shape_axis: int, result_axis: int) -> Rule:
 
 def leading(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
     """The batch dim is one more dim in front of the matrices or rows, for ops that take any number of those."""
-    values = _all_batched(size, operands, batched)
-    if op.name == "pinv":  # the tolerances are numbers of each matrix
-        rank = len(values[0]._d.shape) - 2
-        values = [values[0], *(_trailing(v, rank) for v in values[1:])]
-    return apply(op, values, params)
+    return apply(op, _all_batched(size, operands, batched), params)
+
+
+def with_numbers(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
+    """As `leading`, for ops whose further operands are numbers of each matrix."""
+    matrices, *numbers = _all_batched(size, operands, batched)
+    rank = len(matrices._d.shape) - 2
+    return apply(op, [matrices, *(_trailing(v, rank) for v in numbers)], params)
 
 
 def _trailing(x: Tensor, rank: int) -> Tensor:
@@ -318,13 +321,13 @@ RULES: dict[str, Rule] = {
     ),
     **dict.fromkeys(
         (
-            "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "pinv", "qr",
+            "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "qr",
             "solve", "solve_triangular", "svd",
         ),
         leading,
     ),
-    "searchsorted": searchsorted, "complex": pointwise, "matmul": matmul, "einsum": einsum, "index": index,
-    "index_put": index_put,
+    "pinv": with_numbers, "searchsorted": searchsorted, "complex": pointwise, "matmul": matmul, "einsum": einsum,
+    "index": index, "index_put": index_put,
     **{f"conv{n}d{part}": rule for n in (1, 2, 3) for part, rule in _CONVOLUTIONS.items()},
     **{
         f"{kind}_pool{n}d{part}": folded

@@ -15,7 +15,7 @@ from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional import shapes, strides
 from eager.functional.arguments import sizes_of
-from graphc.ops.strided import row_major
+from graphc.ops.strides import row_major
 
 # `squeeze_` has a node of its own for each way to call it
 _SQUEEZED = {"SqueezeBackward0": "SqueezeBackward3", "SqueezeBackward1": "SqueezeBackward4",

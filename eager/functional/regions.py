@@ -22,7 +22,7 @@ from eager.functional.reductions import sum as sum_over
 from eager.functional.shapes import diagonal, permute, unsqueeze, view
 from eager.functional.slices import index_copy
 from graphc.ops.dtypes import INT64, is_inexact
-from graphc.ops.strided import row_major
+from graphc.ops.strides import row_major
 
 SIZES = "expected src to have a size equal to the slice of self. src size = {src}, slice size = {region}"
 

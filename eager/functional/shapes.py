@@ -16,7 +16,7 @@ from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, no_overload, shape_of, sizes_of
 from eager.functional.strides import contiguous, view_dtype
 from graphc.ops.rules import broadcast_shapes, normalize_axis
-from graphc.ops.strided import reshaped
+from graphc.ops.strides import reshaped
 
 NOT_VIEWABLE = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "

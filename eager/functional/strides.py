@@ -19,7 +19,7 @@ from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
 from graphc.ops.movement import inverse_permutation
 from graphc.ops.rules import torch_name
 from graphc.ops.spec import OPS
-from graphc.ops.strided import row_major
+from graphc.ops.strides import row_major
 
 
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:

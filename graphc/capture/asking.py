@@ -40,14 +40,15 @@ from graphc.capture.sources import (
 )
 from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
-from graphc.capture.storage.memory import Place, normal
+from graphc.capture.storage.memory import Place
 from graphc.capture.unrolling import Unrolling
 from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
 from graphc.ir import INPUT, Symbol
 from graphc.ops import OPS
 from graphc.ops.dims import has_dim
 from graphc.ops.dtypes import BOOL
-from graphc.ops.strided import positions, row_major
+from graphc.ops.strided import positions
+from graphc.ops.strides import normal, row_major
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer

@@ -12,6 +12,7 @@ import numpy as np
 from eager.core.tensor import Tensor
 from graphc.ir import Symbol
 from graphc.ops import Op
+from graphc.ops.lens import Lens
 
 
 @final
@@ -223,6 +224,11 @@ class Step(NamedTuple):
     op: Op
     params: Any
     operands: tuple[Symbol, ...] = ()
+
+    @property
+    def lens(self) -> Lens:
+        assert self.op.lens is not None, f"{self.op} makes no view"
+        return self.op.lens
 
 
 @final

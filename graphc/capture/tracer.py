@@ -43,7 +43,7 @@ from graphc.capture.sources import (
 from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.storage.layouts import Layouts
-from graphc.capture.storage.memory import Memories, Memory, Place, strides_of
+from graphc.capture.storage.memory import Memories, Memory, Place
 from graphc.capture.storage.results import Results
 from graphc.capture.storage.writing import Writing
 from graphc.capture.tree import map_tensors, tensors_of
@@ -52,7 +52,7 @@ from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dims import Dim, Sizes
 from graphc.ops.dtypes import UINT8, is_inexact
-from graphc.ops.strided import row_major
+from graphc.ops.strides import row_major, strides_of
 
 _STOP, _CLONE, _CAST, _INDEX = OPS["stop_gradient"], OPS["clone"], OPS["cast"], OPS["index"]
 _FULL, _WHERE = OPS["full"], OPS["where"]

@@ -478,8 +478,8 @@ def _view(tensor: Tensor, returned: ViewOf) -> Tensor:
     """The view of `tensor` that a result is."""
     with set_grad_enabled(returned.recorded):
         for step in returned.steps:
-            # eager's broadcast_to makes a copy
-            name = "expand" if step.op.name == "broadcast_to" else step.op.name
+            lens = step.op.lens  # None where a kernel shows what the steps of its definition would copy
+            name = step.op.name if lens is None or lens.shown_by is None else lens.shown_by
             tensor = getattr(E, name)(tensor, **step.params)
     return tensor
 

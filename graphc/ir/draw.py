@@ -17,7 +17,7 @@ import networkx as nx
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ir.opened import opened
 from graphc.ir.scopes import Group, owners, scope_tree
-from graphc.ops import OPS
+from graphc.ops import OPS, Trait
 from graphc.ops.aval import types_text
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 132, 40, 18, 40, 24
@@ -48,7 +48,7 @@ def family(node: Node) -> str:
         return "input"
     if op.flops is not None:
         return "product"
-    if op.view or op.name in ("broadcast_to", "pad_zeros", "cat", "flip"):
+    if op.view or (op.traits & Trait.MOVES and op.traits & Trait.LINEAR and not op.pointwise):
         return "movement"
     if "keepdims" in op.params:
         return "reduction"

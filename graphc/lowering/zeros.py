@@ -7,7 +7,7 @@ right; they are written only where XLA sees such a sum: one operand is +0 in eve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -88,40 +88,13 @@ def _is_zero(number: Any, sign: float) -> bool:
     return any(math.copysign(1, part) == sign for part in parts)
 
 
-# --- for each op: whether XLA sees a sum of one term and +0, given the node, its operands' types, the numbers they hold
-
-Test = Callable[[Node, Sequence[Aval], Sequence[Any]], bool]
-
-
-def _reduced_one(node: Node, avals: Sequence[Aval], numbers: Sequence[Any]) -> bool:
-    return avals[0].size == node.aval.size
-
-
-def _adds_one(node: Node, avals: Sequence[Aval], numbers: Sequence[Any]) -> bool:
-    """One element, or row, is added to zeros: XLA makes a slice of it, and adds that."""
-    return _is_zero(numbers[0], 1) and all(index.size == 1 for index in avals[2:])
-
-
-_TESTS: dict[str, Test] = {
-    "add": lambda node, avals, numbers: any(_is_zero(n, 1) for n in numbers),
-    "sub": lambda node, avals, numbers: _is_zero(numbers[1], -1),
-    "addmm": lambda node, avals, numbers: avals[1].shape[-1] == 1 or _is_zero(numbers[0], 1),
-    "sum": _reduced_one,
-    "mean": _reduced_one,
-    "index_put": lambda node, avals, numbers: node.params["accumulate"] and _adds_one(node, avals, numbers),
-    "scatter_add": lambda node, avals, numbers: _is_zero(numbers[0], 1) and avals[1].shape[node.params["axis"]] == 1,
-    "place": lambda node, avals, numbers: avals[0].shape[node.params["axis"]] == 1,
-    **{f"avg_pool{rank}d": lambda node, avals, numbers: math.prod(node.params["kernel"]) == 1 for rank in (1, 2, 3)},
-}
-
-
 def loses_zero(node: Node, avals: Sequence[Any], numbers: Sequence[Any]) -> bool:
     """Whether XLA drops the +0 that the sums of `node` begin with."""
     op = node.op
     if node.op.several or not is_inexact(node.dtype):
         return False
-    if op.name in _TESTS:
-        return _TESTS[op.name](node, avals, numbers)
+    if op.lone_term is not None:
+        return op.lone_term(list(avals), node.aval, node.params, lambda k, sign: _is_zero(numbers[k], sign))
     if not op.traits & Trait.CONTRACTS or op.flops is None:
         return False
     return op.flops(list(avals), node.aval, node.params) <= len(avals) * node.aval.size

@@ -16,6 +16,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     pointwise,
     reduce,
     requirements,
+    selection,
     solving,
     sorting,
     special,
@@ -25,6 +26,21 @@ from graphc.ops import (  # noqa: F401  (declarations)
     updates,
 )
 from graphc.ops.aval import Aval, Literal, aval_of
+from graphc.ops.lens import Lens
+from graphc.ops.rounding import Rounding
 from graphc.ops.spec import OPS, Check, Kink, Op, Rule, Trait, op
 
-__all__ = ["OPS", "Aval", "Check", "Kink", "Literal", "Op", "Rule", "Trait", "aval_of", "op"]
+__all__ = [
+    "OPS",
+    "Aval",
+    "Check",
+    "Kink",
+    "Lens",
+    "Literal",
+    "Op",
+    "Rounding",
+    "Rule",
+    "Trait",
+    "aval_of",
+    "op",
+]

@@ -13,7 +13,9 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT16, complex_of, real_of
+from graphc.ops.lens import Lens
 from graphc.ops.references import Each
+from graphc.ops.rounding import EXACT, Rounding
 from graphc.ops.rules import broadcast_shapes, refused, same, torch_name
 from graphc.ops.samples import Complexes, Sample
 from graphc.ops.spec import Op, Rule, Trait, op
@@ -119,25 +121,31 @@ def _only_imaginary(F: Any, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> 
 
 _Z = Sample(Complexes((3, 4)))
 
-conj = op("conj", "input", impl="conj", rule=same, ref=Each(lambda z: z.conjugate()), samples=(_Z, Sample((3, 4))),
+conj = op("conj", "input", impl="conj", rule=same, traits=Trait.MOVES,
+          ref=Each(lambda z: z.conjugate()), samples=(_Z, Sample((3, 4))),
           vjp=dict(input=lambda F, g: F.conj(g)))  # fmt: skip
 real = op("real", "input", impl="real", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),
+          rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(part, F.imag(whole))),
           ref=lambda z: (z + np.conj(z)).astype(np.complex128).view(np.float64)[..., ::2] / 2,
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
 imag = op("imag", "input", impl="imag", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),
+          rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(F.real(whole), part)),
           ref=lambda z: (z - np.conj(z)).astype(np.complex128).view(np.float64)[..., 1::2] / 2,
           vjp=dict(input=lambda F, g, input_shape, input_dtype: _only_imaginary(
               F, g, input_shape, input_dtype)))  # fmt: skip
 complex = op("complex", "real imag", impl=_joined, numpy=_join, rule=Rule(_complex),
-             traits=Trait.BROADCASTS, ref=lambda re, im: re + 1j * im, samples=(Sample((3, 4), (3, 4)),),
+             traits=Trait.BROADCASTS, rounding=EXACT, ref=lambda re, im: re + 1j * im,
+             samples=(Sample((3, 4), (3, 4)),),
              vjp=dict(real=lambda F, g, real_dtype: F.cast(F.real(g), dtype=real_dtype),
                        imag=lambda F, g, imag_dtype: F.cast(F.imag(g), dtype=imag_dtype)))  # fmt: skip
 angle = op("angle", "input", impl=_typed_angle, rule=Rule(_angle_type, "float", pointwise=False), samples=(_Z,),
-           ref="numpy.angle", vjp=dict(input=_angle_vjp))  # fmt: skip
+           rounding=Rounding(3.0), ref="numpy.angle", vjp=dict(input=_angle_vjp))  # fmt: skip
 view_as_real = op("view_as_real", "input", impl=_pairs, numpy=_np_as_real, rule=Rule(_as_real), traits=Trait.VIEW,
+                  rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_complex(part)),
                   samples=(_Z,), ref=lambda z: np.array([[[v.real, v.imag] for v in row] for row in z]),
                   vjp=dict(input=lambda F, g: F.view_as_complex(F.clone(g))))  # fmt: skip
 view_as_complex = op("view_as_complex", "input", impl=lambda xp, x: _joined(xp, x[..., 0], x[..., 1]),
                      numpy=_np_as_complex, rule=Rule(_as_complex), traits=Trait.VIEW, samples=(Sample((3, 2)),),
+                     rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_real(part)),
                      ref=lambda x: np.array([builtins.complex(*pair) for pair in x]),
                      vjp=dict(input=lambda F, g: F.view_as_real(g)))  # fmt: skip

@@ -198,6 +198,7 @@ def _np_with_row(x: np.ndarray, row: np.ndarray, index: np.ndarray) -> np.ndarra
 
 row = op(
     "row", "input index", impl=lambda xp, x, index: x[_clamped(xp, index, x.shape[0])], rule=Rule(_row_rule),
+    traits=Trait.MOVES,
     numpy=lambda x, index: np.array(x[_clamped(np, index, len(x))]),
     ref=everywhere(lambda x, index: x[min(max(int(index), 0), len(x) - 1)]),
     vjp=dict(input=lambda F, g, input_shape, input_dtype, index: F.with_row(
@@ -206,6 +207,7 @@ row = op(
 )  # fmt: skip
 with_row = op(
     "with_row", "input row index", rule=Rule(_with_row_rule), numpy=_np_with_row, ref=_ref_with_row,
+    traits=Trait.MOVES,
     impl=lambda xp, x, row, index: x.at[_clamped(xp, index, x.shape[0])].set(row),
     vjp=dict(input=lambda F, g, row_shape, row_dtype, index: F.with_row(
                  g, F.full(shape=row_shape, value=0, dtype=row_dtype), index),

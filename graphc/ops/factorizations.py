@@ -29,6 +29,7 @@ from graphc.ops.matrices import (
     rows,
     square,
 )
+from graphc.ops.rounding import ELIMINATES, Rounding, norm, packed
 from graphc.ops.samples import Definite, Ints, Regular, Sample
 from graphc.ops.solving import failure
 from graphc.ops.spec import Check, Op, Rule, Trait, op
@@ -94,7 +95,7 @@ def _ref_cholesky(x):
 cholesky = op(
     "cholesky", "input", impl=lambda xp, x: xp.linalg.cholesky(half_sum(xp, x)), numpy=_np_cholesky,
     rule=Rule(square, accepts=FLOATING),
-    label="LinalgCholeskyEx", ref=_ref_cholesky, vjp=dict(input=_cholesky_vjp),
+    label="LinalgCholeskyEx", rounding=ELIMINATES, ref=_ref_cholesky, vjp=dict(input=_cholesky_vjp),
     check=Check(_definite, LinAlgError, "linalg.cholesky: The factorization could not be completed because the input "
                 "is not positive-definite."),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
@@ -184,7 +185,7 @@ def _lu_vjp(F, g, r, input_shape, input_dtype):
 
 lu = op(
     "lu", "input", impl=_np_lu, numpy=_np_lu, rule=Rule(_lu_shape, accepts=FLOATING), traits=Trait.HOLOMORPHIC,
-    label="LinalgLuFactorEx",
+    label="LinalgLuFactorEx", rounding=ELIMINATES,
     ref=_ref_lu, vjp=dict(input=_lu_vjp),
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 4))), Sample(Regular((2, 3, 2)))),
 )  # fmt: skip
@@ -270,7 +271,7 @@ def _qr_vjp(F, g, r, input, input_shape, input_dtype, complete):
 
 qr = op(
     "qr", "input", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape, accepts=FLOATING), label="LinalgQr",
-    ref=_ref_qr,
+    rounding=Rounding(terms=packed(-2), operand=norm), ref=_ref_qr,
     samples=(Sample(Regular((3, 3)), complete=False), Sample(Regular((4, 2)), complete=False),
              Sample(Regular((2, 2, 3)), complete=False)),
     vjp=dict(input=_qr_vjp),

@@ -9,12 +9,15 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT32, INT64
+from graphc.ops.lens import Lens
 from graphc.ops.places import itself
 from graphc.ops.references import everywhere
+from graphc.ops.rounding import Rounding
 from graphc.ops.rules import broadcast_shapes, normalize_axis, same, torch_name
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.scattering import gathered, index_added, scatter_added, scattered
-from graphc.ops.spec import Op, Rule, bounded, op
+from graphc.ops.spec import Op, Rule, Trait, bounded, op
+from graphc.ops.strides import of_numbered
 
 # `spec` places the index arrays: one entry an axis of the input, the number of the index array that selects along
 # it, or None for the whole axis. x[i, :, j] is spec (0, None, 1).
@@ -141,6 +144,9 @@ OUT_OF_RANGE = "index out of range in self"
 
 index = op(
     "index", "input *indices", params={"spec": None}, numpy=_np_index, rule=Rule(_index), ref=_ref_index,
+    traits=Trait.MOVES,
+    lens=Lens(lambda F, whole, part, *indices, spec: F.index_put(whole, part, *indices, spec=spec, accumulate=False),
+              of_numbered),
     impl=lambda xp, x, *indices, spec: x[full_index(spec, indices)],
     check=bounded(lambda x, *indices, spec: _bounds(x, indices, spec), IndexError, OUT_OF_RANGE),
     vjp=dict(input=_scatter_back),
@@ -152,7 +158,11 @@ index_put = op(
     "index_put", "input values *indices", params={"spec": None, "accumulate": False}, numpy=_np_index_put,
     impl=_jnp_index_put, rule=Rule(_index_put), ref=_ref_index_put,
     check=bounded(lambda x, values, *indices, spec, accumulate: _bounds(x, indices, spec), IndexError, OUT_OF_RANGE),
-    terms=lambda avals, result, params: 1 + params["accumulate"] * max(index.size for index in avals[2:]),
+    rounding=Rounding(
+        lambda avals, params: None if params["accumulate"] else 0.0,
+        lambda avals, result, params: 1 + params["accumulate"] * max(index.size for index in avals[2:])),
+    lone_term=lambda avals, result, params, is_zero: (
+        params["accumulate"] and is_zero(0, 1) and all(index.size == 1 for index in avals[2:])),
     vjp=dict(
         input=lambda F, g, input_dtype, indices, spec, accumulate: g if accumulate else F.index_put(
             g, F.full(shape=(), value=0, dtype=input_dtype), *indices, spec=spec, accumulate=False),
@@ -250,6 +260,7 @@ def _scatter_src_vjp(F, g, index, src_shape, axis):
 
 
 gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=_ref_gather, numpy=gathered,
+            traits=Trait.MOVES,
             impl=lambda xp, x, index, axis: x[along(xp, index, axis)],
             check=bounded(lambda x, index, axis: [(index, 0, x.shape[axis])], RuntimeError,
                           "index out of bounds in gather()"),
@@ -258,14 +269,16 @@ gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref
             vjp=dict(input=_gather_vjp))  # fmt: skip
 scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=scatter_added, impl=_jnp_scatter_add,
                  rule=Rule(scatter_rule), ref=_ref_scatter_add,
-                 terms=lambda avals, result, params: 1 + (avals[1].shape or (1,))[params["axis"]],
+                 rounding=Rounding(length=lambda avals, result, params: 1 + (avals[1].shape or (1,))[params["axis"]]),
+                 lone_term=lambda avals, result, params, is_zero: (
+                     is_zero(0, 1) and avals[1].shape[params["axis"]] == 1),
                  check=bounded(lambda x, index, src, axis: [(index, 0, x.shape[axis])], RuntimeError,
                                "index out of bounds in scatter()"),
                  samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),
                  vjp=dict(input=lambda F, g: g, src=_scatter_src_vjp))  # fmt: skip
 scatter = op("scatter", "input index src", params={"axis": 0}, numpy=scattered,
              impl=lambda xp, x, index, src, axis: x.at[along(xp, index, axis)].set(src[tuple(map(slice, index.shape))]),
-             rule=Rule(scatter_rule), ref=_ref_scatter,
+             rule=Rule(scatter_rule), ref=_ref_scatter, traits=Trait.MOVES,
              check=bounded(lambda x, index, src, axis: [(index, 0, x.shape[axis])], RuntimeError,
                            "index out of bounds in scatter()"),
              samples=(Sample((3, 4), Ints((3, 1), 4), (3, 1), axis=1), Sample((3, 4), Ints((1, 3), 3), (2, 4), axis=0)),
@@ -301,11 +314,13 @@ def _ref_place(index, src, axis, size):
 
 
 place = op("place", "index src", params={"axis": 0, "size": 0}, impl=_place, rule=Rule(_place_rule), ref=_ref_place,
+           traits=Trait.MOVES, lone_term=lambda *_: True,
            check=bounded(lambda index, src, axis, size: [(index, 0, size)], RuntimeError,
                          "index out of bounds in scatter()"),
            samples=(Sample(Ints((3, 1), 4), (3, 1), axis=1, size=4), Sample(Ints((1, 2), 3), (1, 2), axis=0, size=3)),
            vjp=dict(src=lambda F, g, index, axis: F.gather(g, index, axis=axis)))  # fmt: skip
 # `index` itself, which may not be negative: what index_select and its like ask of it beyond `index`
 in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: xp.positive(index), rule=same,
+              traits=Trait.MOVES,
               check=bounded(lambda index, size: [(index, 0, size)], IndexError, OUT_OF_RANGE),
               ref=itself, samples=(Sample(Ints((4,), 5), size=5),))  # fmt: skip

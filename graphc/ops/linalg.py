@@ -143,6 +143,7 @@ def _np_addmm(c, x, y):
 addmm = op(
     "addmm", "input mat1 mat2", impl=lambda xp, c, x, y: xp.matmul(x, y) + c, numpy=_np_addmm, rule=Rule(_addmm),
     traits=Trait.BROADCASTS | Trait.HOLOMORPHIC, flops=_flops, ref=lambda c, x, y: _ref_matmul(x, y) + c,
+    lone_term=lambda avals, result, params, is_zero: avals[1].shape[-1] == 1 or is_zero(0, 1),
     samples=(Sample((2,), (3, 4), (4, 2)), Sample((3, 2), (3, 4), (4, 2)), Sample((), (3, 4), (4, 2))),
     vjp=dict(input=lambda F, g: g, mat1=lambda F, g, mat2: g @ swap_last(F, mat2),
              mat2=lambda F, g, mat1: swap_last(F, mat1) @ g),

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import places
+from graphc.ops import places, strides
 from graphc.ops.aval import Aval, Literal, aval_of, same_shape
 from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
+from graphc.ops.lens import Lens
+from graphc.ops.rounding import EXACT
 from graphc.ops.rules import full_rule, normalize_axis, reshape_rule, same, torch_name
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
-LINEAR, VIEW = Trait.LINEAR, Trait.VIEW | Trait.LINEAR
+LINEAR = Trait.LINEAR | Trait.MOVES
+VIEW = Trait.VIEW | LINEAR
 
 
 def _np_broadcast_to(x, shape):
@@ -85,17 +88,20 @@ reshape = op(
     rule=reshape_rule,
     traits=VIEW,
     label="View",
+    lens=Lens(lambda F, whole, part, shape: F.reshape(part, shape=whole.shape), strides.of_reshaped),
     ref=places.reshaped,
     samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
     vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)),
 )
 permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
-             numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW,
-             ref=places.permuted,
+             numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW, ref=places.permuted,
+             lens=Lens(lambda F, whole, part, dims: F.permute(part, dims=inverse_permutation(dims)),
+                       strides.of_permuted),
              samples=(Sample((2, 3), dims=(1, 0)), Sample((2, 3, 4), dims=(2, 0, 1)), Sample((), dims=())),
              vjp=dict(input=lambda F, g, dims: F.permute(g, dims=inverse_permutation(dims))))  # fmt: skip
 broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
                   rule=Rule(expanded), traits=LINEAR, label="Expand",
+                  lens=Lens(None, strides.of_repeated, repeats=lambda shape: True, shown_by="expand"),
                   ref=places.repeated,
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
@@ -229,6 +235,7 @@ slice_ = op(
     impl=_take_slices,
     rule=Rule(_slice),
     traits=VIEW,
+    lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), strides.of_slice),
     ref=places.cut,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)),
@@ -375,7 +382,7 @@ triu = _triangle("triu", places.upper)
 
 # --- creation: no array arguments
 
-full = op("full", "", params={"shape": (), "value": 0, "dtype": None}, rule=full_rule,
+full = op("full", "", params={"shape": (), "value": 0, "dtype": None}, rule=full_rule, rounding=EXACT,
           impl=lambda xp, shape, value, dtype: xp.full(shape, value, dtype),
           samples=(Sample(shape=(2, 3), value=1.5, dtype=np.dtype(np.float32)),),
           ref=lambda shape, value, dtype: np.array([value] * int(np.prod(shape)), dtype).reshape(shape))  # fmt: skip
@@ -384,6 +391,7 @@ arange = op(
     "",
     params={"shape": (), "start": 0, "step": 1, "dtype": None},
     rule=full_rule,
+    rounding=EXACT,
     impl=lambda xp, shape, start, step, dtype: (
         xp.arange(shape[0], dtype=dtype) * xp.asarray(step, dtype) + xp.asarray(start, dtype)
     ),
@@ -396,6 +404,8 @@ constant = op(
     params={"value": None},
     impl=lambda xp, value: xp.asarray(value.array),
     rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
+    traits=Trait.LITERAL,
+    rounding=EXACT,
     samples=(Sample(value=Literal(np.array([1.5, -0.0]))),),
     ref=lambda value: np.array(value.array.tolist()),
 )

@@ -15,11 +15,12 @@ import numpy as np
 from graphc.ops import kernels, windowed
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, SHORT_NAMES
+from graphc.ops.rounding import Rounding
 from graphc.ops.rules import C_NAMES, accepting
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, either_zero, op
 
-LINEAR, BILINEAR = Trait.LINEAR, Trait.BILINEAR | Trait.HOLOMORPHIC
+LINEAR, BILINEAR, MOVES = Trait.LINEAR, Trait.BILINEAR | Trait.HOLOMORPHIC, Trait.MOVES
 
 
 def check_groups(groups: int, shape: tuple[int, ...]) -> None:
@@ -208,21 +209,22 @@ def _pools(rank: int, *samples: tuple) -> None:
     averaged = _averaged("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d")
     op(
         name, "input", params=windows, impl=kernels.max_pool, numpy=kernels.max_pool, rule=Rule(_pool, accepts=ordered),
-        ref=windowed.largest, nearest=either_zero, label=f"MaxPool{rank}DWithIndices",
+        traits=MOVES, ref=windowed.largest, nearest=either_zero, label=f"MaxPool{rank}DWithIndices",
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
         vjp=dict(input=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
         f"{name}_spread", "grad input", params=windows, impl=kernels.max_pool_spread, numpy=kernels.max_pool_spread,
-        rule=Rule(_like_input, accepts=ordered), traits=LINEAR, terms=_windows_over_one, ref=windowed.spread,
+        rule=Rule(_like_input, accepts=ordered), traits=LINEAR, rounding=Rounding(length=_windows_over_one),
+        ref=windowed.spread,
         samples=tuple(Sample(out, x, **params) for x, out, params in tiled),
         vjp=dict(grad=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_pick")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
         f"{name}_pick", "tangent input", params=windows, impl=kernels.max_pool_pick, numpy=kernels.max_pool_pick,
-        rule=Rule(_pool, accepts=ordered), traits=LINEAR, ref=windowed.picked,
+        rule=Rule(_pool, accepts=ordered), traits=LINEAR | MOVES, ref=windowed.picked,
         samples=tuple(Sample(x, x, **params) for x, _, params in tiled),
         vjp=dict(tangent=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
@@ -235,7 +237,9 @@ def _pools(rank: int, *samples: tuple) -> None:
     op(
         mean, "input", params=average, impl=kernels.avg_pool, numpy=kernels.avg_pool,
         rule=Rule(_pool, accepts=averaged),
-        traits=LINEAR, terms=lambda avals, result, params: math.prod(params["kernel"]), ref=windowed.averaged,
+        traits=LINEAR, ref=windowed.averaged,
+        rounding=Rounding(length=lambda avals, result, params: math.prod(params["kernel"])),
+        lone_term=lambda avals, result, params, is_zero: math.prod(params["kernel"]) == 1,
         label=f"AvgPool{rank}D",
         samples=tuple(Sample(x, **params) for x, _, params in plain),
         vjp=dict(input=lambda F, g, input_shape, kernel, stride, padding: getattr(F, f"{mean}_spread")(
@@ -245,7 +249,7 @@ def _pools(rank: int, *samples: tuple) -> None:
         f"{mean}_spread", "grad", params={"shape": None, **average}, impl=kernels.avg_pool_spread,
         numpy=kernels.avg_pool_spread,
         rule=Rule(_of_shape, accepts=accepting("f", f"\"{mean}_backward\" not implemented for '{{dtype}}'")),
-        traits=LINEAR, terms=_windows_over_one, ref=windowed.averaged_back,
+        traits=LINEAR, rounding=Rounding(length=_windows_over_one), ref=windowed.averaged_back,
         samples=tuple(Sample(out, shape=x, **params) for x, out, params in plain),
         vjp=dict(grad=lambda F, g, kernel, stride, padding: getattr(F, mean)(
             g, kernel=kernel, stride=stride, padding=padding)),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import builtins
-import math
-import operator
 
 import numpy as np
 
 from graphc.ops import scalars
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.lens import Lens
 from graphc.ops.places import itself
 from graphc.ops.references import Each
+from graphc.ops.rounding import ARITHMETIC, EXACT, Rounding, exact_product, exact_sum, of_complex
 from graphc.ops.rules import (
     cast_rule,
     integral,
@@ -22,20 +22,24 @@ from graphc.ops.rules import (
     pointwise_no_bool,
     pointwise_number,
     refusing_bool,
+    refusing_complex,
     same,
-    where_rule,
 )
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Check, Kink, Trait, op
 
-COMMUTATIVE, BILINEAR, LINEAR = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.LINEAR
+COMMUTATIVE, BILINEAR, LINEAR, MOVES = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.LINEAR, Trait.MOVES
 
 # --- arithmetic
 
 add = op("add", "input other", impl="add", rule=pointwise, traits=COMMUTATIVE, ref="operator.add",
+         rounding=ARITHMETIC._replace(exact=exact_sum),
+         lone_term=lambda avals, result, params, is_zero: is_zero(0, 1) or is_zero(1, 1),
          vjp=dict(input=lambda F, g: g, other=lambda F, g: g))  # fmt: skip
 sub = op(
     "sub", "input other", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
+    rounding=ARITHMETIC._replace(exact=lambda r, x, y: exact_sum(r, x, -y)),
+    lone_term=lambda avals, result, params, is_zero: is_zero(1, -1),
     rule=refusing_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
                        "Use the `^` or `logical_xor()` operator instead.", builtins.all,
                        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
@@ -43,9 +47,10 @@ sub = op(
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
 )  # fmt: skip
 mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
+         rounding=ARITHMETIC._replace(exact=exact_product),
          vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input))  # fmt: skip
 div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref=Each(scalars.quotient),
-         overloads={"sf": "MulBackward0"},
+         overloads={"sf": "MulBackward0"}, rounding=ARITHMETIC._replace(denominator=lambda x, y: y),
          domain=((-2.0, 2.0), (0.5, 3.0)),
          vjp=dict(input=lambda F, g, other: g / other,
                   other=lambda F, g, input, other: -g * ((input / other) / other)))  # fmt: skip
@@ -53,7 +58,7 @@ neg = op(
     "neg",
     "input",
     impl="negative",
-    traits=LINEAR,
+    traits=LINEAR | MOVES,
     ref="operator.neg",
     vjp=dict(input=lambda F, g: -g),
     rule=refusing_bool(
@@ -61,7 +66,7 @@ neg = op(
         "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
     ),
 )
-positive = op("positive", "input", impl="positive", rule=pointwise_no_bool, traits=LINEAR, ref="operator.pos",
+positive = op("positive", "input", impl="positive", rule=pointwise_no_bool, traits=LINEAR | MOVES, ref="operator.pos",
               vjp=dict(input=lambda F, g: g))  # fmt: skip
 abs = op(
     "abs",
@@ -69,6 +74,7 @@ abs = op(
     impl="abs",
     rule=modulus,
     traits=Trait.IDEMPOTENT,
+    rounding=Rounding(of_complex(2.0)),
     domain=(0.2, 3.0),
     ref=Each(scalars.absolute),
     slopes=dict(input=Each(scalars.absolute_slope)),
@@ -93,10 +99,13 @@ def _sign_vjp(F, g, r, input, input_dtype):
     return F.where(size == 0, 0, (g - r * along) / F.where(size == 0, 1, size))
 
 
-sign = op("sign", "input", impl=_sign, rule=pointwise, traits=Trait.ORDERS, domain=(0.2, 3.0),
+SIGN = "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+sign = op("sign", "input", impl=_sign, traits=Trait.ORDERS, rounding=EXACT, domain=(0.2, 3.0),
+          rule=refusing_complex(pointwise, SIGN),
           ref=Each(scalars.sign), slopes=dict(input=Each(scalars.NOTHING)),
           vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
 sgn = op("sgn", "input", impl=_sign, rule=pointwise._replace(holomorphic=False), domain=(0.2, 3.0),
+         rounding=Rounding(of_complex(2.0)),
          ref=Each(scalars.sign), slopes=dict(input=Each(scalars.NOTHING)), vjp=dict(input=_sign_vjp))  # fmt: skip
 
 
@@ -107,6 +116,7 @@ def _nonzero_divisor(xp, x, y):
 ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError")
 
 floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
+                  cpu_name="div_floor_cpu",
                   traits=Trait.ORDERS, vjp=dict(input=lambda F, g: g * 0, other=lambda F, g: g * 0),
                   domain=((-3.0, 3.0), (0.7, 1.9)), ref=Each(scalars.floor_divide),
                   slopes=dict(input=Each(scalars.NOTHING), other=Each(scalars.NOTHING)))  # fmt: skip
@@ -124,6 +134,7 @@ remainder = op(
     impl=_remainder,
     rule=pointwise_no_bool._replace(scalars="one"),
     traits=Trait.ORDERS,
+    rounding=ARITHMETIC,
     label="RemainderBackward1",
     overloads={"fs": "RemainderBackward0"},
     check=ZERO_DIVISION,
@@ -164,6 +175,8 @@ pow = op(
     impl="power",
     numpy=_np_power,
     rule=pointwise_no_bool._replace(scalars="one"),
+    rounding=Rounding(2.0, denominator=lambda x, y: np.where(y < 0, x, 1.0)),
+    cpu_name="pow",
     check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed."),
     label="PowBackward1",
     overloads={"fs": "PowBackward0", "sf": "PowBackward2"},
@@ -183,7 +196,8 @@ def _integer_pow(xp, x, y):
 
 
 integer_pow = op("integer_pow", "input exponent", impl=_integer_pow, label="PowBackward1", domain=(0, 4),
-                 rule=integral._replace(accepts=pointwise_no_bool.accepts), ref=Each(scalars.power))  # fmt: skip
+                 cpu_name="pow", rule=integral._replace(accepts=pointwise_no_bool.accepts),
+                 ref=Each(scalars.power))  # fmt: skip
 
 
 def _pow_scalar_vjp(F, g, input, exponent, input_shape, input_dtype):
@@ -213,40 +227,47 @@ def _scalar_power_kernel(xp, x, exponent):
 # a float array to the power of a Python number, in its own dtype
 pow_scalar = op(
     "pow_scalar", "input", params={"exponent": 1}, impl=_scalar_power_kernel, rule=same, label="Pow",
-    definition=_scalar_power, domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC, ref=Each(scalars.power_to_number),
+    definition=_scalar_power, domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC, rounding=Rounding(2.0),
+    ref=Each(scalars.power_to_number),
     samples=(Sample((2, 3), exponent=3), *(Sample((3,), exponent=n) for n in _OTHERS), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
 square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=Each(lambda x: x * x),
+            rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
+          rounding=ARITHMETIC,
           vjp=dict(input=lambda F, g, r: g / (2 * r)))  # fmt: skip
 rsqrt = op("rsqrt", "input", impl=lambda xp, x: 1 / xp.sqrt(x), rule=pointwise_float, domain=(0.2, 4.0),
+           rounding=Rounding(2.0, denominator=lambda x: x),
            ref=Each(scalars.reciprocal_root), vjp=dict(input=lambda F, g, r: g * (-0.5 * (r * r * r))))  # fmt: skip
 reciprocal = op("reciprocal", "input", impl=lambda xp, x: 1 / x, rule=pointwise_float, domain=(0.4, 3.0),
+                rounding=ARITHMETIC._replace(denominator=lambda x: x),
                 ref=Each(scalars.reciprocal), vjp=dict(input=lambda F, g, r: -g * (r * r)))  # fmt: skip
 
 # --- exponentials and logarithms
 
-exp = op("exp", "input", impl="exp", rule=pointwise_float, ref="math.exp", vjp=dict(input=lambda F, g, r: g * r))
+exp = op("exp", "input", impl="exp", rule=pointwise_float, rounding=Rounding(2.0), ref="math.exp",
+         vjp=dict(input=lambda F, g, r: g * r))  # fmt: skip
 exp2 = op("exp2", "input", impl="exp2", rule=pointwise_float, ref=Each(scalars.power_of_two),
           vjp=dict(input=lambda F, g, r: g * (r * 0.6931471805599453)))  # fmt: skip
-expm1 = op("expm1", "input", impl="expm1", rule=pointwise_float, ref="math.expm1",
+expm1 = op("expm1", "input", impl="expm1", rule=pointwise_float, rounding=Rounding(6.0), ref="math.expm1",
            vjp=dict(input=lambda F, g, r: g * (r + 1)))  # fmt: skip
-log = op("log", "input", impl="log", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log",
+log = op("log", "input", impl="log", rule=pointwise_float, rounding=Rounding(3.0), domain=(0.2, 4.0), ref="math.log",
          vjp=dict(input=lambda F, g, input: g / input))  # fmt: skip
 log2 = op("log2", "input", impl="log2", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log2",
           vjp=dict(input=lambda F, g, input: g / (input * 0.6931471805599453)))  # fmt: skip
 log10 = op("log10", "input", impl="log10", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log10",
            vjp=dict(input=lambda F, g, input: g / (input * 2.302585092994046)))  # fmt: skip
 log1p = op("log1p", "input", impl="log1p", label="Log1P", rule=pointwise_float, domain=(-0.8, 4.0), ref="math.log1p",
+           rounding=Rounding(3.0),
            vjp=dict(input=lambda F, g, input: g / (1 + input)))  # fmt: skip
 
 # --- trigonometry
 
-sin = op("sin", "input", impl="sin", rule=pointwise_float, ref="math.sin",
+sin = op("sin", "input", impl="sin", rule=pointwise_float, rounding=Rounding(1.0), ref="math.sin",
          vjp=dict(input=lambda F, g, input: g * F.cos(input)))  # fmt: skip
-cos = op("cos", "input", impl="cos", rule=pointwise_float, ref="math.cos",
+cos = op("cos", "input", impl="cos", rule=pointwise_float, rounding=Rounding(1.0), ref="math.cos",
          vjp=dict(input=lambda F, g, input: -g * F.sin(input)))  # fmt: skip
 tan = op("tan", "input", impl="tan", rule=pointwise_float, domain=(-1.2, 1.2), ref="math.tan",
          vjp=dict(input=lambda F, g, r: g * (1 + r * r)))  # fmt: skip
@@ -269,7 +290,7 @@ def _atan2_vjp(sign):
 
 
 atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=""),
-           traits=Trait.ORDERS, domain=((-2.0, 2.0), (0.3, 2.0)), ref=Each(scalars.angle_of),
+           traits=Trait.ORDERS, domain=((-2.0, 2.0), (0.3, 2.0)), rounding=Rounding(3.0), ref=Each(scalars.angle_of),
            slopes=dict(input=Each(scalars.angle_slope(0)), other=Each(scalars.angle_slope(1))),
            kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
@@ -277,7 +298,7 @@ sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
           vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
 cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, ref="math.cosh",
           vjp=dict(input=lambda F, g, input: g * F.sinh(input)))  # fmt: skip
-tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, ref="math.tanh",
+tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh",
           vjp=dict(input=lambda F, g, r: g * (1 - r * r)))  # fmt: skip
 
 # --- special functions and activations
@@ -296,54 +317,27 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 erf = op("erf", "input", impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
+         rounding=Rounding(5.0), cpu_name="erf_vml_cpu",
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 sigmoid = op("sigmoid", "input", impl="special.expit", numpy=_sigmoid, rule=pointwise_float,
-             ref=Each(scalars.logistic), vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
+             rounding=Rounding(4.0), ref=Each(scalars.logistic),
+             vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
 softplus = op(
     "softplus",
     "input",
     impl=lambda xp, x: xp.logaddexp(x, 0),
     rule=pointwise_floats_only,
+    rounding=Rounding(6.0),
     ref=Each(scalars.softplus),
     vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),
 )
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch; r is not negative, and nan passes its gradient
 relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
-          numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS,
+          numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS | MOVES,
           domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified),
           slopes=dict(input=Each(scalars.rectified_slope)),
           vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip
-
-# --- choices between values
-
-
-def _choice(name: str, better, ufunc, ref):
-    """The op that keeps the `better` operand, or nan. On ties PyTorch keeps the first (it shows in the sign of zero),
-    NumPy the second, XLA +0."""
-
-    def kernel(xp, x, y):
-        return xp.where(better(x, y) | (x == y) | (x != x), x, y)
-
-    def share(F, g, mine, theirs):
-        # all of the gradient to the chosen operand, half of it on a tie, all to both beside nan
-        return F.where(mine == theirs, g * 0.5, F.where(better(theirs, mine), 0, g))
-
-    return op(
-        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), rule=pointwise._replace(scalars=""), ref=ref,
-        domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
-        vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
-                 other=lambda F, g, input, other: share(F, g, other, input)),
-        slopes=dict(input=Each(scalars.extreme_slope(better, True)), other=Each(scalars.extreme_slope(better, False))),
-    )  # fmt: skip
-
-
-maximum = _choice("maximum", operator.gt, np.maximum, Each(scalars.larger))
-minimum = _choice("minimum", operator.lt, np.minimum, Each(scalars.smaller))
-where = op("where", "condition input other", impl="where", rule=where_rule, ref=Each(scalars.chosen),
-           slopes=dict(input=Each(scalars.where_slope(True)), other=Each(scalars.where_slope(False))),
-           vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
-                    other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip
 
 # --- changes of dtype and of differentiability
 
@@ -359,35 +353,22 @@ def _to_dtype(x, dtype):
 
 cast = op("cast", "input", params={"dtype": None}, impl=_cast, numpy=_to_dtype,
           rule=cast_rule, label="ToCopy", ref=Each(scalars.converted),
+          rounding=ARITHMETIC._replace(exact=lambda r, x, dtype: True),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
 # an output of a user's autograd.Function of `operands`, in a graph; the tracer knows its gradient rule
 user_function = op(
     "user_function", "input *operands", impl=lambda xp, x, *operands: xp.positive(x),
-    numpy=lambda x, *operands: x.copy(), rule=same, traits=Trait.OPAQUE, ref=itself,
+    numpy=lambda x, *operands: x.copy(), rule=same, traits=Trait.OPAQUE | MOVES, ref=itself,
 )  # fmt: skip
 stop_gradient = op(
     "stop_gradient",
     "input",
     impl=lambda xp, x: x,
     rule=same,
-    traits=Trait.VIEW | Trait.IDEMPOTENT,
+    traits=Trait.VIEW | Trait.IDEMPOTENT | MOVES,
+    lens=Lens(lambda F, whole, part: part),
     label="Detach",
     ref=itself,
 )
-clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR, ref=itself,
+clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES, ref=itself,
            vjp=dict(input=lambda F, g: g))  # fmt: skip
-
-# --- rounding: piecewise constant, so the gradient is 0
-
-for _name, _whole in {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round": builtins.round}.items():
-    op(
-        _name,
-        "input",
-        impl=_name,
-        rule=pointwise_no_bool,
-        traits=Trait.IDEMPOTENT | Trait.ORDERS,
-        domain=(0.55, 0.95),
-        ref=Each(scalars.rounder(_whole)),
-        slopes=dict(input=Each(scalars.NOTHING)),
-        vjp=dict(input=lambda F, g: g * 0),
-    )

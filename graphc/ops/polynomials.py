@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops.rounding import OF_ONE
 from graphc.ops.rules import pointwise_wide
 from graphc.ops.spec import Op, Trait, op
 
@@ -224,4 +225,5 @@ _POLYNOMIALS = {
 }  # fmt: skip
 for _name, (_kernel, _ref, _domain) in _POLYNOMIALS.items():
     POLYNOMIALS.append(op(f"special_{_name}", "input n", impl=lambda xp, x, n, k=_kernel: k(x, n), numpy=_kernel,
-                      rule=pointwise_wide, traits=Trait.ORDERS, domain=(_domain, (0.0, 6.0)), ref=_ref))  # fmt: skip
+                      rule=pointwise_wide, traits=Trait.ORDERS, rounding=OF_ONE,
+                      domain=(_domain, (0.0, 6.0)), ref=_ref))  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from graphc.ops import rows, scalars
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.rounding import Rounding
 from graphc.ops.rules import (
     accumulation_dtype,
     arg_reduce,
@@ -89,6 +90,10 @@ def _extremum_vjp(F, g, r, input, input_shape, input_dtype, axis, keepdims):
     return spread(F, share, input_shape, axis, keepdims) * F.cast(hit, dtype=input_dtype)
 
 
+def _one_term(avals: Any, result: Aval, params: Any, is_zero: Any) -> bool:
+    return avals[0].size == result.size
+
+
 sum = op(
     "sum",
     "input",
@@ -97,11 +102,13 @@ sum = op(
     numpy=_np_sum,
     rule=reduce_sum,
     traits=Trait.LINEAR,
+    lone_term=_one_term,
     ref=rows.reduced(rows.total),
     samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
     vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)),
 )
 mean = op("mean", "input", params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
+          lone_term=_one_term,
           ref=rows.reduced(rows.mean), samples=_REDUCTIONS,
           vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(
               F, g / builtins.max(count(input_shape, axis), 1), input_shape, axis, keepdims)))  # fmt: skip
@@ -157,11 +164,13 @@ prod = op(
     vjp=dict(input=_prod_vjp),
 )
 amax = op("amax", "input", params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
-          traits=Trait.ORDERS, ref=rows.reduced(rows.extreme, better=scalars.larger), nearest=either_zero,
+          cpu_name="max_values_cpu", traits=Trait.ORDERS | Trait.MOVES,
+          ref=rows.reduced(rows.extreme, better=scalars.larger), nearest=either_zero,
           slopes=dict(input=rows.backward(rows.extreme_slope, largest=True)),
           vjp=dict(input=_extremum_vjp))  # fmt: skip
 amin = op("amin", "input", params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
-          traits=Trait.ORDERS, ref=rows.reduced(rows.extreme, better=scalars.smaller), nearest=either_zero,
+          cpu_name="min_values_cpu", traits=Trait.ORDERS | Trait.MOVES,
+          ref=rows.reduced(rows.extreme, better=scalars.smaller), nearest=either_zero,
           slopes=dict(input=rows.backward(rows.extreme_slope, largest=False)),
           vjp=dict(input=_extremum_vjp))  # fmt: skip
 any = op(
@@ -312,6 +321,7 @@ softmax = op(
     impl=_softmax,
     numpy=_np_softmax,
     rule=same_float,
+    rounding=Rounding(6.0),
     samples=_ROWS,
     ref=rows.scanned(rows.shares),
     vjp=dict(input=lambda F, g, r, axis: r * (g - F.dot_along(g, r, axis=axis))),
@@ -323,6 +333,7 @@ log_softmax = op(
     impl=_log_softmax,
     numpy=_np_log_softmax,
     rule=same_float,
+    rounding=Rounding(6.0),
     samples=_ROWS,
     ref=rows.scanned(rows.log_shares),
     vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)),

@@ -101,31 +101,9 @@ def _integral(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return result
 
 
-# what PyTorch calls the kernels that refuse a dtype, where that is not <function>_cpu
-_KERNELS = {
-    "pow": "pow", "integer_pow": "pow", "amax": "max_values_cpu", "amin": "min_values_cpu",
-    "floor_divide": "div_floor_cpu",
-    "bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu", "digamma": "digamma",
-    "trigamma": "trigamma",
-    **{name: f"{name}_vml_cpu" for name in "ceil erf erfc erfinv floor i0 lgamma round trunc".split()},
-}  # fmt: skip
-
-
-_REAL_ONLY = ("ceil", "floor", "trunc")
-SIGN = "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
-_CHOICES = ("maximum", "minimum")
-
-
 def refused(op: Op, dtype: np.dtype) -> RuntimeError:
-    """PyTorch's error for operands of a dtype that `op` does not take, as a rule a NotImplementedError."""
-    if op.name == "sign" and dtype.kind == "c":
-        return NotImplementedError(SIGN)
-    if op.name in _CHOICES and dtype.kind == "c":
-        return RuntimeError(f"{op.name} not implemented for complex tensors.")
-    if op.name in _REAL_ONLY and dtype.kind == "c":
-        return NotImplementedError(f"{op.name} is not supported for complex inputs")
-    kernel = _KERNELS.get(op.name, f"{op.name.removeprefix('special_')}_cpu")
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
+    """PyTorch's error for operands of a dtype that `op` does not take."""
+    return NotImplementedError(f"\"{op.cpu_name}\" not implemented for '{torch_name(dtype)}'")
 
 
 def refuse_unordered(op: Op, dtypes: list[np.dtype]) -> None:
@@ -149,6 +127,18 @@ def refusing_bool(message: str = "", quantifier: Callable[..., bool] = all, some
         refuse_unordered(op, dtypes)
 
     return Rule(_pointwise, "common", pointwise=True, accepts=accepts, holomorphic=True)
+
+
+def refusing_complex(rule: Rule, message: str, error: type[Exception] = NotImplementedError) -> Rule:
+    """`rule` for an op that PyTorch refuses for complex operands with a message of its own, about the op's {name}."""
+
+    def accepts(op: Op, dtypes: list[np.dtype]) -> None:
+        if any(dtype.kind == "c" for dtype in dtypes):
+            raise error(message.format(name=op.name))
+        if rule.accepts is not None:
+            rule.accepts(op, dtypes)
+
+    return rule._replace(accepts=accepts)
 
 
 def accepting(kinds: str, message: str, error: type[Exception] = NotImplementedError) -> Callable[..., None]:

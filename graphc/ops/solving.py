@@ -12,6 +12,7 @@ from graphc.ops import exact
 from graphc.ops.aval import Aval
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import FLOATING, columns, rows, square
+from graphc.ops.rounding import ELIMINATES, Rounding, largest, norm
 from graphc.ops.rules import accepting
 from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
@@ -102,7 +103,7 @@ def _inv_vjp(F, g, r):
 inv = op(
     "inv", "input", params={"checked": True}, impl=lambda xp, x, checked: xp.linalg.inv(x), numpy=_np_inv,
     rule=Rule(square, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
-    ref=exact.inverse,
+    rounding=ELIMINATES, ref=exact.inverse,
     check=Check(_regular, LinAlgError,
                 "linalg.inv: The inversion could not be completed because the input matrix is singular."),
     samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False)),
@@ -111,7 +112,7 @@ inv = op(
 solve = op(
     "solve", "input other", params={"checked": True}, impl=lambda xp, x, y, checked: xp.linalg.solve(x, y),
     numpy=_np_solve, rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx",
-    ref=exact.solution,
+    rounding=ELIMINATES, ref=exact.solution,
     check=Check(_regular, LinAlgError, UNSOLVABLE.format(batch="")),
     samples=(Sample(Regular((3, 3)), (3, 2), checked=True), Sample(Regular((2, 2, 2)), (2, 2, 1), checked=True)),
     vjp=dict(input=_solve_left,
@@ -165,7 +166,7 @@ solve_triangular = op(
     numpy=_np_solve_triangular,
     rule=Rule(_solution, accepts=accepting("fc", "\"triangular_solve_cpu\" not implemented for '{dtype}'")),
     traits=Trait.HOLOMORPHIC, label="LinalgSolveTriangular",
-    ref=exact.triangular_solution,
+    rounding=ELIMINATES, ref=exact.triangular_solution,
     samples=(Sample(Definite((3, 3)), (3, 2), upper=True, unit=False),
              Sample(Definite((3, 3)), (3, 1), upper=False, unit=True),
              Sample(Definite((2, 2, 2)), (2, 2, 1), upper=False, unit=False)),
@@ -223,14 +224,14 @@ def _det_vjp(F, g, r, input, input_shape):
 det = op(
     "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=_np_det, rule=Rule(_scalar, accepts=FLOATING),
     traits=Trait.HOLOMORPHIC,
-    label="LinalgDet", ref=exact.determinant,
+    label="LinalgDet", rounding=ELIMINATES, ref=exact.determinant,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
     vjp=dict(input=_det_vjp),
 )  # fmt: skip
 cofactor = op(
     "cofactor", "input", impl=_cofactor, numpy=_np_cofactor, rule=Rule(square, accepts=FLOATING),
     traits=Trait.HOLOMORPHIC,
-    ref=exact.cofactors,
+    rounding=ELIMINATES, ref=exact.cofactors,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),
 )  # fmt: skip
 
@@ -276,9 +277,14 @@ def _matrix_exp_vjp(F, g, input):
     return columns(F, rows(F, F.matrix_exp(F.cat(upper, lower, axis=axis)), 0, n), n, 2 * n)
 
 
+def _squared(r: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return largest(r, (-2, -1)) * (1 + np.abs(x).sum(axis=(-2, -1), keepdims=True))
+
+
 matrix_exp = op(
     "matrix_exp", "input", impl=_np_matrix_exp, numpy=_np_matrix_exp, rule=Rule(square, accepts=FLOATING),
     traits=Trait.HOLOMORPHIC,
-    label="LinalgMatrixExp", ref=_ref_matrix_exp, samples=(Sample((3, 3)), Sample((2, 2, 2))),
+    label="LinalgMatrixExp", rounding=Rounding(terms=_squared, operand=norm), ref=_ref_matrix_exp,
+    samples=(Sample((3, 3)), Sample((2, 2, 2))),
     vjp=dict(input=_matrix_exp_vjp),
 )  # fmt: skip

@@ -15,6 +15,8 @@ import numpy as np
 
 from graphc.errors import RegistryError
 from graphc.ops.aval import Aval
+from graphc.ops.lens import Lens
+from graphc.ops.rounding import Rounding
 
 
 class Trait(enum.Flag):
@@ -35,6 +37,8 @@ class Trait(enum.Flag):
     OPAQUE = enum.auto()  # its gradient rule is a program of the user's, not part of the declaration
     PADS = enum.auto()  # a sum of products, some perhaps with zeros that stand for nothing: 0 * inf may be among them
     CONTRACTS = enum.auto()  # sums of products, which devices make of 16-bit operands with wider sums by themselves
+    MOVES = enum.auto()  # computes nothing: up to its sign, each element is one of an operand's, or 0
+    LITERAL = enum.auto()  # holds numbers among its parameters
     BITS = enum.auto()  # what it computes depends on how its operands are represented: on the sign of nan, on bytes
 
 
@@ -85,6 +89,9 @@ class Kink(NamedTuple):
         return np.logical_and.reduce([a == at for a, at in zip(operands, self.at, strict=True)])
 
 
+LoneTerm = Callable[[list[Aval], Aval, Mapping[str, Any], Callable[[int, float], bool]], bool]
+
+
 def either_zero(result: np.ndarray, like: np.ndarray) -> np.ndarray:
     """`Op.nearest` of extremes: of 0 and -0, which are equal, either may be the largest."""
     return np.where((result == 0) & (like == 0), like, result)
@@ -115,9 +122,12 @@ class Op:
               kinks, ties and limits
     samples   inputs for the derived tests of ops with parameters (graphc.ops.samples)
     flops     (avals, result aval, params) -> number of scalar operations
-    terms     (avals, result aval, params) -> how many numbers an element of the result may be the sum of, where that
-              does not follow from flops or sizes
+    rounding  how far off a correct kernel may be (graphc.ops.rounding)
+    lone_term  (avals, result aval, params, is_zero) -> whether results are sums of one term and +0, that is, the term
+              with +0 for -0. is_zero(k, sign): whether operand k is zero of this sign in each place
+    lens      of an op that is a step to a view in graphs: how it lies in memory, and is written (graphc.ops.lens)
     check     validity test of input values, where only the data decides (zero divisors, indices)
+    cpu_name  PyTorch's name, in messages, of the kernel that refuses a dtype, unless it is <name>_cpu
     label     name of the tape node, without the "Backward0" that is added unless it has one
     overloads  PyTorch's names of the nodes where an operand is a Python scalar and that is a function of its own, of
               one operand: {"sf": name} if it is the first operand, {"fs": name} the second
@@ -132,6 +142,7 @@ class Op:
         "args",
         "check",
         "commutative",
+        "cpu_name",
         "definition",
         "doc",
         "domain",
@@ -142,6 +153,8 @@ class Op:
         "kernel",
         "kinks",
         "label",
+        "lens",
+        "lone_term",
         "name",
         "naming",
         "nearest",
@@ -151,12 +164,12 @@ class Op:
         "params",
         "ref",
         "results",
+        "rounding",
         "rule",
         "samples",
         "several",
         "slopes",
         "structured",
-        "terms",
         "traits",
         "variadic",
         "view",
@@ -181,8 +194,11 @@ class Op:
         slopes: Mapping[str, Callable[..., Any]] | None = None,
         samples: tuple[Any, ...] = (),
         flops: Callable[[list[Aval], Aval, Mapping[str, Any]], int] | None = None,
-        terms: Callable[[list[Aval], Aval, Mapping[str, Any]], float] | None = None,
+        rounding: Rounding | None = None,
+        lone_term: LoneTerm | None = None,
+        lens: Lens | None = None,
         check: Check | None = None,
+        cpu_name: str | None = None,
         label: str | None = None,
         overloads: Mapping[str, str] | None = None,
         naming: Callable[[list[tuple[int, ...]]], str] | None = None,
@@ -214,8 +230,11 @@ class Op:
         self.slopes = MappingProxyType(dict(slopes or {}))
         self.samples = samples
         self.flops = flops
-        self.terms = terms
+        self.rounding = (rounding or Rounding()).completed(bool(traits & Trait.MOVES), rule.pointwise)
+        self.lone_term = lone_term
+        self.lens = lens
         self.check = check
+        self.cpu_name = cpu_name or f"{name.removeprefix('special_')}_cpu"
         self.label = label or "".join(part.capitalize() for part in name.split("_"))
         self.naming = naming
         self.overloads = MappingProxyType(dict(overloads or {}))

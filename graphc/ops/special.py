@@ -15,6 +15,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, is_half
 from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
 from graphc.ops.references import Each
+from graphc.ops.rounding import EXACT, OF_ONE, Rounding
 from graphc.ops.rules import (
     counting,
     pointwise_float,
@@ -71,8 +72,8 @@ def _is_negative(xp: Any, x: Any) -> Any:
 
 
 copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float._replace(scalars="last"),
-              traits=ORDERS | Trait.BITS, overloads={"fs": "CopysignBackward1"}, domain=((0.3, 2.0), (0.3, 2.0)),
-              ref=Each(scalars.with_sign),
+              traits=ORDERS | Trait.BITS | Trait.MOVES, overloads={"fs": "CopysignBackward1"},
+              domain=((0.3, 2.0), (0.3, 2.0)), ref=Each(scalars.with_sign),
               slopes=dict(input=Each(scalars.copied_sign_slope), other=Each(scalars.NOTHING)),
               kinks=(Kink((0.0, 1.0), (0.0, 0.0)),),
               vjp=dict(input=_copysign_vjp, other=lambda F, g: g * 0))  # fmt: skip
@@ -96,7 +97,7 @@ def _exponent_dtype(op: Any, avals: list[Aval], params: Any) -> Aval:
 
 
 frexp_mantissa = op("frexp_mantissa", "input", impl=lambda xp, x: xp.frexp(x)[0], rule=same, domain=(1.1, 1.9),
-                    samples=(Sample((3, 4)), Sample(())), label="Frexp",
+                    samples=(Sample((3, 4)), Sample(())), label="Frexp", rounding=EXACT,
                     ref=lambda x: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
                     vjp=dict(input=lambda F, g, input, input_dtype: g / F.exp2(F.cast(
                         F.frexp_exponent(input), dtype=input_dtype))))  # fmt: skip
@@ -124,12 +125,12 @@ hypot = op("hypot", "input other", impl="hypot", rule=pointwise_floating, traits
            domain=((0.2, 2.0), (0.3, 2.0)),
            vjp=dict(input=lambda F, g, r, input: g * (input / r),
                     other=lambda F, g, r, other: g * (other / r)))  # fmt: skip
-logaddexp = op("logaddexp", "input other", impl=_logaddexp, rule=pointwise_floating,
+logaddexp = op("logaddexp", "input other", impl=_logaddexp, rule=pointwise_floating, rounding=OF_ONE,
                ref=Each(scalars.log_of_sum),
                vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp(other - input)),
                         other=lambda F, g, input, other: g / (1 + F.exp(input - other))))  # fmt: skip
 logaddexp2 = op("logaddexp2", "input other", impl="logaddexp2", rule=pointwise_floating, traits=ORDERS,
-                ref=Each(scalars.log_of_sum_of_twos),
+                rounding=OF_ONE, ref=Each(scalars.log_of_sum_of_twos),
                 vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp2(other - input)),
                          other=lambda F, g, input, other: g / (1 + F.exp2(input - other))))  # fmt: skip
 
@@ -163,6 +164,7 @@ def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
 
 
 sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, vjp=dict(input=_sinc_vjp),
+          rounding=OF_ONE,  # the sine of pi x, rounded
           ref=Each(scalars.sine_of_pi), slopes=dict(input=Each(scalars.sine_of_pi_slope)),
           kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
 
@@ -174,7 +176,7 @@ def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
 
 
 logit = op("logit", "input", impl="special.logit", rule=pointwise_float, traits=ORDERS, domain=(0.1, 0.9),
-           ref=Each(scalars.logit), vjp=dict(input=_logit_vjp),
+           rounding=OF_ONE, ref=Each(scalars.logit), vjp=dict(input=_logit_vjp),
            kinks=(Kink((2.0,), (math.nan,), lambda x: (x < 0) | (x > 1)),))  # fmt: skip
 
 # --- the error function and the normal distribution
@@ -204,8 +206,10 @@ def _log_ndtr_vjp(F: Any, g: Any, input: Any) -> Any:
 
 
 erfc = op("erfc", "input", impl="special.erfc", rule=pointwise_float, traits=ORDERS, ref="math.erfc",
+          cpu_name="erfc_vml_cpu",
           vjp=dict(input=lambda F, g, input: g * (-TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 erfinv = op("erfinv", "input", impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS,
+            cpu_name="erfinv_vml_cpu",
             domain=(-0.8, 0.8), ref=lambda y: _normal("inv_cdf", (y + 1) / 2) * 0.5**0.5,
             vjp=dict(input=lambda F, g, r: g * (1 / TWO_OVER_SQRT_PI * F.exp(r * r))))  # fmt: skip
 special_erfcx = op(
@@ -320,24 +324,47 @@ def _trigamma_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
     return g * (F.cast(slope, dtype=input_dtype) if is_half(input_dtype) else slope)
 
 
+def _next_to_poles(r: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """It divides by the square of a sine: 1 / d^2 at distance d from a pole, which is an ULP of x off."""
+    return np.where(x < 0, 2 * np.abs(r) ** 1.5 * np.abs(x), 0.0)
+
+
 trigamma = op(
     "trigamma", "input", impl=_trigamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0), label="Polygamma",
+    rounding=Rounding(terms=_next_to_poles), cpu_name="trigamma",
     ref=lambda x: _zeta_sum(2.0, x), vjp=dict(input=_trigamma_vjp), kinks=(Kink((-1.0,), (-math.inf,), _at_pole),),
 )  # fmt: skip
 digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
+             rounding=OF_ONE, cpu_name="digamma",
              ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.trigamma(input)))  # fmt: skip
 lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS,
-            domain=(0.3, 4.0), ref="math.lgamma", vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
+            domain=(0.3, 4.0), ref="math.lgamma", rounding=OF_ONE, cpu_name="lgamma_vml_cpu",
+            vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
 special_zeta = op(
     "special_zeta", "input other", impl="special.zeta", numpy=_np_zeta, rule=pointwise_wide, traits=ORDERS,
     ref=_zeta_sum, overloads={"sf": "SpecialZetaBackward1", "fs": "SpecialZetaBackward2"},
     domain=((1.5, 4.0), (0.5, 3.0)),
     vjp=dict(other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
 )  # fmt: skip
+
+
+def _exponent(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The terms of the logarithm of x^a exp(-x) / gamma(a): incomplete gamma functions are multiples of that, which is
+    10,000 ULP off for arguments of 1,000."""
+    return np.abs(a * np.log(x)) + np.abs(x) + np.abs(_scipy().gammaln(a))
+
+
+def _of_the_rest(r: np.ndarray, a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Where 1 - igamma is computed, terms cancel."""
+    return np.abs(r) * _exponent(a, x) + (x <= np.maximum(a, 1.0) + 0.25)
+
+
 igamma = op("igamma", "input other", impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating,
+            rounding=Rounding(8.0, terms=lambda r, a, x: np.abs(r) * _exponent(a, x)),
             traits=ORDERS, ref=_gamma_series, domain=((0.5, 3.0), (0.3, 3.0)),
             vjp=dict(other=lambda F, g, input, other: g * _igamma_density(F, input, other)))  # fmt: skip
 igammac = op("igammac", "input other", impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating,
+             rounding=Rounding(13.0, terms=_of_the_rest),
              traits=ORDERS, ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
              vjp=dict(other=lambda F, g, input, other: -g * _igamma_density(F, input, other)))  # fmt: skip
 
@@ -361,7 +388,7 @@ def _over(F: Any, r: Any, input: Any) -> Any:
 
 
 i0 = op("i0", "input", impl="special.i0", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, False),
-        vjp=dict(input=lambda F, g, input: g * F.special_i1(input)))  # fmt: skip
+        cpu_name="i0_vml_cpu", vjp=dict(input=lambda F, g, input: g * F.special_i1(input)))  # fmt: skip
 special_i0e = op(
     "special_i0e", "input", impl="special.i0e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, True),
     label="SpecialI0E", vjp=dict(input=lambda F, g, r, input: g * (F.special_i1e(input) - F.sign(input) * r)),

@@ -31,6 +31,7 @@ from graphc.ops.matrices import (
     rows,
     square,
 )
+from graphc.ops.rounding import Rounding, norm, packed
 from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, op
 
@@ -60,6 +61,7 @@ def _known(xp: Any, x: Any, *args: Any, **params: Any) -> Any:
 
 
 NOT_FINITE = "torch.linalg.eig: input tensor should not contain infs or NaNs."
+ROTATED_VECTORS = Rounding(terms=packed(-1), operand=norm)
 SVD_CHECK = Check(_known, LinAlgError, NOT_CONVERGED.format(name="svd", batch=""))
 
 
@@ -87,7 +89,12 @@ def _nearest_pairs(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 def _eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x = square(op, avals, params)
     n = x.shape[-1]
-    return Aval((*x.shape[:-2], n + 1, n), complex_of(x.dtype) if op.name == "eig" else x.dtype)
+    return Aval((*x.shape[:-2], n + 1, n), x.dtype)
+
+
+def _complex_eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    aval = _eigen_shape(op, avals, params)
+    return Aval(aval.shape, complex_of(aval.dtype))
 
 
 def _eigh(xp, x, upper):
@@ -138,7 +145,7 @@ def _ref_eigh(x, upper):
 
 eigh = op(
     "eigh", "input", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
-    rule=Rule(_eigen_shape, accepts=FLOATING), label="LinalgEigh", ref=_ref_eigh,
+    rule=Rule(_eigen_shape, accepts=FLOATING), label="LinalgEigh", rounding=ROTATED_VECTORS, ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),
     vjp=dict(input=_eigh_vjp), nearest=_nearest_vectors,
 )  # fmt: skip
@@ -188,8 +195,8 @@ def _ref_eig(x):
 
 
 eig = op(
-    "eig", "input", impl=_eig, numpy=_np_eig, rule=Rule(_eigen_shape, accepts=FLOATING), label="LinalgEig",
-    ref=_ref_eig,
+    "eig", "input", impl=_eig, numpy=_np_eig, rule=Rule(_complex_eigen_shape, accepts=FLOATING), label="LinalgEig",
+    rounding=ROTATED_VECTORS, ref=_ref_eig,
     vjp=dict(input=_eig_vjp), nearest=_nearest_pairs,
     check=Check(lambda xp, x: True if xp is np else xp.all(xp.isfinite(x)), RuntimeError, NOT_FINITE),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
@@ -252,7 +259,7 @@ def _ref_svd(x):
 
 svd = op(
     "svd", "input", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK, rule=Rule(_svd_shape, accepts=FLOATING),
-    label="LinalgSvd", ref=_ref_svd, vjp=dict(input=_svd_vjp), nearest=_nearest_vectors,
+    label="LinalgSvd", rounding=ROTATED_VECTORS, ref=_ref_svd, vjp=dict(input=_svd_vjp), nearest=_nearest_vectors,
     samples=(Sample(Regular((3, 3))), Sample(Regular((4, 2))), Sample(Regular((2, 2, 3)))),
 )  # fmt: skip
 
@@ -309,7 +316,7 @@ def _ref_pinv(x, atol, rtol, hermitian):
 pinv = op(
     "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv,
     numpy=converging("svd", _pinv), check=SVD_CHECK, rule=Rule(_pinv_shape, accepts=FLOATING), label="LinalgPinv",
-    ref=_ref_pinv,
+    rounding=Rounding(terms=packed((-2, -1)), operand=norm), ref=_ref_pinv,
     samples=tuple(Sample(Regular(shape), (), (), hermitian=False) for shape in ((4, 2), (3, 3), (2, 4))),
     domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),
 )  # fmt: skip

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
+from graphc.ops.lens import Lens
 from graphc.ops.references import everywhere
+from graphc.ops.rounding import Rounding
 from graphc.ops.rules import same
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Rule, Trait, op
+from graphc.ops.strides import Strides, normal, row_major
 
 Layout = tuple[tuple[int, ...], int] | None
 GEOMETRY = {"size": None, "stride": None, "offset": 0, "layout": None}
@@ -44,35 +47,6 @@ def positions(
     memory = np.full(max(held.max(initial=-1), wanted.max(initial=-1)) + 1, count)
     memory[held] = np.arange(count)
     return memory[wanted]
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a contiguous array."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
-def reshaped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The strides of the view of shape `wanted` of an array with `strides`; None if there is no such view."""
-    if not shape or 0 in shape:
-        return row_major(wanted)
-    found: list[int] = []
-    rest, base = list(wanted), strides[-1]
-    size = made = 1  # elements of a run of dims that lie behind one another, and of the dims made of it
-    for d in reversed(range(len(shape))):
-        size *= shape[d]
-        if d and (shape[d - 1] == 1 or strides[d - 1] == size * base):
-            continue
-        while rest and (made < size or rest[-1] == 1):
-            found.append(made * base)
-            made *= rest.pop()
-        if made != size:
-            return None
-        base, size, made = strides[d - 1], 1, 1
-    return None if rest else tuple(reversed(found))
 
 
 def _window(flat: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> np.ndarray:
@@ -151,6 +125,13 @@ def _ref_as_strided_memory(memory, shape, layout, dtype):
     return np.array([memory.get(p, 0) for p in held.flat], dtype).reshape(shape)
 
 
+def _lies(
+    shape: tuple[int, ...], strides: Strides, size: Any, stride: Any, offset: int, layout: Layout
+) -> tuple[Strides, int] | None:
+    taken, start = _layout(layout, shape)
+    return (normal(size, stride), offset - start) if normal(shape, taken) == strides else None
+
+
 _GEOMETRIES = (
     dict(size=(2, 2), stride=(1, 2), offset=1),
     dict(size=(3, 2), stride=(1, 1)),  # elements that overlap
@@ -160,7 +141,9 @@ _GEOMETRIES = (
 as_strided = op(
     "as_strided", "input", params=GEOMETRY,
     impl="as_strided", numpy=_as_strided, rule=Rule(lambda op, avals, params: Aval(params["size"], avals[0].dtype)),
-    traits=Trait.VIEW | Trait.LINEAR, ref=_ref_as_strided,
+    traits=Trait.VIEW | Trait.LINEAR | Trait.MOVES, ref=_ref_as_strided,
+    lens=Lens(lambda F, whole, part, **geometry: F.as_strided_scatter(whole, part, **geometry), _lies,
+              repeats=lambda stride, **_: 0 in stride),
     samples=(Sample((4, 3), **_GEOMETRIES[0]), Sample((4, 3), **_GEOMETRIES[1]), Sample((4, 3), **_GEOMETRIES[2])),
     vjp=dict(input=lambda F, g, input_shape, size, stride, offset, layout: F.as_strided_add(
         g, shape=input_shape, size=size, stride=stride, offset=offset, layout=layout)),
@@ -169,7 +152,7 @@ as_strided = op(
 as_strided_add = op(
     "as_strided_add", "src", params={"shape": None, **GEOMETRY}, impl="as_strided_add", numpy=_as_strided_add,
     rule=Rule(lambda op, avals, params: Aval(params["shape"], avals[0].dtype)), traits=Trait.LINEAR, ref=_ref_add,
-    terms=lambda avals, result, params: meeting(params["size"], params["stride"]),
+    rounding=Rounding(length=lambda avals, result, params: meeting(params["size"], params["stride"])),
     samples=tuple(Sample(g["size"], shape=(4, 3), **g) for g in _GEOMETRIES),
     vjp=dict(src=lambda F, g, size, stride, offset, layout: F.as_strided(
         g, size=size, stride=stride, offset=offset, layout=layout)),
@@ -177,7 +160,7 @@ as_strided_add = op(
 # `input` with `src` written to the elements that `as_strided` would read; their places are distinct
 as_strided_scatter = op(
     "as_strided_scatter", "input src", params=GEOMETRY, impl="as_strided_scatter", numpy=_as_strided_scatter,
-    rule=same, ref=_ref_scatter,
+    rule=same, traits=Trait.MOVES, ref=_ref_scatter,
     samples=(Sample((4, 3), (2, 2), **_GEOMETRIES[0]), Sample((4, 3), (3, 2), **_GEOMETRIES[2])),
     vjp=dict(
         input=lambda F, g, src_shape, src_dtype, size, stride, offset, layout: F.as_strided_scatter(

@@ -38,7 +38,7 @@ def _ref_put_slice(x, src, start, stop, step):
 # `input` with `src` in the place of what `slice` would read
 put_slice = op(
     "put_slice", "input src", params={"start": None, "stop": None, "step": None}, impl=_put_slice,
-    numpy=_np_put_slice, rule=_FIRST,
+    numpy=_np_put_slice, rule=_FIRST, traits=Trait.MOVES,
     ref=_ref_put_slice,
     samples=(
         Sample((5, 4), (4, 2), start=(1, 0), stop=(5, 3), step=(1, 2)),
@@ -56,7 +56,7 @@ put_slice = op(
 # `input` after a write that autograd did not see (under no_grad, or to `.data`): its past keeps its gradient
 overwritten = op(
     "overwritten", "input value", impl=lambda xp, x, value: value, numpy=lambda x, value: value.copy(), rule=_FIRST,
-    ref=everywhere(lambda x, value: value), samples=(Sample((3, 2), (3, 2)),), traits=Trait.SURROGATE,
+    ref=everywhere(lambda x, value: value), samples=(Sample((3, 2), (3, 2)),), traits=Trait.SURROGATE | Trait.MOVES,
     vjp=dict(input=lambda F, g: g),
 )  # fmt: skip
 
@@ -68,7 +68,7 @@ def _agrees(xp: Any, x: Any, expected: Any) -> Any:
 # a value on which Python has decided something while the program was traced: right only while the value is the same
 decided = op(
     "decided", "input expected", impl=lambda xp, x, expected: x, numpy=lambda x, expected: x.copy(), rule=same,
-    ref=itself, traits=Trait.IMPURE,
+    ref=itself, traits=Trait.IMPURE | Trait.MOVES,
     check=Check(_agrees, PathChanged, "the program takes another path here"),
     samples=(Sample(Ints((3,), 3, 2), Ints((3,), 3, 2)),),
 )  # fmt: skip

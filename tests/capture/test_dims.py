@@ -17,7 +17,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dims import Sizes, cached, has_dim, indices, is_dim, plain, substituted
 from graphc.ops.forms import value_of
 from graphc.ops.interpret import with_defaults
-from graphc.ops.strided import reshaped
+from graphc.ops.strides import reshaped
 from tests.ops import checks
 from tests.ops.cases import every_case
 

@@ -12,9 +12,9 @@ import pytest
 import eager as torch
 import eager.nn.functional as F
 import graphc
-from graphc.capture.storage.memory import strides_of
 from graphc.ops import OPS
 from graphc.ops.interpret import run_kernel, with_defaults
+from graphc.ops.strides import strides_of
 from tests.ops.cases import Case, cases_of
 
 PROGRAMS = {

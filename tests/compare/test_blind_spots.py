@@ -195,8 +195,8 @@ def test_rounded_numbers_decide_either_way():
 
 def test_what_a_sum_has_lost_counts():
     big = np.array([1e20, 2.0])
-    assert exact_elements("add", {}, big + 1, [big, np.ones(2)], np.dtype("f8")).tolist() == [False, True]
-    assert exact_elements("mul", {}, big * 0.1, [big, np.full(2, 0.1)], np.dtype("f8")).tolist() == [False, False]
+    assert exact_elements(OPS["add"], {}, big + 1, [big, np.ones(2)], np.dtype("f8")).tolist() == [False, True]
+    assert exact_elements(OPS["mul"], {}, big * 0.1, [big, np.full(2, 0.1)], np.dtype("f8")).tolist() == [False, False]
 
 
 # --- what later calls see, and what is put back

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.dtypes import COMPLEX128, FLOAT64
+from graphc.ops.dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, is_inexact
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
 from graphc.ops.movement import sum_to
 from graphc.ops.references import opinion
 from graphc.ops.spec import Kink, Op, Trait
+from graphc.ops.strides import strides_of
 
 Arrays = Sequence[np.ndarray]
 Params = Mapping[str, Any]
@@ -52,6 +53,74 @@ def check_memory(op: Op, arrays: Arrays, params: Params) -> None:
     result = evaluate(op, arrays, params)
     shared = any(np.shares_memory(result, a) for a in arrays)
     assert not shared or Trait.VIEW in op.traits, f"{op.name}: the result shares an operand's memory without Trait.VIEW"
+
+
+def check_moves(op: Op, calls: Sequence[tuple[Arrays, Params]]) -> None:
+    """Elements of the results are elements of operands, up to signs, or 0: just if the op has the trait MOVES.
+
+    An op without it computes something in one of the calls, unless it declares that it has no error there.
+    """
+    moved, free = [], True
+    for arrays, given in calls:
+        arrays, params = promoted(op, arrays), with_defaults(op, given)
+        result = evaluate(op, arrays, params)
+        held = np.concatenate([[0], *map(_magnitudes, arrays)])
+        moved.append(bool(np.isin(_magnitudes(result), held).all()))
+        free = free and (not is_inexact(result.dtype) or op.rounding.at([aval_of(a) for a in arrays], params) == 0)
+    if Trait.MOVES in op.traits:
+        assert free and all(moved), f"{op.name}: has the trait MOVES, but computes"
+    else:
+        assert free or not all(moved), f"{op.name}: only moves elements, and has not the trait MOVES"
+
+
+def _magnitudes(array: np.ndarray) -> np.ndarray:
+    """Of all elements, or of both parts of all complex ones."""
+    parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
+    return np.abs(np.concatenate([part.reshape(-1) for part in parts]))
+
+
+def check_rounding(op: Op, arrays: Arrays, params: Params) -> None:
+    """In float32 the kernel is as near to its result in float64 as declared. Of sums that depends on their order."""
+    arrays, params = promoted(op, arrays), with_defaults(op, params)
+    ulps = op.rounding.at([aval_of(a) for a in arrays], params)
+    found = evaluate(op, arrays, params)
+    if ulps is None or found.dtype not in (FLOAT32, COMPLEX64):
+        return
+    wide = [a.astype({FLOAT32: FLOAT64, COMPLEX64: COMPLEX128}.get(a.dtype, a.dtype)) for a in arrays]
+    exact = evaluate(op, wide, params)
+    terms = 0.0 if op.rounding.terms is None else op.rounding.terms(exact, *wide, **params)
+    unit = np.finfo(np.float32).eps
+    # beside the error of a kernel that is not exactly rounded, that of one that is
+    allowed = (ulps * unit + (ulps > 0) * unit / 2) * (np.abs(exact) + terms)
+    far = ~(np.abs(found - exact) <= allowed)
+    assert not far.any(), f"{op.name}: {found[far][0]} for {exact[far][0]}, with a declared error of {ulps} ULP"
+
+
+def check_lens(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator) -> None:
+    """The part that the lens puts into a whole is what the op then shows of it, and nothing else has changed."""
+    whole, *operands = arrays
+    params, lens = with_defaults(op, params), op.lens
+    assert lens is not None
+    part = evaluate(op, arrays, params)
+    if lens.put is not None:
+        same = lens.put(F, whole, part, *operands, **params)
+        assert np.array_equal(same, whole), f"{op.name}: putting back what is shown changes the whole"
+        other = evaluate(op, [rng.permutation(whole.reshape(-1)).reshape(whole.shape), *operands], params)
+        shown = evaluate(op, [lens.put(F, whole, other, *operands, **params), *operands], params)
+        assert np.array_equal(shown, other), f"{op.name}: does not show what its lens has put into the whole"
+    if Trait.VIEW in op.traits and Trait.MOVES in op.traits:
+        _check_place(op, whole, params)
+
+
+def _check_place(op: Op, whole: np.ndarray, params: Params) -> None:
+    for lying in (whole, np.array(whole, order="F")):
+        part = evaluate(op, [lying], params)
+        found = op.lens.lies(lying.shape, strides_of(lying), **params)  # type: ignore[union-attr]
+        if np.may_share_memory(part, lying):
+            apart = (part.ctypes.data - lying.ctypes.data) // whole.itemsize
+            assert found == (strides_of(part), apart), f"{op.name}: lies at {strides_of(part), apart}, not at {found}"
+        else:  # the operand of `as_strided` lies where its parameters say
+            assert found is None or not part.size or "layout" in params, f"{op.name}: the result is no view"
 
 
 def check_reference(

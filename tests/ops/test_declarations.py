@@ -60,6 +60,25 @@ def test_only_views_share_memory(case: Case, rng: np.random.Generator):
     checks.check_memory(case.op, case.arrays(rng), case.sample.params)
 
 
+@pytest.mark.parametrize("op", [op for op in OPS.values() if not op.structured], ids=lambda op: op.name)
+def test_only_moves_move(op: Op, rng: np.random.Generator):
+    calls = [(case.arrays(rng), case.sample.params) for case in cases_of(op)]
+    if op.pointwise and not op.rule.first:  # with operands where it computes, and a dtype to which it rounds
+        narrow = {"dtype": np.dtype(np.float16)} if "dtype" in op.params else {}
+        calls += [(arrays[::-1], {**params, **narrow}) for arrays, params in calls]
+    checks.check_moves(op, calls)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_kernel_rounds_as_declared(case: Case, rng: np.random.Generator):
+    checks.check_rounding(case.op, case.arrays(rng, FLOAT32), case.sample.params)
+
+
+@pytest.mark.parametrize("case", [p for p in ALL if p.values[0].op.lens is not None])
+def test_lens_shows_what_is_put(case: Case, rng: np.random.Generator):
+    checks.check_lens(case.op, case.arrays(rng), case.sample.params, rng)
+
+
 @pytest.mark.parametrize("case", SMOOTH)
 def test_gradient_agrees_with_finite_differences(case: Case, rng: np.random.Generator):
     checks.check_gradient(case.op, case.arrays(rng), case.sample.params, rng)

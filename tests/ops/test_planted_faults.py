@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from graphc.ops.aval import Aval
-from graphc.ops.rules import pointwise, pointwise_bool, pointwise_float
+from graphc.ops.lens import Lens
+from graphc.ops.rounding import ARITHMETIC, EXACT, Rounding
+from graphc.ops.rules import pointwise, pointwise_bool, pointwise_float, same
 from graphc.ops.spec import Kink, Op, Rule, Trait
 from tests.ops import checks
 
@@ -38,6 +40,18 @@ def gradient_check(op: Op) -> None:
     checks.check_gradient(op, [X], {}, np.random.default_rng(1))
 
 
+def moves_check(op: Op) -> None:
+    checks.check_moves(op, [([X], {})])
+
+
+def rounding_check(op: Op) -> None:
+    checks.check_rounding(op, [X.astype(np.float32)], {})
+
+
+def lens_check(op: Op) -> None:
+    checks.check_lens(op, [X], {}, np.random.default_rng(1))
+
+
 def traits_check(*arrays: np.ndarray) -> Callable[[Op], None]:
     return lambda op: checks.check_traits(op, arrays, {}, np.random.default_rng(1))
 
@@ -47,6 +61,7 @@ def _scalar_result(op: Op, avals: list[Aval], params: Any) -> Aval:
 
 
 TRANSPOSING = planted(impl=lambda xp, x: x.T * 2.0, rule=Rule(_scalar_result), vjp={"x": lambda F, g: g * 2.0})
+TURNED: dict[str, Any] = {"impl": lambda xp, x: x[::-1], "rule": same, "traits": Trait.VIEW | Trait.MOVES}
 NO_VJP: dict[str, Any] = {"vjp": None}
 FAULTS: dict[str, tuple[Op, Callable[[Op], None]]] = {
     "wrong gradient constant": (planted(vjp={"x": lambda F, g, x: g * (2.001 * x)}), gradient_check),
@@ -63,6 +78,17 @@ FAULTS: dict[str, tuple[Op, Callable[[Op], None]]] = {
     "no reference": (planted(ref=None), lambda op: checks.check_reference(op, [X], {})),
     "reference that does not exist": (planted(ref="nowhere.square"), lambda op: checks.check_reference(op, [X], {})),
     "hidden view": (planted(impl=lambda xp, x: x[::-1]), lambda op: checks.check_memory(op, [X], {})),
+    "moves that compute": (planted(traits=Trait.MOVES), moves_check),
+    "moves that are not declared": (planted(impl=lambda xp, x: x[::-1].copy(), rule=same), moves_check),
+    "a choice that has an error": (planted(impl=lambda xp, x: x[::-1].copy(), traits=Trait.MOVES,
+                                           rounding=Rounding(1.0)), moves_check),
+    "errors that are not declared": (planted(rounding=EXACT), rounding_check),
+    "larger errors than declared": (planted(impl=lambda xp, x: x * (x + 4) - 4 * x, rounding=ARITHMETIC),
+                                    rounding_check),
+    "a write through a view is lost": (planted(**TURNED, lens=Lens(lambda F, whole, part: whole)), lens_check),
+    "a write through a view changes more": (
+        planted(**TURNED, lens=Lens(lambda F, whole, part: part[::-1] * 2)), lens_check),
+    "a view elsewhere": (planted(**TURNED, lens=Lens(lambda F, whole, part: part[::-1])), lens_check),
     "wrong subgradient": (planted(kinks=(Kink((1.0,), (0.5,)),)), lambda op: checks.check_kink(op, op.kinks[0])),
     "not commutative": (planted("x y", impl="subtract", traits=Trait.COMMUTATIVE, **NO_VJP), traits_check(X, Y)),
     "not linear": (planted(traits=Trait.LINEAR), traits_check(X)),
@@ -84,6 +110,9 @@ def test_sound_declaration_passes():
     checks.check_rule(op, [X], {})
     checks.check_memory(op, [X], {})
     checks.check_reference(op, [X], {})
+    moves_check(op)
+    rounding_check(planted(rounding=ARITHMETIC))
+    lens_check(planted(impl=lambda xp, x: x.T, rule=same, lens=Lens(lambda F, whole, part: part.T)))
     checks.check_kink(op, op.kinks[0])
     gradient_check(op)
 

@@ -9,12 +9,12 @@ import eager as torch
 from compare.checking.equivalence import check
 from compare.locating.surroundings import STATE
 from compare.selftest.fault import Expected, Fault, Trial, Trials
-from compare.selftest.planting import Plant, attribute, entry, wrapped
+from compare.selftest.planting import Plant, attribute, declared, wrapped
 from compare.selftest.trials import numbers, program
 from graphc.capture import MemoryOf
-from graphc.capture.storage.memory import INVERSES
 from graphc.capture.storage.writing import Writing
 from graphc.capture.tracer import Tracer
+from graphc.ops import OPS
 
 LAYER = "aliases"
 
@@ -24,7 +24,9 @@ def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
 
 
 def _inverse(op: str, wrong: Callable[..., Any]) -> Plant:
-    return lambda: entry(INVERSES, op, wrong)
+    lens = OPS[op].lens
+    assert lens is not None
+    return lambda: declared(OPS[op], lens=lens._replace(put=wrong))
 
 
 def _windows(fn: Callable[..., Any]) -> Trials:

@@ -10,7 +10,7 @@ import numpy as np
 from compare.locating.surroundings import STATE
 from compare.selftest import stateful
 from compare.selftest.fault import Expected, Fault, Trials
-from compare.selftest.planting import Plant, attribute, entry, wrapped
+from compare.selftest.planting import Plant, attribute, declared, entry, wrapped
 from compare.selftest.stateful import CUBE, X, Y
 from compare.selftest.trials import in_turn, numbers, program, session
 from graphc.autodiff import reverse
@@ -18,12 +18,13 @@ from graphc.capture import Effect, GradOf, History
 from graphc.capture.gradients import Autograd
 from graphc.capture.sources import Computed, Given, LeafFlag
 from graphc.capture.state.environment import Environment
-from graphc.capture.storage.memory import INVERSES, Memories
+from graphc.capture.storage.memory import Memories
 from graphc.capture.storage.results import Results
 from graphc.capture.storage.writing import Writing
 from graphc.capture.tracer import Tracer
 from graphc.execution import straight
 from graphc.execution.runner import Runner
+from graphc.ops import OPS
 
 LAYER = "functionalization"
 Effects = Callable[[list[Effect]], list[Effect]]
@@ -34,7 +35,9 @@ def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
 
 
 def _inverse(op: str, wrong: Callable[..., Any]) -> Plant:
-    return lambda: entry(INVERSES, op, wrong)
+    lens = OPS[op].lens
+    assert lens is not None
+    return lambda: declared(OPS[op], lens=lens._replace(put=wrong))
 
 
 def _effects(change: Effects) -> Plant:

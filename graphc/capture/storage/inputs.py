@@ -11,8 +11,7 @@ import numpy as np
 from eager.core.state import storage_of
 from eager.core.tensor import Tensor
 from eager.core.views import geometry
-from graphc.capture.storage.memory import Strides, strides_of
-from graphc.ops.strided import row_major
+from graphc.ops.strides import Strides, row_major, strides_of
 
 
 def strides_of_tensor(tensor: Tensor) -> Strides:

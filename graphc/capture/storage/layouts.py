@@ -8,11 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
-from graphc.capture.storage.memory import Memories, Strides, strides_of
+from graphc.capture.storage.memory import Memories
 from graphc.ir import INPUT, Builder, Node
 from graphc.ops.dims import has_dim
 from graphc.ops.interpret import run_kernel
-from graphc.ops.strided import row_major
+from graphc.ops.strides import Strides, row_major, strides_of
 
 LARGEST = 1 << 12  # elements of an operand: of larger ones, pointwise ops are tried on fewer, others are row-major
 FEW = 2  # elements along each dim that are enough to see an order

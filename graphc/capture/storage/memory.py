@@ -8,7 +8,7 @@ view is a write to the whole through the inverse of these steps (*functionalizat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -18,13 +18,10 @@ from eager.core.state import Recent
 from eager.core.tensor import REPEATED, Tensor
 from graphc.capture.sources import MemoryOf, Owner, Step
 from graphc.ir import Builder, Node, Symbol
-from graphc.ops import OPS
+from graphc.ops import Trait
 from graphc.ops.dims import has_dim
 from graphc.ops.interpret import with_defaults
-from graphc.ops.movement import inverse_permutation
-from graphc.ops.strided import reshaped, row_major
-
-Strides = tuple[int, ...] | None  # in elements; None: row-major
+from graphc.ops.strides import Strides, row_major, strides_of
 
 
 @final
@@ -113,12 +110,12 @@ class Memories:
         path = self._path(operand, result)
         for node in path:
             step = Step(node.op, node.params, tuple([self._builder.symbol(i) for i in node.inputs[1:]]))
-            moved = strides_after(step, shape, strides)
-            if moved is COPY and len(path) == 1:
+            moved = step.lens.lies(shape, strides, **with_defaults(step.op, step.params))
+            if moved is None and len(path) == 1:
                 return None
-            lost = lost or moved is COPY
-            offset = None if lost else _offset_after(step, shape, strides, offset)
-            strides = None if moved is COPY else moved
+            lost = lost or moved is None
+            strides, apart = moved or (None, None)
+            offset = None if lost or apart is None or offset is None else offset + apart
             steps.append(step)
             shape = node.shape
         if not steps:
@@ -157,11 +154,13 @@ class Memories:
 
         where: which elements are written, if some of them share places in memory; None for all
         """
-        if any(map(_repeats, place.steps)):
+        if any(step.lens.repeats(**step.params) for step in place.steps):
             return self._through_repeats(place, value, where)
         wholes = list(self._values(place.memory, place.steps[:-1]) if place.steps else ())
         for step, whole in zip(reversed(place.steps), reversed(wholes), strict=True):
-            value = INVERSES[step.op.name](self._builder.language, whole, value, *step.operands, **step.params)
+            put = step.lens.put
+            assert put is not None  # elements repeat otherwise
+            value = put(self._builder.language, whole, value, *step.operands, **step.params)
         return value
 
     def _through_repeats(self, place: Place, value: Symbol, where: Symbol | None) -> Symbol:
@@ -211,11 +210,6 @@ def repeats(shape: Sequence[Any], strides: Sequence[int]) -> bool:
     return any(step == 0 and n > 1 for n, step in zip(shape, strides, strict=True))
 
 
-def _repeats(step: Step) -> bool:
-    """Whether elements may repeat in what `step` makes."""
-    return step.op.name == "broadcast_to" or (step.op.name == "as_strided" and 0 in step.params["stride"])
-
-
 def _turns(seen: np.ndarray, size: int) -> np.ndarray:
     """Which elements of a view show each of the `size` elements of a whole: a row for the first one each, and so on.
 
@@ -235,98 +229,14 @@ def _numbers_seen(shape: Any, steps: tuple[Step, ...]) -> np.ndarray:
     if has_dim(shape):
         raise RuntimeError(REPEATED)
     seen = np.arange(math.prod(shape)).reshape(shape)
-    for op, params, _ in steps:  # of x[i] it is not known: `index` is none of these
-        if op.name == "broadcast_to":
-            seen = np.broadcast_to(seen, params["shape"])
-        elif op.name in ("reshape", "permute", "slice", "as_strided"):
-            seen = op.kernel(seen, **with_defaults(op, params))
-        elif op.name not in ("stop_gradient", "positive"):
+    for op, params, operands in steps:
+        if operands or not op.traits & Trait.MOVES:  # of x[i] it is not known, and parts of numbers have none
             raise RuntimeError(REPEATED)
+        seen = op.kernel(seen, **with_defaults(op, params))
     return seen
-
-
-# --- the way back from a view to the whole: f(F, whole before, new value of the view, **parameters of the step)
-
-INVERSES: dict[str, Callable[..., Any]] = {
-    "reshape": lambda F, whole, value, shape: F.reshape(value, shape=whole.shape),
-    "permute": lambda F, whole, value, dims: F.permute(value, dims=inverse_permutation(dims)),
-    "slice": lambda F, whole, value, **region: F.put_slice(whole, value, **region),
-    "index": lambda F, whole, value, *indices, spec: F.index_put(whole, value, *indices, spec=spec, accumulate=False),
-    "as_strided": lambda F, whole, value, **geometry: F.as_strided_scatter(whole, value, **geometry),
-    "stop_gradient": lambda F, whole, value: value,
-    "positive": lambda F, whole, value: value,
-    "real": lambda F, whole, value: F.complex(value, F.imag(whole)),
-    "imag": lambda F, whole, value: F.complex(F.real(whole), value),
-    "bitcast": lambda F, whole, value, dtype: F.bitcast(value, dtype=whole.dtype),
-    "view_as_real": lambda F, whole, value: F.view_as_complex(value),
-    "view_as_complex": lambda F, whole, value: F.view_as_real(value),
-}
-
-# --- strides
-
-COPY: Any = ("copy",)
-
-
-def strides_after(step: Step, shape: tuple[int, ...], strides: Strides) -> Strides:
-    """The strides of the view that `step` makes of a tensor with these; `COPY` if there is no such view."""
-    name, params = step.op.name, step.params
-    if name == "reshape":
-        if strides is None:
-            return None
-        found = reshaped(shape, strides, params["shape"])
-        return COPY if found is None else normal(params["shape"], found)
-    if name == "as_strided":
-        taken = row_major(shape) if params.get("layout") is None else params["layout"][0]
-        return normal(params["size"], params["stride"]) if normal(shape, taken) == strides else COPY
-    steps = strides or row_major(shape)
-    if name == "permute":
-        dims = params["dims"]
-        return normal(tuple(shape[i] for i in dims), tuple(steps[i] for i in dims))
-    if name == "index":  # by numbers
-        kept = [k for k in range(len(shape)) if k >= len(params["spec"]) or params["spec"][k] is None]
-        return normal(tuple(shape[k] for k in kept), tuple(steps[k] for k in kept))
-    if name == "slice":
-        region = zip(params["start"], params["stop"], params["step"], strict=True)
-        extents = tuple(max(0, -(-(stop - start) // step)) for start, stop, step in region)
-        return normal(extents, tuple(a * b for a, b in zip(steps, params["step"], strict=True)))
-    if name == "broadcast_to":
-        wide = params["shape"]
-        new = len(wide) - len(shape)
-        return normal(
-            wide, (0,) * new + tuple(s if n == m else 0 for s, n, m in zip(steps, shape, wide[new:], strict=True))
-        )
-    return strides
-
-
-def _offset_after(step: Step, shape: tuple[int, ...], strides: Strides, offset: int | None) -> int | None:
-    """The place of the first element of the view that `step` makes of a tensor with these strides, at `offset`."""
-    name, params = step.op.name, step.params
-    if offset is None or name == "index" or has_dim(shape):
-        return None
-    if name == "slice":
-        return offset + sum(a * b for a, b in zip(params["start"], strides or row_major(shape), strict=True))
-    if name == "as_strided":
-        layout = params.get("layout")
-        return offset + params.get("offset", 0) - (0 if layout is None else layout[1])
-    return offset
 
 
 def _strides_of_view(step: Step, shape: tuple[int, ...], strides: Strides) -> Strides:
     """The strides of the view that eager's kernel makes of a tensor with these. It looks at no element."""
     x = as_strided(np.zeros(1, np.int8), shape, strides or row_major(shape))
     return strides_of(step.op.kernel(x, **with_defaults(step.op, step.params)))
-
-
-def normal(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strides:
-    """`strides`, or None if they are row-major; those of dims of size 1 do not matter."""
-    plain = row_major(shape)
-    same = all(a == b or n == 1 for n, a, b in zip(shape, strides, plain, strict=True)) or 0 in shape
-    return None if same else tuple(strides)
-
-
-def strides_of(array: np.ndarray) -> Strides:
-    """The strides of a concrete array."""
-    return normal(array.shape, tuple(step // array.itemsize for step in array.strides))
-
-
-assert all(name in OPS for name in INVERSES)

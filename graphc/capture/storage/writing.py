@@ -217,8 +217,9 @@ class Writing:
         made = after.steps[len(before.steps) :]
         return (
             before.memory is after.memory
-            and (tensor._d.shape, before.strides) == (value._d.shape, after.strides)
-            and all(step.op.name in ("reshape", "permute") for step in made)
+            and (tensor._dtype(), tensor._d.shape) == (value._dtype(), value._d.shape)
+            and (before.strides, before.offset) == (after.strides, after.offset)
+            and all(step.op.differentiable for step in made)
         )
 
     def written(self, target: Tensor, value: Tensor, recorded: bool) -> None:

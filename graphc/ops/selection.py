@@ -1,0 +1,69 @@
+"""Values chosen: the larger or the smaller, by a condition, the nearest whole number."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+
+import numpy as np
+
+from graphc.ops import scalars
+from graphc.ops.references import Each
+from graphc.ops.rounding import EXACT
+from graphc.ops.rules import pointwise, pointwise_no_bool, refusing_complex, where_rule
+from graphc.ops.spec import Kink, Trait, op
+
+_ORDERED = refusing_complex(pointwise._replace(scalars=""), "{name} not implemented for complex tensors.", RuntimeError)
+
+
+def _choice(name: str, better, ufunc, ref):
+    """The op that keeps the `better` operand, or nan. On ties PyTorch keeps the first (it shows in the sign of zero),
+    NumPy the second, XLA +0."""
+
+    def kernel(xp, x, y):
+        return xp.where(better(x, y) | (x == y) | (x != x), x, y)
+
+    def share(F, g, mine, theirs):
+        # all of the gradient to the chosen operand, half of it on a tie, all to both beside nan
+        return F.where(mine == theirs, g * 0.5, F.where(better(theirs, mine), 0, g))
+
+    return op(
+        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), ref=ref, rule=_ORDERED,
+        domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS | Trait.MOVES, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
+        vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
+                 other=lambda F, g, input, other: share(F, g, other, input)),
+        slopes=dict(input=Each(scalars.extreme_slope(better, True)), other=Each(scalars.extreme_slope(better, False))),
+    )  # fmt: skip
+
+
+maximum = _choice("maximum", operator.gt, np.maximum, Each(scalars.larger))
+minimum = _choice("minimum", operator.lt, np.minimum, Each(scalars.smaller))
+where = op("where", "condition input other", impl="where", rule=where_rule, ref=Each(scalars.chosen),
+           traits=Trait.MOVES,
+           slopes=dict(input=Each(scalars.where_slope(True)), other=Each(scalars.where_slope(False))),
+           vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
+                    other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip
+
+# --- rounding: piecewise constant, so the gradient is 0
+
+_NO_COMPLEX = refusing_complex(pointwise_no_bool, "{name} is not supported for complex inputs")
+for _name, _whole, _rule in (
+    ("floor", math.floor, _NO_COMPLEX),
+    ("ceil", math.ceil, _NO_COMPLEX),
+    ("trunc", math.trunc, _NO_COMPLEX),
+    ("round", builtins.round, pointwise_no_bool),
+):
+    op(
+        _name,
+        "input",
+        impl=_name,
+        rule=_rule,
+        rounding=EXACT,
+        cpu_name=f"{_name}_vml_cpu",
+        traits=Trait.IDEMPOTENT | Trait.ORDERS,
+        domain=(0.55, 0.95),
+        ref=Each(scalars.rounder(_whole)),
+        slopes=dict(input=Each(scalars.NOTHING)),
+        vjp=dict(input=lambda F, g: g * 0),
+    )
