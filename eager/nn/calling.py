@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager.core import state
+from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.tensor import Tensor
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
 
@@ -30,8 +30,8 @@ class Called:
     forward: Callable[..., Any]
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        if state.closed and (interpreter := state.current_interpreter()) is not None:
-            with interpreter.inside(self):
+        if not on_arrays():
+            with current_interpreter().inside(self):
                 return self._call_with_hooks(inputs, keywords)
         if (
             self._hooks or self._pre_hooks or self._backward_hooks or self._backward_pre_hooks or EveryModule.pre
