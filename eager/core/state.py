@@ -37,23 +37,14 @@ def add_gate(set_open: Callable[[bool], None]) -> None:
     set_open(not closed)
 
 
-def shift_gate(by: int) -> None:
-    """Close the fast paths once more (+1) or once less (-1); they are open while nobody wants them closed."""
-    global closed
-    with _gate_lock:
-        closed += by
-        for set_open in _gates:
-            set_open(not closed)
-
-
 class Closing:
-    """Someone who may want the fast paths closed, and may say so twice: an interrupt can come anywhere."""
+    """Someone who may want the fast paths closed; they are open while nobody does."""
 
     def __init__(self) -> None:
         self._wanted = False
 
     def set(self, wanted: bool) -> None:
-        """Want the fast paths closed from now on, or no longer."""
+        """Want them closed from now on, or no longer. To say so twice, after an interrupt, changes nothing."""
         global closed
         with _gate_lock:
             if self._wanted is not wanted:

@@ -125,7 +125,8 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
 
 @final
 @forwarding({
-    "outer": "created on_interrupt at_each_call inside guard values_read values_shown is_constant number_written"
+    "outer": "at_each_call created guard inside is_constant lies_plainly number_written on_interrupt tensor_of "
+    "values_read values_shown"
 })  # fmt: skip
 class BatchInterpreter(Interpreter):
     """See `eager.core.interpreter.Interpreter`. `outer` is the interpreter that was in force outside the vmap."""
@@ -237,14 +238,6 @@ class BatchInterpreter(Interpreter):
     def has_leaves(self, tensor: Tensor) -> bool:
         with self.below():
             return self.outer.has_leaves(self._behind(tensor))
-
-    def tensor_of(self, number: Any) -> Tensor | None:
-        with self.below():
-            return self.outer.tensor_of(number)
-
-    def lies_plainly(self, tensor: Tensor) -> None:
-        with self.below():
-            self.outer.lies_plainly(tensor)
 
     def window(
         self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None

@@ -65,7 +65,7 @@ class Level:
             with interpreter.below():
                 left = self.leave(t if value is None else value)
             return left if value is None else interpreter.wrap(left)
-        if t._n is None or (self.recording and is_wanted(t)):
+        if t._n is None or (self.recording and interpreter.has_leaves(t)):
             return t
         return E.stop_gradient(t)
 
@@ -75,7 +75,7 @@ class Level:
             return False
         self.active = False  # so that the level's own leaves do not count
         try:
-            return any(is_wanted(t) for t in outputs)
+            return any(map(current_interpreter().has_leaves, outputs))
         finally:
             self.active = True
 
@@ -98,11 +98,6 @@ def level() -> Iterator[Level]:
         new.active = False
         new.end()
         TRANSFORMS.reset(token)
-
-
-def is_wanted(t: Tensor) -> bool:
-    """Whether a leaf that `t` depends on can get a gradient: one outside all levels, or of a level that is active."""
-    return current_interpreter().has_leaves(t)
 
 
 def pull(

@@ -120,8 +120,6 @@ def _parts(index: Any) -> tuple[Any, ...]:
 
 def unknown_mask(index: Any) -> int | None:
     """The position of a mask whose values are not known, if all beside it are plain indices."""
-    if on_arrays():
-        return None
     parts = _parts(index)
     masks = [k for k, i in enumerate(parts) if isinstance(i, Tensor) and i._dtype() in MASKS and i._d.shape]
     if len(masks) != 1 or not unknown(parts[masks[0]]):

@@ -19,7 +19,7 @@ import numpy as np
 
 from eager.core.dtypes import to_numpy
 from eager.core.interpreter import IMMEDIATE, INTERPRETER, Interpreter, current_interpreter, forwarding, under
-from eager.core.state import shift_gate, version_of
+from eager.core.state import Closing, version_of
 from eager.core.tensor import Tensor
 from eager.engine.backward import as_tuple
 from graphc import errors
@@ -76,6 +76,7 @@ class Building(Interpreter):
         self._alive = 0
         self._sizes = Sizes(user_line, known=False)
         self._recording = ExitStack()
+        self._closing = Closing()
 
     # --- which tensors
 
@@ -107,11 +108,11 @@ class Building(Interpreter):
         """Let this interpreter see the operations of the thread from now on."""
         _building.set(self)
         INTERPRETER.set(self)
-        shift_gate(+1)
+        self._closing.set(True)
 
     def close(self) -> None:
         """The last placeholder is gone."""
-        shift_gate(-1)
+        self._closing.set(False)
         self._recording.close()
         if _building.get() is self:
             _building.set(None)

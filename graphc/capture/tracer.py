@@ -20,11 +20,11 @@ from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import call_text
 from graphc import errors
+from graphc.capture import selecting
 from graphc.capture.asking import Asking
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
-from graphc.capture.selecting import applied, replace, select, settled
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -152,7 +152,7 @@ class Tracer(Interpreter):
 
     def read(self, tensor: Tensor) -> Symbol:
         """The present value of a tensor."""
-        data = settled(tensor)
+        data = selecting.settled(tensor)
         if data.__class__ is Symbol:
             if data.builder is not self.builder or self.builder.closed:
                 if self.outer is None or self.builder.closed:
@@ -271,7 +271,7 @@ class Tracer(Interpreter):
         """See `eager.core.interpreter.Interpreter`."""
         builder = self.builder
         builder.where = user_line()
-        found = applied(self, op, operands, params)
+        found = selecting.applied(self, op, operands, params)
         if found is not None:
             return found
         symbols, requires = [], False
@@ -330,13 +330,7 @@ class Tracer(Interpreter):
             found.memory.tensors.add(tensor)
         return found
 
-    def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
-        """See `eager.core.interpreter.Interpreter`."""
-        return select(self, x, mask, lead, purpose)
-
-    def replace(self, target: Tensor, value: Tensor) -> bool:
-        """See `eager.core.interpreter.Interpreter`."""
-        return replace(target, value)
+    select, replace = selecting.select, staticmethod(selecting.replace)
 
     def created(self, tensor: Tensor) -> None:
         """See `eager.core.interpreter.Interpreter`."""
