@@ -14,7 +14,7 @@ from typing import Any, final
 
 from eager.core import tape
 from eager.core.grad_mode import enable_grad, set_grad_enabled
-from eager.core.interpreter import IMMEDIATE, current_interpreter
+from eager.core.interpreter import IMMEDIATE, Interpreter, current_interpreter
 from eager.core.pytree import tree_map
 from eager.core.state import TRANSFORMS, active_transforms, grad_enabled, sequence
 from eager.core.tensor import FLOAT_ONLY, Tensor
@@ -34,7 +34,7 @@ class Level:
     def __init__(self) -> None:
         self.active = False
         self.recording = grad_enabled()  # whether anything outside wants history
-        self.entered: list[tuple[Any, Tensor]] = []
+        self.entered: list[tuple[Interpreter, Tensor]] = []
 
     def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         pass

@@ -28,7 +28,7 @@ def unknown(tensor: Tensor) -> bool:
 
 def selection_of(x: Tensor) -> Any:
     """The places that `x` is made of, if it is what `x[mask]` is in a trace that has not counted them; or None."""
-    return getattr(getattr(x, "_d", None), "selection", None)
+    return x._d.selection if isinstance(x, Tensor) and x._d.__class__ is not np.ndarray else None
 
 
 def sum_of_selected(x: Tensor, mean: bool = False) -> Tensor | None:

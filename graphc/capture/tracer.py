@@ -54,12 +54,8 @@ from graphc.ops.aval import Aval
 from graphc.ops.dims import Dim, Sizes
 from graphc.ops.dtypes import UINT8, is_inexact
 
-_STOP, _CLONE, _CAST, _INDEX = OPS["stop_gradient"], OPS["clone"], OPS["cast"], OPS["index"]
-_FULL, _WHERE = OPS["full"], OPS["where"]
-_OVERWRITTEN, _DECIDED, _STRIDED = OPS["overwritten"], OPS["decided"], OPS["as_strided"]
+_STOP, _CLONE, _INDEX, _FULL = OPS["stop_gradient"], OPS["clone"], OPS["index"], OPS["full"]
 INLINE = 64  # larger constants whose elements are all equal become `full`
-READABLE = 64  # elements of a tensor on whose values Python may decide
-_COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
 
 
 @final

@@ -19,6 +19,7 @@ class StandIn:
     batched      stands for the slices of a batch of `vmap`
     captured     has values, and memory, only when the graph that it is part of runs
     has_history  stands for tensors that require grad, outside
+    selection    the places that it is made of, if it is what `x[mask]` is in a trace that has not counted them
     """
 
     __slots__ = ()
@@ -26,6 +27,7 @@ class StandIn:
     dtype: Any = None
     numpy_dtype: Any
     batched = captured = has_history = False
+    selection: Any = None
 
     def force(self, tensor: Any) -> np.ndarray:
         """The values. Raises what fits if there are none."""
