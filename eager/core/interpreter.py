@@ -204,7 +204,7 @@ def forwarding(parts: Mapping[str, str]) -> Callable[[Interpreting], Interpretin
 
 
 class under:
-    """Context: run ops through `interpreter`. Fast paths stay as they are: closed, unless it is the immediate one."""
+    """Context: run ops through `interpreter`. Fast paths stay as they are: closed, since another one is active."""
 
     __slots__ = ("_interpreter", "_token")
     _token: Token[Interpreter]

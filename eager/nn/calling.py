@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core import state
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
 
@@ -30,7 +31,7 @@ class Called:
     forward: Callable[..., Any]
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        if not on_arrays():
+        if state.closed:
             with current_interpreter().inside(self):
                 return self._call_with_hooks(inputs, keywords)
         if (
