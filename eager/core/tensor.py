@@ -238,6 +238,8 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
+        if not state.closed and (grad := getattr(self, "_g", None)) is not None:
+            return grad  # at once: optimizers ask at every step
         return current_interpreter().get_grad(self)
 
     @grad.setter
