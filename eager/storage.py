@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from eager.core import dtypes, state, tape
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.strides import as_strided
@@ -143,7 +144,7 @@ class TypedStorage(_Storage):
 
 def _known_memory(tensor: Tensor, what: str) -> np.ndarray:
     """The array of a tensor. CaptureError for a traced one: its values would be in other memory."""
-    if hasattr(tensor._d, "made_plain"):
+    if tensor._d.__class__ is not np.ndarray and tensor._d.captured:
         raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what=what))
     return tensor._array()
 
@@ -178,8 +179,7 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = (), stride: Any = ()) -> Tensor:
     """Let the tensor show other memory: that of a tensor, or of a storage at an offset. As `torch.Tensor.set_`."""
-    interpreter = state.current_interpreter()
-    if interpreter is not None and not interpreter.immediate:
+    if not current_interpreter().immediate:
         return _traced_set(self, source, storage_offset, size, stride)
     if source is None:
         self._d = np.empty(0, self._dtype())
@@ -251,8 +251,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         raise RuntimeError(NOT_LEAF_COPY)
     if id(self) in memo:
         return memo[id(self)]
-    interpreter = state.current_interpreter()
-    if interpreter is not None and not interpreter.immediate:
+    if not current_interpreter().immediate:
         return _traced_copy(self, memo)
     array = self._array()
     owner = owner_of(array)

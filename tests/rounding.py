@@ -82,13 +82,14 @@ def simulated(seed: int, together: float = 0.0) -> Iterator[None]:
     """Context: eager's ops, and the gradient rules of `backward()`, round at random. Its fast paths are closed."""
     machine = _Machine(seed, together)
     before = dispatch.run_kernel, dispatch.F, dispatch.double_module
-    state.shift_gate(+1)
+    closing = state.Closing()
+    closing.set(True)
     dispatch.run_kernel, dispatch.F, dispatch.double_module = machine.run, _Language(machine), _Plain
     try:
         yield
     finally:
         dispatch.run_kernel, dispatch.F, dispatch.double_module = before
-        state.shift_gate(-1)
+        closing.set(False)
 
 
 class _Plain:

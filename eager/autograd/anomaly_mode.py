@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 
-from eager.core.state import anomaly, shift_gate
+from eager.core.state import Closing, anomaly
 
 WARNING = (
     "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
 )
+_closing = Closing()
 
 
 def _set(enabled: bool, check_nan: bool) -> None:
-    if enabled != anomaly.enabled:
-        shift_gate(+1 if enabled else -1)  # the plain path records stacks and checksums
+    _closing.set(enabled)  # the plain path records stacks and checksums
     anomaly.enabled, anomaly.check_nan = enabled, check_nan
 
 

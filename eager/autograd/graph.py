@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from eager.core.state import SAVED_HOOKS, note_write, saved_hooks, shift_gate
+from eager.core.state import SAVED_HOOKS, Closing, note_write, saved_hooks
 from eager.core.tensor import Tensor
 from eager.engine import hooks, walks
 from eager.engine.grad_fn import Node, edge_of
@@ -45,14 +45,15 @@ class _SavedHooks:
 
     def __init__(self, entry: Any):
         self._entry = entry
+        self._closing = Closing()
 
     def __enter__(self) -> None:
-        shift_gate(+1)
+        self._closing.set(True)
         self._token = SAVED_HOOKS.set((*saved_hooks(), self._entry))
 
     def __exit__(self, *error: object) -> None:
         SAVED_HOOKS.reset(self._token)
-        shift_gate(-1)
+        self._closing.set(False)
 
 
 class saved_tensors_hooks(_SavedHooks):

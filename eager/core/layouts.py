@@ -117,7 +117,7 @@ def memory_order(tensor: Any) -> tuple[int, ...] | None:
     if data.__class__ is np.ndarray:
         strides = None if data.flags.c_contiguous else data.strides
     else:
-        strides = data.strides(tensor) if hasattr(data, "strides") else None  # of a traced tensor
+        strides = data.strides(tensor)
     if strides is None or strides == row_major(data.shape):  # strides of symbolic sizes are not compared in vain
         return None
     order = tuple(dims_in_order(data.shape, strides))

@@ -1,7 +1,7 @@
 """Tensor: one type for the user, whatever lies beneath.
 
-`_d` is an ndarray, or a stand-in that has `shape` and `dtype`: a Symbol under a trace, a `Deferred` result of a
-compiled program. `_n` is the tape node (None: no gradient wanted); `_g` the accumulated gradient.
+`_d` is an ndarray, or a `StandIn`: a Symbol under a trace, a `Deferred` result of a compiled program. `_n` is the tape
+node (None: no gradient wanted); `_g` the accumulated gradient.
 
 The operators and most methods are installed by `eager.surface`, from the op registry and from the tables of names.
 """
@@ -16,20 +16,17 @@ import numpy as np
 
 from eager.core import dtypes, state, tape
 from eager.core.devices import CPU
-from eager.core.state import current_interpreter, grad_enabled
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
 from graphc import forking
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
+from graphc.ops.stand_in import StandIn
 
 _new = object.__new__
 
-NOT_LEAF_GRAD = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-    "use .retain_grad() on the non-leaf Tensor."
-)
 NUMPY_OF_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
 NOT_IN = "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}."
 CHANGE_FLAG = "you can only change requires_grad flags of leaf variables.{hint}"
@@ -68,14 +65,13 @@ IN_TRANSFORM = (
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 
 
-class Deferred:
+class Deferred(StandIn):
     """The result of a compiled program, in the memory of its backend, until someone looks at it.
 
     `array` is the backend's array; `shape` and `dtype` are known; `force()` gives the ndarray.
     """
 
     __slots__ = ("array", "numpy_dtype", "shape")
-    dtype = None  # equals no dtype: the fast paths hand such a tensor to the slow one, which forces it
 
     def __init__(self, array: Any, shape: tuple[int, ...], dtype: np.dtype):
         self.array = array
@@ -90,11 +86,10 @@ class Deferred:
         return tensor._d
 
 
-class Sealed:
+class Sealed(StandIn):
     """The array of a tensor made in inference mode, after its end."""
 
     __slots__ = ("array",)
-    dtype = None  # equals no dtype: the slow path, which looks closer, takes such a tensor
 
     def __init__(self, array: np.ndarray):
         self.array = array
@@ -140,9 +135,8 @@ class Tensor:
         t = state.tracked_new(Tensor) if state.tracking else _new(Tensor)
         t._d = array
         t._n = None
-        interpreter = current_interpreter()
-        if interpreter is not None:
-            interpreter.created(t)
+        if state.closed:
+            current_interpreter().created(t)
         return t
 
     def _array(self) -> np.ndarray:
@@ -165,20 +159,15 @@ class Tensor:
 
         `purpose` is told to the stand-in that has none.
         """
-        data = self._d
-        if data.__class__ is not np.ndarray:
-            if hasattr(data, "refuse"):
-                data.refuse(purpose)
-            elif hasattr(data, "sized_by") and not python:
-                data.sized_by(purpose, self)
+        if self._d.__class__ is not np.ndarray:
+            self._d.check_values(self, purpose, python)
         return self._known()
 
     def _known(self) -> np.ndarray:
         """`_array`, of which Python code decides something: a program that is being traced holds for these values."""
         array = self._array()
-        if state.closed and (interpreter := current_interpreter()) is not None:
-            found = interpreter.values_read(self)
-            return array if found is None else found
+        if state.closed and (found := current_interpreter().values_read(self)) is not None:
+            return found
         return array
 
     def _dtype(self) -> np.dtype:
@@ -233,8 +222,7 @@ class Tensor:
                 raise RuntimeError(SEALED_LEAF)
         if requires_grad is (self._n is None):
             self._n = tape.new_leaf(self) if requires_grad else None
-            if state.closed and (interpreter := current_interpreter()) is not None:
-                interpreter.leaf_changed(self)
+            current_interpreter().leaf_changed(self)
         return self
 
     @property
@@ -250,28 +238,15 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
-        interpreter = current_interpreter()
-        if interpreter is not None:
-            return interpreter.get_grad(self)
-        try:
-            grad = self._g
-        except AttributeError:
-            grad = None
-        if grad is None and not self.is_leaf and not self.retains_grad:
-            import warnings
-
-            warnings.warn(NOT_LEAF_GRAD, UserWarning, stacklevel=2)
-        return grad
+        if not state.closed and (grad := getattr(self, "_g", None)) is not None:
+            return grad  # at once: optimizers ask at every step
+        return current_interpreter().get_grad(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             self._check_gradient(value)
-        interpreter = current_interpreter()
-        if interpreter is not None:
-            interpreter.set_grad(self, value)
-        else:
-            self._g = value
+        current_interpreter().set_grad(self, value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -340,25 +315,17 @@ class Tensor:
     def data(self) -> Tensor:
         """The same values, sharing memory, without history; autograd does not see what is written to it."""
         data = self._d
-        if data.__class__ is not np.ndarray or current_interpreter() is not None:
+        if data.__class__ is not np.ndarray or not on_arrays():
             return self.detach()
         return Tensor._wrap(state.separate(data))
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        interpreter = current_interpreter()
-        if interpreter is not None:
-            interpreter.set_data(self, value)
-            return
-        self._d = value._array()
+        current_interpreter().set_data(self, value)
 
     def _show(self, value: Tensor, name: str) -> Tensor:
         """Show what `value` shows, in the same memory and with its history. `name`: the function that does so."""
-        interpreter = current_interpreter()
-        if interpreter is not None:
-            interpreter.show(self, value, name)
-        else:
-            self._d, self._n = value._d, value._n
+        current_interpreter().show(self, value, name)
         return self
 
     @property
@@ -391,12 +358,10 @@ class Tensor:
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
         data = self._d
-        if data.__class__ is not np.ndarray and hasattr(data, "number") and math.prod(data.shape) == 1:
-            return data.number(self)  # not known before the program that is being traced runs
-        if state.closed and (interpreter := current_interpreter()) is not None:
-            found = interpreter.number_written(self)
-            if found is not None:
-                return found
+        if data.__class__ is not np.ndarray and math.prod(data.shape) == 1 and (found := data.number(self)) is not None:
+            return found  # not known before the program that is being traced runs
+        if state.closed and (found := current_interpreter().number_written(self)) is not None:
+            return found
         array = self._values("item", python=True)
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
@@ -430,7 +395,7 @@ class Tensor:
     def __bool__(self) -> bool:
         data = self._d
         if data.__class__ is not np.ndarray:
-            data = data.truth(self) if hasattr(data, "truth") else self._array()
+            data = data.truth(self)
         elif state.closed:
             data = self._known()
         if data.size != 1:
@@ -453,8 +418,7 @@ class Tensor:
         return id(self)
 
     def __copy__(self) -> Tensor:
-        interpreter = current_interpreter()
-        if interpreter is None or interpreter.immediate:
+        if current_interpreter().immediate:
             found: Any = self.__reduce__()
             return found[0](*found[1])
         copied = self.detach()
@@ -470,15 +434,14 @@ class Parameter(Tensor):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         p = _new(cls)
         p._n = None
-        interpreter = current_interpreter()
         if data is None:
             p._d = np.empty(0, np.float32)
-        elif interpreter is None or interpreter.immediate:
+        elif current_interpreter().immediate:
             p._d = data.detach()._array()
         else:
             shown = data.detach()
             p._d = shown._d
-            interpreter.show(p, shown, cls.__name__)
+            current_interpreter().show(p, shown, cls.__name__)
         p.requires_grad_(requires_grad, _message=INEXACT_ONLY)
         return p
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from eager.core import state, tape
+from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
-from eager.core.state import current_interpreter
 from eager.core.tensor import Tensor
-from eager.engine import hooks, walks
+from eager.engine import hooks
 from eager.engine.language import E
 from eager.engine.node_names import named
 
@@ -22,12 +21,6 @@ IN_TRANSFORM = (
     "instead or call backward() outside of functorch transforms."
 )
 NO_GRAD_FN = "element {index} of tensors does not require grad and does not have a grad_fn"
-CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
-    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
-    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the "
-    "cycle and avoid the leak."
-)
 UNUSED = (
     "The differentiated Tensor at index {index} appears to not have been used in the graph. "
     "Set allow_unused=True if this is the desired behavior."
@@ -116,22 +109,7 @@ def backward(
         if any(isinstance(t, Tensor) and t._n is None for t in inputs):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     keep = bool(create_graph if retain_graph is None else retain_graph)
-    interpreter = current_interpreter()
-    if interpreter is not None:
-        interpreter.backward(outputs, cotangents, inputs, create_graph, keep)
-        return
-    if create_graph:
-        warnings.warn(CYCLE, UserWarning, stacklevel=2)
-    if create_graph or inputs is not None or state.anomaly.enabled:
-        targets = walks.leaf_nodes(outputs) if inputs is None else [node_of(t) for t in inputs]
-        for node, g in zip(targets, walks.gradients(outputs, cotangents, targets, keep, create_graph), strict=True):
-            if g is not None:
-                accumulate(node, g, create_graph, inputs)
-        return
-    heap: list[tape.Node] = []
-    while cotangents:  # taken out one by one: a leaf may take over a gradient that nobody else holds
-        tape.give(outputs[len(cotangents) - 1]._n, cotangents.pop()._array(), heap)
-    tape.run(heap, keep)
+    current_interpreter().backward(outputs, cotangents, inputs, create_graph, keep)
 
 
 def grad(
@@ -160,13 +138,10 @@ def grad(
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     cotangents = seeds(outputs, grad_outputs)
-    targets = [node_of(t) for t in inputs]
+    for t in inputs:
+        node_of(t)
     keep = bool(create_graph if retain_graph is None else retain_graph)
-    interpreter = current_interpreter()
-    if interpreter is not None:
-        found = interpreter.gradients(outputs, cotangents, inputs, create_graph, keep)
-    else:
-        found = walks.gradients(outputs, cotangents, targets, keep, create_graph)
+    found = current_interpreter().gradients(outputs, cotangents, inputs, create_graph, keep)
     result = []
     for i, (tensor, g) in enumerate(zip(inputs, found, strict=True)):
         if g is None and materialize_grads:

@@ -1,7 +1,7 @@
 """The slow path: every op call that the generated code does not take.
 
-`apply` hands the op to the interpreter in force (a trace), to the generated code of another dtype, or to `plain`,
-the unshortened interpretation of the declaration on NumPy: promote, check, compute, record.
+`apply` hands the op to the interpreter in force. The immediate one takes the generated code of another dtype, or
+`plain`, the unshortened interpretation of the declaration on NumPy: promote, check, compute, record.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy as np
 from eager.core import tape
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import GradMode
-from eager.core.state import anomaly, current_interpreter, grad_enabled, saved_hooks, sequence
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.state import anomaly, grad_enabled, saved_hooks, sequence
 from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
 from eager.core.views import note_view
 from eager.engine.anomaly import traced
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar, scalar_array
+from graphc.ops.dtypes import is_inexact, of_scalar, scalar_array
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
 from graphc.ops.operators import BINARY, COMPARISON
@@ -33,17 +34,7 @@ double_module: Any = None  # codegen.Module for float64, set by eager.surface.op
 
 def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Run `op` on Tensors and Python scalars."""
-    interpreter = current_interpreter()
-    if interpreter is not None:
-        return interpreter.apply(op, operands, params)
-    if op.args and not op.variadic:
-        first, last = operands[op.rule.first], operands[-1]
-        if isinstance(first, Tensor):
-            if first._d.dtype is FLOAT64:
-                return double_module.get(op)(*operands, **params)
-        elif len(operands) == 2 and isinstance(last, Tensor) and last._d.dtype is FLOAT64 and op.pointwise:
-            return double_module.reflected(op)(last, first)
-    return plain(op, operands, params)
+    return current_interpreter().apply(op, operands, params)
 
 
 def apply_operator(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -80,8 +71,7 @@ def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> 
 
 def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Where the float64 fast path ends up when it does not apply."""
-    interpreter = current_interpreter()
-    return plain(op, operands, params) if interpreter is None else interpreter.apply(op, operands, params)
+    return plain(op, operands, params) if on_arrays() else apply(op, operands, params)
 
 
 def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:

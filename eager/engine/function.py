@@ -13,12 +13,13 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
-from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.interpreter import current_interpreter
+from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
 from eager.core.views import check_recorded_write, note_view
 from eager.engine.anomaly import traced
 from eager.engine.conversion import converted
-from eager.engine.inplace import rebase
+from eager.engine.inplace import has_history, rebase
 from eager.engine.language import E
 from eager.engine.multi_output import output_nodes, part_backward
 from eager.engine.walks import with_node
@@ -221,16 +222,14 @@ class Function(metaclass=_FunctionMeta):
         if state.active_transforms():
             if cls.setup_context is Function.setup_context:
                 raise RuntimeError(NO_SETUP)
-            interpreter = current_interpreter()
-            if interpreter is not None:
-                return interpreter.function(cls, args, kwargs)
+            return current_interpreter().function(cls, args, kwargs)
         return cls._applied(args, kwargs)
 
     @classmethod
     def _applied(cls, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any = None) -> Any:
         """`apply`, with `forward` in place of the Function's own if given."""
         recording = grad_enabled()
-        needs = tuple(recording and isinstance(a, Tensor) and _has_history(a) for a in args)
+        needs = tuple(recording and has_history(a) for a in args)
         ctx = FunctionCtx(needs)
         with no_grad():
             if cls.setup_context is Function.setup_context:
@@ -267,32 +266,8 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
         isinstance(t, Tensor) and id(t) not in skipped and is_inexact(t._dtype()) for t in outputs
     ]  # fmt: skip
     fresh = [_alias(t, inputs) if isinstance(t, Tensor) and id(t) not in dirty else t for t in outputs]
-    rule = Rule(cls, ctx, inputs, args, fresh)
-    interpreter = current_interpreter()
-    if interpreter is not None:
-        return interpreter.custom(rule, inputs, fresh, differentiable)
-    saved = tuple(_kept(t, outputs) for t in ctx.to_save)
-    if saved:
-        kept = _Saved(saved)
-        ctx._kept, saved = weakref.ref(kept), (kept, *saved)
-    ctx.to_save = ()
-    owner: tape.Node = [-next(sequence), None, rule, saved, *(t._n for t in inputs)]
-    if state.anomaly.enabled:
-        owner = traced(owner)
-    nodes = output_nodes(owner, len(fresh)) if len(fresh) > 1 else [owner]
-    for t, node, wanted in zip(fresh, nodes, differentiable, strict=True):
-        if wanted and id(t) in dirty:
-            written = with_node(t._array(), node)
-            assert written is not None
-            rebase(t, written, "")
-        elif wanted:
-            t._n = node
-    return fresh
-
-
-def _has_history(t: Tensor) -> bool:
-    """Whether `t` requires grad, or stands (inside vmap) for one that does."""
-    return t._n is not None or getattr(t._d, "has_history", False)
+    own = [next((k for k, x in enumerate(outputs) if t is x and t._n is None), None) for t in ctx.to_save]
+    return current_interpreter().custom(Rule(cls, ctx, inputs, args, fresh, own), inputs, fresh, differentiable)
 
 
 def _alias(t: Tensor, inputs: list[Tensor]) -> Tensor:
@@ -306,31 +281,50 @@ def _alias(t: Tensor, inputs: list[Tensor]) -> Tensor:
     return view
 
 
-def _kept(t: Any, outputs: list[Any]) -> Any:
-    for number, output in enumerate(outputs):
-        if t is output and t._n is None:
-            return _Output(number, output)
-    return t
-
-
 @final
 class Rule:
-    """The backward function of a Function's node."""
+    """The backward function of a Function's node.
 
-    __slots__ = ("cls", "ctx", "inputs", "outputs", "positions")
+    own  of each tensor to save: which output it is, or None
+    """
+
+    __slots__ = ("cls", "ctx", "inputs", "outputs", "own", "positions")
 
     def __init__(
-        self, cls: type[Function], ctx: FunctionCtx, inputs: list[Tensor], args: tuple[Any, ...], outputs: list[Any]
-    ):
+        self, cls: type[Function], ctx: FunctionCtx, inputs: list[Tensor], args: tuple[Any, ...], outputs: list[Any],
+        own: list[int | None],
+    ):  # fmt: skip
+        self.own = own
         self.cls = cls
         self.ctx = ctx
         self.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        self.inputs = [(tuple(t._d.shape), t._dtype(), _has_history(t)) for t in inputs]
+        self.inputs = [(tuple(t._d.shape), t._dtype(), has_history(t)) for t in inputs]
         self.outputs = [(tuple(t._d.shape), t._dtype()) if isinstance(t, Tensor) else None for t in outputs]
 
     @property
     def name(self) -> str:
         return self.cls._backward_name
+
+    def record(self, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        """Give those of `outputs` that have a gradient a node; the inputs among them have been written in place."""
+        ctx = self.ctx
+        saved = tuple(t if k is None else _Output(k, t) for t, k in zip(ctx.to_save, self.own, strict=True))
+        if saved:
+            kept = _Saved(saved)
+            ctx._kept, saved = weakref.ref(kept), (kept, *saved)
+        ctx.to_save = ()
+        owner: tape.Node = [-next(sequence), None, self, saved, *(t._n for t in inputs)]
+        if state.anomaly.enabled:
+            owner = traced(owner)
+        nodes = output_nodes(owner, len(outputs)) if len(outputs) > 1 else [owner]
+        for t, node, differentiable in zip(outputs, nodes, wanted, strict=True):
+            if differentiable and any(t is x for x in inputs):
+                written = with_node(t._array(), node)
+                assert written is not None
+                rebase(t, written, "")
+            elif differentiable:
+                t._n = node
+        return list(outputs)
 
     def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         """The rule on arrays, for the loop of backward()."""
@@ -418,27 +412,30 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return result
         several = isinstance(result, (tuple, list))
         results: Sequence[Any] = result if several else (result,)
-        interpreter = current_interpreter()
-        if interpreter is not None:
-            outputs = interpreter.custom(_Twice(), [g for g in grad_outputs if isinstance(g, Tensor)], results,
-                                         [isinstance(r, Tensor) for r in results])  # fmt: skip
-            return tuple(outputs) if several else outputs[0]
-        parents = [g._n for g in grad_outputs if isinstance(g, Tensor) and g._n is not None]
-        refusing = [
-            with_node(r._array(), [-next(sequence), None, _refuse, (), *parents]) if isinstance(r, Tensor) else r
-            for r in results
-        ]
-        return tuple(refusing) if several else refusing[0]
+        cotangents, wanted = (
+            [g for g in grad_outputs if isinstance(g, Tensor)],
+            [isinstance(r, Tensor) for r in results],
+        )
+        outputs = current_interpreter().custom(_Twice(), cotangents, results, wanted)
+        return tuple(outputs) if several else outputs[0]
 
     return wrapper
 
 
 @final
 class _Twice:
-    """The rule of what a `once_differentiable` backward has given, under an interpreter."""
+    """The rule of what a `once_differentiable` backward has given."""
 
     def __init__(self):
         self.ctx = FunctionCtx(())
+
+    def record(self, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        """`outputs` with nodes that refuse."""
+        parents = [t._n for t in inputs if t._n is not None]
+        return [
+            with_node(r._array(), [-next(sequence), None, _refuse, (), *parents]) if differentiable else r
+            for r, differentiable in zip(outputs, wanted, strict=True)
+        ]
 
     def run(self, cotangents: dict[int, Tensor], saved: tuple[Any, ...]) -> list[Tensor | None]:
         raise RuntimeError(TWICE)

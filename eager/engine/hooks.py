@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from eager.core import tape
-from eager.core.state import current_interpreter
+from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.core.tensor import Tensor
 from graphc.ops.rules import torch_name
 
@@ -145,10 +145,7 @@ def register_hook(self: Tensor, hook: Hook) -> Any:
     """
     if self._n is None:
         raise RuntimeError(NOT_GRAD)
-    interpreter = current_interpreter()
-    if interpreter is not None:
-        return interpreter.hook(self, hook)
-    return RemovableHandle(hooked(self._n).of_tensor, hook)
+    return current_interpreter().hook(self, hook)
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHandle:
@@ -157,10 +154,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHan
         raise RuntimeError(NOT_GRAD)
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    interpreter = current_interpreter()
-    if interpreter is not None:
-        return interpreter.hook_after(self, hook)
-    return RemovableHandle(hooked(self._n).accumulated, hook)
+    return current_interpreter().hook_after(self, hook)
 
 
 def retain_grad(self: Tensor) -> None:
@@ -168,13 +162,7 @@ def retain_grad(self: Tensor) -> None:
     if self._n is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if not self.is_leaf:
-        interpreter = current_interpreter()
-        if interpreter is not None and not isinstance(self._n, list):
-            interpreter.retain(self)
-            return
-        hooked(self._n).retained = weakref.ref(self)
-        if not hasattr(self, "_g"):
-            self._g = None
+        (IMMEDIATE if isinstance(self._n, list) else current_interpreter()).retain(self)
 
 
 def retains_grad(self: Tensor) -> bool:

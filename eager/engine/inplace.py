@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from eager.core import state, tape
-from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write_apart
-from eager.core.views import NO_GRAD, check_recorded_write, geometry
+from eager.core.views import NO_GRAD, geometry
 from eager.engine.dispatch import record
 from eager.engine.language import E
 from graphc.ops.dtypes import category, kind, of_scalar, result_type
@@ -42,24 +43,17 @@ def assign(target: Tensor, value: Tensor, name: str, where: Tensor | None = None
     """
     check_in_place(target)
     interpreter = current_interpreter()
-    if interpreter is not None and interpreter.replace(target, value):
+    if interpreter.replace(target, value):
         return target
     check_fits(target, value, name)
-    if interpreter is not None:
-        return interpreter.assign(target, value, name, where)
-    recorded = grad_enabled() and (value._n is not None or target._n is not None)
-    if recorded:
-        check_recorded_write(target)
-    if recorded and value._dtype() != target._dtype():
-        value = E.cast(value, dtype=target._dtype())
-    array = target._writable(repeated=name in FILLS)
-    np.copyto(array, value._array(), casting="unsafe")
-    state.note_write(array)
-    if recorded:
-        if value._n is not None and name not in _COPIES:
-            _save_written(value._n, value._d, array)
-        rebase(target, value, name)
-    return target
+    return interpreter.assign(target, value, name, where)
+
+
+def take_over(target: Tensor, value: Tensor, array: np.ndarray, name: str) -> None:
+    """Give `target`, whose `array` has got the values of `value` in place, its history, too."""
+    if value._n is not None and name not in _COPIES:
+        _save_written(value._n, value._d, array)
+    rebase(target, value, name)
 
 
 def _save_written(node: tape.Node, result: Any, array: np.ndarray) -> None:
@@ -190,17 +184,12 @@ def before(target: Tensor, *operands: Any) -> Tensor:
 
 def has_history(x: Any) -> bool:
     """Whether a gradient may flow to `x`, here or in the graph that is being traced."""
-    return isinstance(x, Tensor) and (x._n is not None or getattr(x._d, "has_history", False))
+    return isinstance(x, Tensor) and (x._n is not None or (x._d.__class__ is not np.ndarray and x._d.has_history))
 
 
 def copied(target: Tensor) -> Tensor:
     """`target` with its history in memory of its own; itself under a trace, where nothing is overwritten."""
-    interpreter = current_interpreter()
-    if interpreter is not None:
-        return interpreter.copied(target)
-    result = Tensor._wrap(target._array().copy())
-    result._n = target._n
-    return result
+    return current_interpreter().copied(target)
 
 
 _TOO_MANY = "Tensor.{name}_() takes {takes} arguments ({given} given)"
@@ -235,7 +224,7 @@ def in_place(name: str) -> Callable[..., Tensor]:
     ufunc = kernel if isinstance(kernel, np.ufunc) and any(t.startswith("d") for t in kernel.types) else None
 
     def method(self: Tensor, *operands: Any) -> Tensor:
-        if ufunc is not None and current_interpreter() is None and (self._n is None or not grad_enabled()):
+        if ufunc is not None and on_arrays() and (self._n is None or not grad_enabled()):
             other = _plain_operand(self, operands[0]) if operands else () if is_float(self) else None
             if other is not None:
                 array = self._writable()

@@ -14,6 +14,7 @@ import numpy as np
 
 from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
+from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
@@ -67,7 +68,7 @@ def gradients(
         if any(id(p) in wanted or id(p) in through for p in tape.parents_of(node)):
             through.add(id(node))
     # under an interpreter (vmap) the cotangents are no arrays
-    on_tensors = create_graph or state.anomaly.enabled or state.current_interpreter() is not None
+    on_tensors = create_graph or state.anomaly.enabled or not on_arrays()
     walk = _walk_tensors if on_tensors else _walk_arrays
     with tape.lock, set_grad_enabled(create_graph):
         tape.walks.append(wanted | through)

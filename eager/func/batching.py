@@ -7,23 +7,24 @@ on batched Tensors is one op on those, by the rule for it (`eager.func.batch_rul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, final
 
 import numpy as np
 
-from eager.core import state
-from eager.core.state import active_transforms, under
+from eager.core.interpreter import IMMEDIATE, Interpreter, forwarding, under
+from eager.core.state import active_transforms
 from eager.core.tensor import Tensor
-from eager.engine import inplace, walks
+from eager.engine import inplace
 from eager.engine.backward import IN_TRANSFORM
 from eager.engine.dispatch import apply
 from eager.engine.hooks import register_post_accumulate_grad_hook
+from eager.engine.inplace import has_history
 from eager.engine.language import E
 from eager.func import batch_rules
 from eager.func.custom import applied, recorded_below
 from eager.functional import strides
 from graphc.ops.spec import OPS
+from graphc.ops.stand_in import StandIn
 
 CONTROL_FLOW = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
@@ -67,11 +68,11 @@ RANDOM_FILLS = frozenset((
 
 
 @final
-class Batched:
+class Batched(StandIn):
     """The data of a Tensor inside vmap: `value` has the batch dim in front."""
 
     __slots__ = ("interpreter", "shape", "value")
-    dtype = None  # equals no dtype: the slow path takes such a tensor
+    batched = True
 
     def __init__(self, interpreter: BatchInterpreter, value: Tensor):
         self.interpreter = interpreter
@@ -85,8 +86,7 @@ class Batched:
     @property
     def has_history(self) -> bool:
         """Whether the tensors that this is a batch of require grad, outside the vmap."""
-        value = self.value
-        return value._n is not None or (isinstance(value._d, Batched) and value._d.has_history)
+        return has_history(self.value)
 
     def force(self, tensor: Tensor) -> np.ndarray:
         raise RuntimeError(NO_STORAGE)
@@ -94,27 +94,24 @@ class Batched:
     def truth(self, tensor: Tensor) -> Any:
         raise RuntimeError(CONTROL_FLOW)
 
-    def refuse(self, purpose: str) -> None:
-        """Raise PyTorch's error for what needs the values."""
+    def check_values(self, tensor: Tensor, purpose: str, python: bool) -> None:
         raise RuntimeError(REFUSALS.get(purpose) or DYNAMIC.format(purpose))
 
     def spread(self, made: Tensor) -> Tensor:
-        """`made`, a new tensor, with memory of its own for each slice."""
         interpreter = self.interpreter
         with interpreter.below():
             return interpreter.wrap(E.clone(interpreter.expanded(made)))
 
     def text(self) -> str:
-        """What printing shows."""
         level = sum(isinstance(t, BatchInterpreter) for t in _chain(self.interpreter))
         inside = "\n".join("    " + line for line in repr(self.value).splitlines())
         return f"BatchedTensor(lvl={level}, bdim=0, value=\n{inside}\n)"
 
 
-def _chain(interpreter: Any) -> Iterator[Any]:
-    while interpreter is not None:
-        yield interpreter
-        interpreter = getattr(interpreter, "outer", None)
+def _chain(interpreter: Interpreter) -> Iterator[Interpreter]:
+    yield interpreter
+    if isinstance(interpreter, BatchInterpreter):
+        yield from _chain(interpreter.outer)
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
@@ -127,20 +124,24 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
 
 
 @final
-class BatchInterpreter(state.Interpreter):
-    """See `eager.core.state.Interpreter`. `outer` is the interpreter that was in force outside the vmap."""
+@forwarding({
+    "outer": "at_each_call created guard inside is_constant lies_plainly number_written on_interrupt tensor_of "
+    "values_read values_shown"
+})  # fmt: skip
+class BatchInterpreter(Interpreter):
+    """See `eager.core.interpreter.Interpreter`. `outer` is the interpreter that was in force outside the vmap."""
 
     immediate = False
     differentiates = False
 
-    def __init__(self, size: int, randomness: str, outer: Any):
+    def __init__(self, size: int, randomness: str, outer: Interpreter):
         self.size = size
         self.randomness = randomness
         self.outer = outer
 
     # --- batched tensors
 
-    def below(self) -> Any:
+    def below(self) -> under:
         """A context: ops run as outside the vmap."""
         return under(self.outer)
 
@@ -188,10 +189,6 @@ class BatchInterpreter(state.Interpreter):
         with self.below():
             return self.wrap(rule(op, self.size, inside, batched, {**op.params, **params}))
 
-    def created(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.created(tensor)
-
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         place, new = self.batch_of(target), self.batch_of(value)
         if place is None and new is not None:
@@ -208,12 +205,6 @@ class BatchInterpreter(state.Interpreter):
         target._n = place._n if self._is_differentiated() else None
         return target
 
-    def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> None:
-        """None: what is not batched is counted."""
-
-    def replace(self, target: Tensor, value: Tensor) -> bool:
-        return False
-
     def copied(self, tensor: Tensor) -> Tensor:
         value = self.batch_of(tensor)
         with self.below():
@@ -228,32 +219,11 @@ class BatchInterpreter(state.Interpreter):
             raise RuntimeError(RANDOM)
         several = self.randomness == "different"
         wanted = (self.size, *shape) if several else tuple(shape)
-        made = (
-            Tensor._wrap(draw(wanted))
-            if self.outer is None
-            else self.outer.random(draw, wanted, dtype, generator, like)
-        )
+        made = self.outer.random(draw, wanted, dtype, generator, like)
         return self.wrap(made) if several else made
-
-    def on_interrupt(self, undo: Callable[[], None]) -> None:
-        if self.outer is not None:
-            self.outer.on_interrupt(undo)
-
-    def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
-        if self.outer is None:
-            action()
-        else:
-            self.outer.at_each_call(action, generator)
 
     def retain(self, tensor: Tensor) -> None:
         """Nothing: a batched tensor's `.grad` is what `retain_grad` notes at its node."""
-
-    def inside(self, module: Any) -> AbstractContextManager[Any]:
-        return nullcontext() if self.outer is None else self.outer.inside(module)
-
-    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
-        if self.outer is not None:
-            self.outer.guard(getter, value, what)
 
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
         raise RuntimeError("assigning to .data is not supported inside vmap; use an in-place operation")
@@ -263,37 +233,11 @@ class BatchInterpreter(state.Interpreter):
             with self.below():
                 tensor._show(value, name)
         else:
-            tensor._d, tensor._n = value._d, value._n
+            super().show(tensor, value, name)
 
-    def leaf_changed(self, tensor: Tensor) -> None:
-        """Nothing: its own `_n` says so."""
-
-    def values_read(self, tensor: Tensor) -> Any:
-        return None if self.outer is None else self.outer.values_read(tensor)
-
-    def values_shown(self, tensor: Tensor) -> np.ndarray | None:
-        return tensor._array() if self.outer is None else self.outer.values_shown(tensor)
-
-    def is_constant(self, tensor: Tensor) -> bool:
-        return self.outer is None or self.outer.is_constant(tensor)
-
-    def number_written(self, tensor: Tensor) -> Any:
-        return None if self.outer is None else self.outer.number_written(tensor)
-
-    def tensor_of(self, number: Any) -> Tensor | None:
-        if self.outer is None:
-            return None
+    def has_leaves(self, tensor: Tensor) -> bool:
         with self.below():
-            return self.outer.tensor_of(number)
-
-    def repeats(self, tensor: Tensor) -> bool:
-        """False: what is batched is written as a whole."""
-        return False
-
-    def lies_plainly(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            with self.below():
-                self.outer.lies_plainly(tensor)
+            return self.outer.has_leaves(self._behind(tensor))
 
     def window(
         self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
@@ -308,14 +252,14 @@ class BatchInterpreter(state.Interpreter):
         if self.batch_of(tensor) is not None:
             return getattr(tensor, "_g", None)
         with self.below():
-            return tensor.grad
+            return self.outer.get_grad(tensor)
 
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         if self.batch_of(tensor) is not None:
             tensor._g = value
         else:
             with self.below():
-                tensor.grad = value
+                self.outer.set_grad(tensor, value)
 
     def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
         raise RuntimeError(IN_TRANSFORM)
@@ -332,9 +276,9 @@ class BatchInterpreter(state.Interpreter):
             if any(self.batch_of(t) is not None for t in cotangents):
                 return self._gradients_of_batch(outputs, cotangents, inputs, create_graph, keep)
             with self.below():
-                return gradients(outputs, cotangents, [self._behind(t) for t in inputs], create_graph, keep)
+                return self.outer.gradients(outputs, cotangents, list(map(self._behind, inputs)), create_graph, keep)
         with self.below():
-            found = gradients(
+            found = self.outer.gradients(
                 [self.physical(t) for t in outputs], [self.physical(t) for t in cotangents],
                 [self._behind(t) for t in inputs], create_graph, keep,
             )  # fmt: skip
@@ -358,14 +302,13 @@ class BatchInterpreter(state.Interpreter):
         outer = self.outer
         if isinstance(outer, BatchInterpreter) and any(_is_batched_in(t, outer) for t in outputs):
             return self._exchanged(outer, outputs, cotangents, inputs, create, keep)
-        if outer is None or (isinstance(outer, BatchInterpreter) and not _is_traced(outer)):
-            nodes = [t._n for t in inputs]
-            return walks.gradients(outputs, cotangents, nodes, keep, create)
+        if not _is_traced(outer):
+            return IMMEDIATE.gradients(outputs, cotangents, inputs, create, keep)
         slices = []
         with self.below():
             for k in range(self.size):  # a trace has a gradient transform, but none for a batch of cotangents
                 seeds = [c if (v := self.batch_of(c)) is None else v[k] for c in cotangents]
-                slices.append(gradients(outputs, seeds, inputs, create, keep=True))
+                slices.append(outer.gradients(outputs, seeds, inputs, create, True))
             from eager.functional.joining import stack
 
             columns = list(zip(*slices, strict=True))
@@ -437,15 +380,5 @@ def _is_batched_in(t: Tensor, outer: BatchInterpreter) -> bool:
     return isinstance(data, Batched) and data.interpreter in _chain(outer)
 
 
-def _is_traced(interpreter: Any) -> bool:
-    return any(not isinstance(i, BatchInterpreter) for i in _chain(interpreter))
-
-
-def gradients(
-    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], inputs: Sequence[Tensor], create_graph: bool, keep: bool
-) -> list[Tensor | None]:
-    """The gradient of `outputs` that arrives at each of `inputs`, or None, by the interpreter in force."""
-    interpreter: Any = state.current_interpreter()
-    if interpreter is None:
-        return walks.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
-    return interpreter.gradients(outputs, cotangents, inputs, create_graph, keep)
+def _is_traced(interpreter: Interpreter) -> bool:
+    return not any(i is IMMEDIATE for i in _chain(interpreter))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eager.core.grad_mode import no_grad
+from eager.core.interpreter import under
 from eager.core.pytree import broadcast_leaves, flatten, unflatten
-from eager.core.state import active_transforms, grad_enabled, under
+from eager.core.state import active_transforms, grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.function import Function
 from eager.functional.shapes import movedim

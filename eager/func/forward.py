@@ -11,9 +11,10 @@ from typing import Any
 from eager.core.grad_mode import grad_enabled, set_grad_enabled
 from eager.core.pytree import Spec, flatten, unflatten
 from eager.core.tensor import Tensor
+from eager.engine.inplace import has_history
 from eager.engine.language import E
 from eager.func.arguments import Function, check_outputs, entered, result_and_aux
-from eager.func.levels import Level, has_history, left, level, or_zeros, pull, zeros_like
+from eager.func.levels import Level, left, level, or_zeros, pull, zeros_like
 from graphc.ops.dtypes import is_inexact
 
 API = "jvp(f, primals, tangents)"

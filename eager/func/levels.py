@@ -14,12 +14,13 @@ from typing import Any, final
 
 from eager.core import tape
 from eager.core.grad_mode import enable_grad, set_grad_enabled
+from eager.core.interpreter import IMMEDIATE, Interpreter, current_interpreter
 from eager.core.pytree import tree_map
-from eager.core.state import TRANSFORMS, active_transforms, current_interpreter, grad_enabled, sequence
+from eager.core.state import TRANSFORMS, active_transforms, grad_enabled, sequence
 from eager.core.tensor import FLOAT_ONLY, Tensor
-from eager.engine import walks
+from eager.engine.inplace import has_history
 from eager.engine.language import E
-from eager.func.batching import Batched, BatchInterpreter, gradients
+from eager.func.batching import BatchInterpreter
 from graphc.ops.dtypes import is_inexact
 
 
@@ -33,7 +34,7 @@ class Level:
     def __init__(self) -> None:
         self.active = False
         self.recording = grad_enabled()  # whether anything outside wants history
-        self.entered: list[tuple[Any, Tensor]] = []
+        self.entered: list[tuple[Interpreter, Tensor]] = []
 
     def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         pass
@@ -42,20 +43,15 @@ class Level:
         """`x` as an input of this level. Raises RuntimeError for an integer tensor."""
         if not is_inexact(x._dtype()):
             raise RuntimeError(FLOAT_ONLY)
-        interpreter: Any = current_interpreter()
+        interpreter = current_interpreter()
         if isinstance(interpreter, BatchInterpreter):
             with interpreter.below():  # each slice has a gradient of its own, so it needs an input of its own
                 value = self.enter(interpreter.physical(x))
             return interpreter.wrap(value)
         leaf: tape.Node = [next(sequence), None, self, (), None]
-        if interpreter is not None:
-            t = interpreter.entered(x, leaf)
+        t = interpreter.entered(x, leaf)
+        if interpreter is not IMMEDIATE:
             self.entered.append((interpreter, t))
-        elif x._n is not None:
-            t = E.reshape(x, shape=tuple(x._d.shape))
-        else:
-            t = E.stop_gradient(x)
-            t._n = leaf
         leaf[tape.PARENTS] = weakref.ref(t)
         return t
 
@@ -63,13 +59,13 @@ class Level:
         """A result of this level, as what is outside sees it."""
         if not isinstance(t, Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(t)}")
-        interpreter: Any = current_interpreter()
+        interpreter = current_interpreter()
         if isinstance(interpreter, BatchInterpreter):
             value = interpreter.batch_of(t)
             with interpreter.below():
                 left = self.leave(t if value is None else value)
             return left if value is None else interpreter.wrap(left)
-        if t._n is None or (self.recording and is_wanted(t)):
+        if t._n is None or (self.recording and interpreter.has_leaves(t)):
             return t
         return E.stop_gradient(t)
 
@@ -79,7 +75,7 @@ class Level:
             return False
         self.active = False  # so that the level's own leaves do not count
         try:
-            return any(is_wanted(t) for t in outputs)
+            return any(map(current_interpreter().has_leaves, outputs))
         finally:
             self.active = True
 
@@ -104,25 +100,6 @@ def level() -> Iterator[Level]:
         TRANSFORMS.reset(token)
 
 
-def is_wanted(t: Tensor) -> bool:
-    """Whether a leaf that `t` depends on can get a gradient: one outside all levels, or of a level that is active."""
-    interpreter: Any = current_interpreter()
-    if isinstance(interpreter, BatchInterpreter):
-        value = interpreter.batch_of(t)
-        with interpreter.below():
-            return is_wanted(t if value is None else value)
-    if t._n is None:
-        return False
-    if interpreter is not None:
-        return interpreter.has_leaves(t)
-    return any(_is_live(node) for node in walks.reachable([t._n]) if tape.is_leaf(node))
-
-
-def _is_live(leaf: tape.Node) -> bool:
-    function = tape.function_of(leaf)
-    return function.__class__ is not Level or function.active
-
-
 def pull(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor], create_graph: bool
 ) -> list[Tensor | None]:
@@ -131,12 +108,8 @@ def pull(
     if not pairs:
         return [None] * len(inputs)
     with set_grad_enabled(create_graph):
-        return gradients([t for t, _ in pairs], [c for _, c in pairs], inputs, create_graph, True)
-
-
-def has_history(t: Tensor) -> bool:
-    """Whether `t`, or what it stands for inside vmap, has a node."""
-    return t._n is not None or (isinstance(t._d, Batched) and t._d.has_history)
+        outs, seeds = [t for t, _ in pairs], [c for _, c in pairs]
+        return current_interpreter().gradients(outs, seeds, inputs, create_graph, True)
 
 
 def zeros_like(t: Tensor) -> Tensor:

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from eager.core.interpreter import current_interpreter, interpreting
 from eager.core.pytree import Spec, broadcast_leaves, flatten, unflatten
-from eager.core.state import TRANSFORMS, active_transforms, current_interpreter, interpreting
+from eager.core.state import TRANSFORMS, active_transforms
 from eager.core.tensor import Tensor
 from eager.func.batching import BatchInterpreter
 from eager.functional.joining import cat, tensor_split

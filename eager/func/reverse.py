@@ -9,8 +9,9 @@ from eager.core.grad_mode import grad_enabled, set_grad_enabled
 from eager.core.pytree import flatten, unflatten
 from eager.core.tensor import Tensor
 from eager.engine.backward import seeds
+from eager.engine.inplace import has_history
 from eager.func.arguments import Function, check_outputs, entered, result_and_aux
-from eager.func.levels import Level, has_history, left, level, or_zeros, pull
+from eager.func.levels import Level, left, level, or_zeros, pull
 from graphc.ops.dtypes import is_inexact
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.state import current_interpreter, grad_enabled
+from eager.core.interpreter import on_arrays
+from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.ops import dims
@@ -167,14 +168,14 @@ def constant(value: Any, like: Tensor) -> Any:
     Under a trace, and beside other dtypes, the number itself, so that promotion sees a number.
     """
     kind = value.__class__
-    if (kind is float or kind is int) and like._dtype().kind == "f" and current_interpreter() is None:
+    if (kind is float or kind is int) and like._dtype().kind == "f" and on_arrays():
         return Tensor._wrap(np.array(value, like._dtype()))
     return value
 
 
 def unrecorded_arrays(tensors: Sequence[Tensor]) -> list[np.ndarray] | None:
     """The arrays of `tensors` if NumPy may combine them at once: one dtype, no trace, no gradient wanted. Else None."""
-    if current_interpreter() is not None:
+    if not on_arrays():
         return None
     dtype, recording = tensors[0]._d.dtype, grad_enabled()
     arrays = []

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from eager.core import tape
-from eager.core.state import current_interpreter, grad_enabled, note_write
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor, check_places
 from eager.core.views import LEAF_VIEW
 from eager.engine.inplace import assign, before
@@ -61,14 +62,13 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             value = filler(value, self._dtype(), limited=False)
     elif value._dtype() != self._dtype():
         _check_dtype(self, index, value)
-    if current_interpreter() is None and not (recording and (self._n is not None or value._n is not None)):
+    if on_arrays() and not (recording and (self._n is not None or value._n is not None)):
         _write(self, index, value._array())
         return
     if value._dtype() != self._dtype():
         value = E.cast(value, dtype=self._dtype())
-    interpreter = current_interpreter()
-    repeats = interpreter is not None and interpreter.repeats(self)
-    if interpreter is not None and not (repeats and is_basic(index)):
+    repeats = current_interpreter().repeats(self)
+    if not on_arrays() and not (repeats and is_basic(index)):
         where = None
         if repeats:
             nowhere = E.full(shape=tuple(self._d.shape), value=False, dtype=BOOL)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.state import current_interpreter
+from eager.core.interpreter import on_arrays
 from eager.core.tensor import Sealed, Tensor
 from eager.core.views import base_of
 from eager.engine.conversion import cast_to, converted
@@ -103,7 +103,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def detach(input: Tensor) -> Tensor:
     """The same values, sharing memory, without history. As `torch.Tensor.detach`."""
-    if current_interpreter() is not None:
+    if not on_arrays():
         return E.stop_gradient(input)
     data = input._d
     return Tensor._wrap(data if data.__class__ is Sealed else input._array())

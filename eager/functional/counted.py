@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.state import current_interpreter
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.static import batched
@@ -21,14 +21,14 @@ from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
 def unknown(tensor: Tensor) -> bool:
     """Whether a program that is being traced finds other values in `tensor` when it runs."""
     interpreter = current_interpreter()
-    if interpreter is None or batched(tensor):
+    if batched(tensor) or (interpreter.immediate and tensor._d.__class__ is np.ndarray):
         return False
-    return not (interpreter.immediate and tensor._d.__class__ is np.ndarray) and not interpreter.is_constant(tensor)
+    return not interpreter.is_constant(tensor)
 
 
 def selection_of(x: Tensor) -> Any:
     """The places that `x` is made of, if it is what `x[mask]` is in a trace that has not counted them; or None."""
-    return getattr(getattr(x, "_d", None), "selection", None)
+    return x._d.selection if isinstance(x, Tensor) and x._d.__class__ is not np.ndarray else None
 
 
 def sum_of_selected(x: Tensor, mean: bool = False) -> Tensor | None:
@@ -49,7 +49,7 @@ def sum_of_selected(x: Tensor, mean: bool = False) -> Tensor | None:
 def number(value: Tensor, purpose: str) -> Any:
     """The value of a 0-d tensor, which decides on a shape, as a Python number; a trace holds for it alone."""
     data = value._d
-    return data.counted(purpose, value) if hasattr(data, "counted") else value._values(purpose, python=True).item()
+    return value._known().item() if data.__class__ is np.ndarray else data.counted(value, purpose)
 
 
 def largest(x: Tensor) -> Tensor:
@@ -89,9 +89,7 @@ def chosen(x: Tensor, mask: Tensor, lead: int, purpose: str = "mask") -> Tensor:
 
     A trace counts them only if something asks for more than operations on each element.
     """
-    interpreter = current_interpreter()
-    assert interpreter is not None
-    found = interpreter.select(x, mask, lead, purpose) if mask._d.shape else None
+    found = current_interpreter().select(x, mask, lead, purpose) if mask._d.shape else None
     return picked(x, mask, lead, purpose) if found is None else found
 
 

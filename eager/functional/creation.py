@@ -179,8 +179,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
 def _beside(like: Tensor, made: Tensor) -> Tensor:
     """`made`, for which `like` was the model: inside vmap it has a slice of its own for each of `like`."""
-    spread = getattr(like._d, "spread", None)
-    return made if spread is None else spread(made)
+    return made if like._d.__class__ is np.ndarray else like._d.spread(made)
 
 
 def _like(name: str, make: Any, what: str) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import dtypes, state
-from eager.core.state import current_interpreter
+from eager.core import dtypes
+from eager.core.interpreter import on_arrays
 from eager.core.tensor import INEXACT_ONLY, Tensor
 from eager.engine.conversion import cast_to
 from eager.engine.language import E
@@ -50,7 +50,7 @@ def new_tensor(
 
 def of_data(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray | Tensor:
     """`array_of(data, dtype, name)`; a traced tensor if some of `data` is known when a program runs."""
-    if state.closed and current_interpreter() is not None:
+    if not on_arrays():
         from eager.functional.traced_data import traced_data
 
         found = traced_data(data, None if dtype is None else dtypes.to_numpy(dtype, name))

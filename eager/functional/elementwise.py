@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
-from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.function import Function
@@ -247,7 +248,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
         if isinstance(x, Tensor) and kind(x._dtype()) in "bc":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {torch_name(x._dtype())}")
     elements, tests = (x if isinstance(x, Tensor) else Tensor._wrap(np.array(x)) for x in (elements, test_elements))
-    if current_interpreter() is None:
+    if on_arrays():
         return Tensor._wrap(np.asarray(np.isin(elements._array(), tests._array(), assume_unique, invert)))
     flat = E.reshape(tests, shape=(math.prod(tests._d.shape),))
     hits = E.eq(E.reshape(elements, shape=(*elements._d.shape, 1)), flat)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eager.core.state import current_interpreter, grad_enabled
+from eager.core.interpreter import on_arrays
+from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.core.views import note_view
 from eager.engine.language import E
@@ -78,7 +79,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """
     data = self._d
     unrecorded = data.__class__ is np.ndarray and (self._n is None or not grad_enabled())
-    if unrecorded and current_interpreter() is None:
+    if unrecorded and on_arrays():
         direct = basic_form(index) if is_basic(index) else lone_array(index)
         if direct is not None:
             try:
@@ -90,7 +91,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 if direct.__class__ is tuple:
                     note_view(result, self)
                 return result
-    if current_interpreter() is not None and (at := unknown_mask(index)) is not None:
+    if not on_arrays() and (at := unknown_mask(index)) is not None:
         return _at_unknown_mask(self, index, at)
     found = normalized(tuple(data.shape), index)
     result = self
@@ -119,8 +120,6 @@ def _parts(index: Any) -> tuple[Any, ...]:
 
 def unknown_mask(index: Any) -> int | None:
     """The position of a mask whose values are not known, if all beside it are plain indices."""
-    if current_interpreter() is None:
-        return None
     parts = _parts(index)
     masks = [k for k, i in enumerate(parts) if isinstance(i, Tensor) and i._dtype() in MASKS and i._d.shape]
     if len(masks) != 1 or not unknown(parts[masks[0]]):
@@ -273,7 +272,7 @@ def _part(i: Any) -> Any:
             raise IndexError(INDEX_DTYPE)
         if i._dtype() == np.uint8:
             return E.cast(i, dtype=BOOL)
-        if not i._d.shape and i._dtype() != BOOL and i._d.__class__ is np.ndarray and current_interpreter() is None:
+        if not i._d.shape and i._dtype() != BOOL and i._d.__class__ is np.ndarray and on_arrays():
             return int(i._d)
         return i
     if isinstance(i, np.integer):

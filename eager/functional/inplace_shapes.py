@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from eager.core import state
-from eager.core.state import current_interpreter, storage_of
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.state import storage_of
 from eager.core.tensor import Tensor, check_in_place
 from eager.engine.language import E
 from eager.engine.node_names import named
@@ -32,7 +33,7 @@ def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
             node: str = result.grad_fn.name()
             named(result, _SQUEEZED.get(node) or node.replace("Backward0", "Backward1"))
         self._show(result, f"{name}_")
-        if self._d.__class__ is np.ndarray and current_interpreter() is None:
+        if self._d.__class__ is np.ndarray and on_arrays():
             state.note_write(self._d)
         return self
 
@@ -51,9 +52,8 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if min(new, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(new)}: {list(new)}")
-    interpreter = current_interpreter()
-    if interpreter is not None and not interpreter.immediate:
-        return _traced_resize(self, new, interpreter)
+    if not current_interpreter().immediate:
+        return _traced_resize(self, new)
     array = self._writable()
     if array.shape == new:
         return self
@@ -75,12 +75,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
-def _traced_resize(self: Tensor, new: tuple[int, ...], interpreter: Any) -> Tensor:
+def _traced_resize(self: Tensor, new: tuple[int, ...]) -> Tensor:
     """`resize_` under a trace, where memory is what a tensor shows that fills it."""
     old = tuple(self._d.shape)
     if old == new:
         return self
-    interpreter.lies_plainly(self)
+    current_interpreter().lies_plainly(self)
     kept, wanted = math.prod(old), math.prod(new)
     if wanted <= kept:
         return self._show(strides.as_strided(self, new, row_major(new), 0), "resize_")

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import type_name
-from eager.core.state import current_interpreter, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
@@ -163,7 +164,7 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     else:
         sizes = [min(split_size, total - start) for start in range(0, total, split_size or 1)] or [0]
     edges = (0, *itertools.accumulate(sizes))
-    if current_interpreter() is not None:
+    if not on_arrays():
         return _pieces(tensor, axis, edges)
     return split_views(tensor, axis, edges, "Split" if isinstance(split_size, int) else "SplitWithSizes")
 
@@ -238,7 +239,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = axis_of(dim, len(shape))
-    if current_interpreter() is not None:
+    if not on_arrays():
         return tuple(select(input, axis, i) for i in range(shape[axis]))
     return unbind_views(input, axis)
 

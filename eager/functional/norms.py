@@ -9,7 +9,7 @@ import numpy as np
 
 from eager.core import dtypes
 from eager.core.dtypes import type_name
-from eager.core.state import current_interpreter
+from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.language import E
@@ -101,7 +101,7 @@ def _of_order(x: Tensor, order: float, axes: tuple[int, ...], keepdim: bool) -> 
         return E.amin(E.abs(x), axis=axes, keepdims=keepdim)
     if order == 1.0:
         return E.sum(E.abs(x), axis=axes, keepdims=keepdim)
-    if order == 0.0 and current_interpreter() is None:
+    if order == 0.0 and on_arrays():
         found = E.power_norm(E.stop_gradient(x), order=order, axis=axes, keepdims=keepdim)
         return undifferentiated(found, "LinalgVectorNormBackward0", x)
     return E.power_norm(x, order=order, axis=axes, keepdims=keepdim)

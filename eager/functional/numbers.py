@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.state import current_interpreter
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arguments import fitting
@@ -18,8 +18,7 @@ TOO_LARGE = "value cannot be converted to type {} without overflow"
 
 def traced(value: Any) -> Tensor | None:
     """A number that is part of a program under capture, as a 0-d tensor of bool, int64 or float64; else None."""
-    interpreter = current_interpreter()
-    return None if interpreter is None else interpreter.tensor_of(value)
+    return current_interpreter().tensor_of(value)
 
 
 def filler(value: Any, wanted: np.dtype, limited: bool = True) -> Tensor:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.state import current_interpreter, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
@@ -35,7 +36,7 @@ def _shares(name: str, q: Any, input: Tensor) -> Tensor:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._dtype() != input._dtype():
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if current_interpreter() is None and not bool(((q._array() >= 0) & (q._array() <= 1)).all()):
+    if on_arrays() and not bool(((q._array() >= 0) & (q._array() <= 1)).all()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
 

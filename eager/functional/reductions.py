@@ -6,7 +6,8 @@ from typing import Any
 
 from eager import return_types
 from eager.core.dtypes import to_numpy
-from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.conversion import cast_to, converted
@@ -44,7 +45,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     if out is not None:
         dtype = dtype or getattr(out, "dtype", None)
         return into(out, "sum", sum, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
-    if dim is None and current_interpreter() is not None and axis is dtype is None and not (keepdim or keepdims):
+    if dim is None and not on_arrays() and axis is dtype is None and not (keepdim or keepdims):
         total = sum_of_selected(input)
         if total is not None:
             return total
@@ -72,7 +73,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     """The mean over `dim`, over everything if None. As `torch.mean`. RuntimeError for integers without `dtype`."""
     if out is not None:
         return into(out, "mean", mean, input, dim, keepdim, dtype=dtype, axis=axis, keepdims=keepdims)
-    if dim is None and current_interpreter() is not None and axis is dtype is None and not (keepdim or keepdims):
+    if dim is None and not on_arrays() and axis is dtype is None and not (keepdim or keepdims):
         found = sum_of_selected(input, mean=True)
         if found is not None:
             return found

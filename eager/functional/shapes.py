@@ -48,9 +48,9 @@ def view(self: Tensor, *shape: Any) -> Tensor:
             array.reshape(new, copy=False)
         except ValueError:
             raise RuntimeError(NOT_VIEWABLE) from None
-    elif array.__class__ is not np.ndarray and hasattr(array, "strides"):  # traced
-        whole = math.prod(array.shape) == math.prod(new)
-        if whole and reshaped(tuple(array.shape), array.strides(self), new) is None:
+    elif array.__class__ is not np.ndarray and math.prod(array.shape) == math.prod(new):
+        steps = array.strides(self)
+        if steps is not None and reshaped(tuple(array.shape), steps, new) is None:
             raise RuntimeError(NOT_VIEWABLE)
     return E.reshape(self, shape=new)
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.state import current_interpreter, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
@@ -233,7 +234,7 @@ def cast_number(value: Any, wanted: np.dtype) -> Tensor:
         return filler(value, wanted)
     if value._dtype() == wanted:
         return value
-    if value._d.__class__ is np.ndarray and value._n is None and current_interpreter() is None:
+    if value._d.__class__ is np.ndarray and value._n is None and on_arrays():
         return Tensor._wrap(fitting(value._d.item(), wanted))
     return E.cast(value, dtype=wanted)
 

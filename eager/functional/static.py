@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from eager.core.state import current_interpreter
+from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.ops.dtypes import INT64
@@ -20,20 +20,18 @@ FEW_ELEMENTS = "Number of elements of source < number of ones in mask"
 def valueless(tensor: Tensor) -> bool:
     """Whether the values of `tensor` are those of a graph under capture."""
     data = tensor._d
-    return data.__class__ is not np.ndarray and current_interpreter() is not None and not batched(tensor)
+    return data.__class__ is not np.ndarray and not on_arrays() and not batched(tensor)
 
 
 def at_hand(tensor: Tensor) -> np.ndarray | None:
     """The values of `tensor` if they are the same each time the code runs, or it runs only now; None otherwise."""
-    data, interpreter = tensor._d, current_interpreter()
-    if data.__class__ is not np.ndarray or (interpreter is not None and not interpreter.is_constant(tensor)):
-        return None
-    return data
+    data = tensor._d
+    return data if data.__class__ is np.ndarray and current_interpreter().is_constant(tensor) else None
 
 
 def batched(tensor: Tensor) -> bool:
     """Whether `tensor` stands for the slices of a batch of `vmap`."""
-    return hasattr(tensor._d, "refuse")
+    return tensor._d.__class__ is not np.ndarray and tensor._d.batched
 
 
 def required(x: Tensor, condition: Tensor, message: str) -> Tensor:

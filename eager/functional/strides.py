@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.state import current_interpreter, grad_enabled, storage_of
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.state import grad_enabled, storage_of
 from eager.core.tensor import Tensor
 from eager.core.views import note_view
 from eager.engine.dispatch import record
@@ -34,7 +35,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     copied = E.clone(self)
     if copied._d.__class__ is np.ndarray:
         copied._d = arranged(copied._d, memory_format)
-    elif hasattr(copied._d, "made_plain"):
+    else:
         copied._d.made_plain(copied)
     return copied
 
@@ -45,7 +46,8 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     if data.__class__ is not np.ndarray:
         from eager.core.layouts import strides_lie_in
 
-        return not hasattr(data, "strides") or strides_lie_in(tuple(data.shape), data.strides(self), memory_format)
+        steps = data.strides(self)
+        return steps is None or strides_lie_in(tuple(data.shape), steps, memory_format)
     if memory_format is None:
         return data.flags.c_contiguous
     from eager.core.layouts import lies_in
@@ -61,10 +63,9 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
         if 0 in steps:
             made = self._d.base is None and not self._d.size  # NumPy gives the empty results of its ufuncs no steps
             steps = row_major(shape) if made else _with_new_dims(shape, steps)
-    elif hasattr(self._d, "strides"):
-        steps = self._d.strides(self)
     else:
-        steps = row_major(tuple(shape))
+        steps = self._d.strides(self)
+        steps = row_major(tuple(shape)) if steps is None else steps
     return steps if dim is None else steps[axis_of(dim, len(shape))]
 
 
@@ -102,8 +103,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    interpreter = current_interpreter()
-    params = None if interpreter is None else interpreter.window(input, size, stride, storage_offset)
+    params = current_interpreter().window(input, size, stride, storage_offset)
     if params is not None:
         return E.as_strided(input, **params)
     array = input._array()
@@ -172,7 +172,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    traced = current_interpreter() is not None
+    traced = not on_arrays()
     steps = row_major(tuple(shape)) if traced else stride(self)
     geometry: Any = (size,), (1,)  # a 0-d tensor has no place for a count of slices
     if shape:
@@ -189,8 +189,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
-    interpreter = current_interpreter()
-    if interpreter is not None and not interpreter.immediate:
+    if not current_interpreter().immediate:
         return _traced_view(self, dtype.numpy)
     array, wanted = self._array(), dtype.numpy
     have, want = array.itemsize, wanted.itemsize

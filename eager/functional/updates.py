@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import to_numpy
-from eager.core.state import current_interpreter, grad_enabled, note_write
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write, write_apart
 from eager.engine.inplace import assign, before
@@ -28,7 +29,7 @@ from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
 def unrecorded(target: Tensor, *operands: Any) -> bool:
     """Whether `operands` (tensors of the dtype and shape of `target`, or 0-d) may be combined with NumPy alone."""
-    if current_interpreter() is not None:
+    if not on_arrays():
         return False
     recording = grad_enabled()
     data = target._d
@@ -145,7 +146,7 @@ def _check_lone(value: Any) -> None:
 
 
 def _filled(self: Tensor, value: Any, name: str) -> Tensor:
-    if current_interpreter() is None and not (grad_enabled() and self._n is not None):
+    if on_arrays() and not (grad_enabled() and self._n is not None):
         array = self._writable(repeated=True)
         array.fill(value if value.__class__ in _PLAIN and array.dtype.char in "fd" else fitting(value, array.dtype))
         note_write(array)
@@ -168,7 +169,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str =
     check_in_place(self)
     _check_expands(source, target)
     recorded = grad_enabled() and (self._n is not None or src._n is not None)
-    if current_interpreter() is None and not recorded:
+    if on_arrays() and not recorded:
         array = self._writable()
         np.copyto(array, src._array(), casting="unsafe")
         note_write(array)
@@ -202,8 +203,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         return self
     check_in_place(self)
     filled = masked_fill(self, mask, value)
-    interpreter = current_interpreter()
-    repeats = interpreter is not None and interpreter.repeats(self)
+    repeats = current_interpreter().repeats(self)
     return assign(self, filled, "masked_fill", E.expand(mask, shape=tuple(self._d.shape)) if repeats else None)
 
 
@@ -252,7 +252,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     length, steps = min(shape), strides.stride(self)
     if wrap and len(shape) == 2 and shape[0] > shape[1]:
         length = -(-shape[0] * shape[1] // (shape[1] + 1))
-    if current_interpreter() is not None:  # a write to a view is not captured
+    if not on_arrays():  # a write to a view is not captured
         diagonal = np.zeros(shape, BOOL)
         diagonal.reshape(-1)[np.arange(length) * sum(steps)] = True
         fill = slices.cast_number(fill_value, self._dtype())

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
-from eager.core.state import current_interpreter, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import undifferentiated
@@ -156,7 +157,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
         regular = E.eq(info, 0)
         factors = result(required(factors, regular, SINGULAR_LU), "LinalgLuFactorExBackward0", next(sequence))
         swaps = required(swaps, regular, SINGULAR_LU)
-    elif current_interpreter() is None and info._array().any():
+    elif on_arrays() and info._array().any():
         raise RuntimeError(str(failure(ZERO_PIVOT, info._array())))
     return return_types.linalg_lu_factor(factors, swaps)
 
@@ -288,7 +289,7 @@ def reflected(A: Tensor, tau: Tensor, width: int) -> Tensor:
     batch = tuple(A._d.shape[:-2])
     q = E.broadcast_to(Tensor._wrap(np.eye(m, width, dtype=A._dtype())), shape=(*batch, m, width))
     if not tau._d.shape[-1]:
-        return independent(q, A, tau) if current_interpreter() else undifferentiated(E.clone(q), "", A, tau)
+        return undifferentiated(E.clone(q), "", A, tau) if on_arrays() else independent(q, A, tau)
     below = tril(A, -1)
     for k in reversed(range(tau._d.shape[-1])):
         unit = Tensor._wrap(np.eye(m, dtype=A._dtype())[:, k : k + 1])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core import state
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
 
@@ -30,8 +31,8 @@ class Called:
     forward: Callable[..., Any]
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        if state.closed and (interpreter := state.current_interpreter()) is not None:
-            with interpreter.inside(self):
+        if state.closed:
+            with current_interpreter().inside(self):
                 return self._call_with_hooks(inputs, keywords)
         if (
             self._hooks or self._pre_hooks or self._backward_hooks or self._backward_pre_hooks or EveryModule.pre

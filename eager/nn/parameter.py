@@ -11,6 +11,7 @@ from eager.core.dtypes import to_numpy
 from eager.core.tensor import Parameter, Tensor
 from eager.nn.buffer import Buffer
 from graphc.ops.dtypes import default_float
+from graphc.ops.stand_in import StandIn
 
 __all__ = [
     "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
@@ -32,11 +33,10 @@ NOT_USABLE = (
 )
 
 
-class Unshaped:
+class Unshaped(StandIn):
     """In place of the array of a tensor without a shape: knows its dtype, and refuses everything else."""
 
     __slots__ = ("numpy_dtype",)
-    dtype = None  # equals no dtype: the fast paths hand such a tensor to the slow one
 
     def __init__(self, dtype: np.dtype):
         self.numpy_dtype = dtype

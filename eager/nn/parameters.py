@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.core import state
 from eager.core.devices import check_device
 from eager.core.dtypes import to_numpy
+from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
 from eager.core.tensor import Parameter, Tensor
 from eager.engine.language import E
 from eager.nn import init
@@ -18,7 +18,7 @@ from graphc.ops.dtypes import default_float
 def new_parameter(shape: tuple[int, ...], device: Any, dtype: Any) -> Parameter:
     """A Parameter of `shape` whose values are still to be set."""
     check_device(device)
-    with state.interpreting(None):
+    with interpreting(IMMEDIATE):
         return Parameter(E.full(shape=shape, value=0, dtype=default_float() if dtype is None else to_numpy(dtype)))
 
 
@@ -54,7 +54,7 @@ def fan_in_init(weight: Tensor, bias: Tensor | None) -> None:
 
 def guard_training(module: Module) -> bool:
     """`module.training`; a captured program is right only while that does not change."""
-    interpreter = state.current_interpreter()
-    if interpreter is not None:
-        interpreter.guard(lambda: module.training, module.training, f"`training` of {type(module).__name__}")
+    if not on_arrays():
+        what = f"`training` of {type(module).__name__}"
+        current_interpreter().guard(lambda: module.training, module.training, what)
     return module.training

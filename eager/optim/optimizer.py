@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager.core import state
 from eager.core.grad_mode import enable_grad, no_grad
+from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.complexes import view_as_complex, view_as_real
@@ -144,9 +144,8 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure` recomputes the loss, which is returned."""
         self._opt_called = True
-        interpreter = state.current_interpreter()
-        if interpreter is not None:
-            interpreter.on_interrupt(self._remembered().put_back)
+        if not on_arrays():
+            current_interpreter().on_interrupt(self._remembered().put_back)
         if self._tables and self._tables.keys() & STEP_HOOKS:
             return self._run_step((self,) if closure is None else (self, closure), {}, type(self)._step)
         return self._step(closure)
@@ -159,9 +158,9 @@ class Optimizer:
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
                 self._update(group)
-        interpreter = state.current_interpreter()
-        if interpreter is not None:  # the settings are Python values like any other; the state may be made on the way
-            interpreter.guard(StateInUse(self), True, f"whether {type(self).__name__} has the same state tensors")
+        if not on_arrays():  # the settings are Python values like any other; the state may be made on the way
+            what = f"whether {type(self).__name__} has the same state tensors"
+            current_interpreter().guard(StateInUse(self), True, what)
         return loss
 
     def _run_step(self, arguments: tuple[Any, ...], keywords: dict[str, Any], step: Callable[..., Any]) -> Any:
@@ -315,7 +314,7 @@ class StateInUse:
         )
 
     def quick(self, name: Callable[[Any], str]) -> str:
-        """See `eager.core.state.Interpreter.guard`."""
+        """See `eager.core.interpreter.Interpreter.guard`."""
         state, each = name(self._state), name(self._all)
         return " or ".join((
             f"{name(self._optimizer)}.state is not {state} or len({state}) != {len(self._all)}",
@@ -333,7 +332,7 @@ class _Parts(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor) and tuple(value._d.shape) == self._shape:  # new: no count of steps
-            with state.interpreting(None):
+            with interpreting(IMMEDIATE):
                 value = view_as_complex(value).clone()
         self._kept[name] = value
         super().__setitem__(name, parts(value))
@@ -356,7 +355,7 @@ def learning_rate(group: Group) -> Any:
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
     """A new state tensor, real even under a trace; full of `value`."""
-    with state.interpreting(None):
+    with interpreting(IMMEDIATE):
         return E.full(shape=shape, value=value, dtype=dtype)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.core import state
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -50,10 +50,9 @@ class SGD(Optimizer):
         remembered = self.state[parameter]
         buffer = remembered.get("momentum_buffer")
         if buffer is None:
-            interpreter = state.current_interpreter()
-            if interpreter is not None:  # the first step takes another path than the rest
-                what = "whether SGD has a momentum_buffer"
-                interpreter.guard(lambda: remembered.get("momentum_buffer") is not None, False, what)
+            # the first step takes another path than the rest
+            what = "whether SGD has a momentum_buffer"
+            current_interpreter().guard(lambda: remembered.get("momentum_buffer") is not None, False, what)
             buffer = remembered["momentum_buffer"] = zeros(grad._d.shape, grad._dtype())
             assign(buffer, grad, "copy")
         else:

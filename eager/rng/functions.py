@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from eager.core.devices import check_device
-from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.language import E
@@ -169,7 +170,7 @@ def normal(
     else:
         if std._dtype().kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if current_interpreter() is None and bool(np.any(std._array() < 0)):
+        if on_arrays() and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
         check_float(kind, "normal_kernel_cpu")
         result = E.add(E.mul(sample(lambda shape: source.normal(shape, kind), shape, kind, source, std), std), mean)

@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from eager.core.devices import CPU, check_device, device
-from eager.core.state import current_interpreter
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from graphc.errors import CaptureError
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT8, complex_of
@@ -50,8 +50,7 @@ class Generator:
         check_device(device)
         self._next_normal: float | None = None
         self._start(DEFAULT_SEED)
-        if (interpreter := _tracing()) is not None:  # another one at each call
-            interpreter.at_each_call(lambda: self._start(DEFAULT_SEED), self)
+        self._do(lambda: self._start(DEFAULT_SEED))  # another one at each call
 
     @classmethod
     def unpredictable(cls) -> Generator:
@@ -102,9 +101,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as a uint8 tensor of 5056 bytes, in PyTorch's layout."""
-        if (interpreter := _tracing()) is not None:
-            return interpreter.random(lambda shape: self._state(), (STATE.itemsize,), UINT8, self)
-        return Tensor._wrap(self._state())
+        return current_interpreter().random(lambda shape: self._state(), (STATE.itemsize,), UINT8, self)
 
     def _state(self) -> np.ndarray:
         words, position = self._stream().state["state"].values()
@@ -120,7 +117,7 @@ class Generator:
         """Continue from a state that `get_state` returned. Raises TypeError or RuntimeError for anything else."""
         if not isinstance(new_state, Tensor) or new_state._dtype() != UINT8:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        if _tracing() is not None and not isinstance(new_state._d, np.ndarray):
+        if not current_interpreter().immediate and not isinstance(new_state._d, np.ndarray):
             raise CaptureError(SEEDING_IS_NOT_CAPTURED.format(what="set_state() with a state of this very call"))
         self._do(lambda: self._continue(new_state._array()))
         return self
@@ -165,10 +162,7 @@ class Generator:
 
     def _do(self, action: Callable[[], Any]) -> None:
         """Change the state: now, or under a trace at each call of the program."""
-        if (interpreter := _tracing()) is None:
-            action()
-        else:
-            interpreter.at_each_call(action, self)
+        current_interpreter().at_each_call(action, self)
 
     def clone_state(self) -> Generator:
         """A new generator that will draw the same numbers."""
@@ -317,12 +311,6 @@ def _system_seed() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
 
-def _tracing() -> Any:
-    """The interpreter for which what happens now is to happen at each call of a program, if there is one."""
-    interpreter = current_interpreter()
-    return None if interpreter is None or interpreter.immediate else interpreter
-
-
 def _refuse_capture(what: str) -> None:
-    if _tracing() is not None:
+    if not current_interpreter().immediate:
         raise CaptureError(SEEDING_IS_NOT_CAPTURED.format(what=what))

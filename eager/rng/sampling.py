@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.layouts import memory_order
 from eager.core.limits import finfo
-from eager.core.state import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.creation import dtype_or
@@ -41,10 +41,7 @@ def sample(
 
     like: the tensor for which the numbers are drawn.
     """
-    interpreter = current_interpreter()
-    if interpreter is None:
-        return Tensor._wrap(np.asarray(draw(shape)))
-    return interpreter.random(draw, shape, dtype, source, like)
+    return current_interpreter().random(draw, shape, dtype, source, like)
 
 
 def sample_like(
@@ -55,7 +52,7 @@ def sample_like(
     if order is None:
         return sample(draw, shape, dtype, source, like)
     stored, back = tuple(shape[axis] for axis in order), tuple(np.argsort(order).tolist())
-    if current_interpreter() is None:
+    if on_arrays():
         return Tensor._wrap(np.asarray(draw(stored)).transpose(back))
     return E.permute(sample(draw, stored, dtype, source, like), dims=back)
 
@@ -136,7 +133,7 @@ def bernoulli_with(like: Tensor, p: float, generator: Generator | None) -> Tenso
 def bernoulli_of(p: Tensor, generator: Generator | None, into: Tensor | None = None) -> Tensor:
     """Ones with the probabilities `p`, else zeros: in the dtype of `p`, or for the memory of `into`."""
     shape, kind, source = p._d.shape, p._dtype(), source_of(generator)
-    if current_interpreter() is None:  # under a trace the probabilities are not known
+    if on_arrays():  # under a trace the probabilities are not known
         array = p._array()
         if not bool(np.all((array >= 0) & (array <= 1))):
             raise RuntimeError(BAD_PROBABILITY)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import BY_NUMPY
-from eager.core.state import current_interpreter
-from eager.core.tensor import Deferred, Sealed, Tensor
+from eager.core.interpreter import current_interpreter
+from eager.core.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, INT64, SHORT_NAMES, complex_of, default_float
 
 Format = Callable[[Any], str]
@@ -77,15 +77,13 @@ def tensor_text(t: Tensor) -> str:
     """What `repr(t)` shows. A traced tensor shows its type alone, unless a program may depend on the text."""
     prefix = "tensor("
     data = t._d
-    if hasattr(data, "text"):
-        return data.text()
-    if not isinstance(data, (np.ndarray, Deferred, Sealed)):
+    if data.__class__ is not np.ndarray and (text := data.text()) is not None:
+        return text
+    if data.__class__ is not np.ndarray and data.captured:
         array = data.text_values(t)
-    elif (interpreter := current_interpreter()) is not None:
-        array = interpreter.values_shown(t)
-        interpreter.guard(get_printoptions, get_printoptions(), "torch.get_printoptions()")
     else:
-        array = t._array()
+        array = current_interpreter().values_shown(t)
+        current_interpreter().guard(get_printoptions, get_printoptions(), "torch.get_printoptions()")
     if array is None:
         kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
         return f"{prefix}<{kind} traced>)"

@@ -11,7 +11,7 @@ from typing import Any
 from eager import autograd
 from eager.autograd.graph import saved_tensors_hooks
 from eager.core.grad_mode import enable_grad
-from eager.core.state import current_interpreter
+from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.engine.function import Function
 from eager.random import fork_rng, get_rng_state, set_rng_state
@@ -50,7 +50,7 @@ def checkpoint(
         use_reentrant = True
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if current_interpreter() is not None:
+    if not on_arrays():
         return function(*args, **kwargs)  # what is kept for backward is for the compiler to choose
     if use_reentrant:
         return CheckpointFunction.apply(function, get_rng_state() if preserve_rng_state else None, *args)

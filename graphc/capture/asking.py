@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from eager.core.state import interpreting, storage_of
+from eager.core.interpreter import interpreting
+from eager.core.state import storage_of
 from eager.core.tensor import Deferred, Tensor
 from eager.functional.strides import check_within, plain_window, window
 from eager.storage import is_plain
@@ -115,11 +116,24 @@ class Asking:
         if not isinstance(given, Tensor):
             return None
         if tracer.outer is not None and given._d.__class__ is Symbol:
-            return normal(tuple(given._d.shape), tracer.outer.strides(given))
+            return normal(tuple(given._d.shape), tracer.outer.asking.strides(given))
         return self.layout(tracer.stand_ins.get(id(given), given), source)
 
+    def made_plain(self, tensor: Tensor) -> None:
+        """See `graphc.ops.stand_in.StandIn`."""
+        self._memories.place(self._tracer.read(tensor), None, None, None)
+
+    def strides(self, tensor: Tensor) -> tuple[int, ...]:
+        """The strides of a traced tensor, in elements."""
+        symbol = self._tracer.read(tensor)
+        place = self._memories.find(symbol.id)
+        if place is None and id(tensor) in self._tracer.owners:
+            place = self._tracer.place_of(tensor, symbol)
+        strides = self._tracer.layouts.of(symbol.id) if place is None else place.strides
+        return row_major(tuple(tensor._d.shape)) if strides is None else strides
+
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         self.guards.append(Guard(getter, value, what))
 
     def called(self, tensor: Tensor) -> str:
@@ -135,7 +149,7 @@ class Asking:
         self.argument_guards.append(ArgumentGuard(position, getter, value, what))
 
     def values_read(self, tensor: Tensor) -> np.ndarray | None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         if tensor._d.__class__ is Symbol:
             return None  # `array_of` has seen to it
         if self._is_written(tensor):
@@ -148,7 +162,7 @@ class Asking:
         return self._given(tensor._array().view())
 
     def values_shown(self, tensor: Tensor) -> np.ndarray | None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         if is_only_shown():
             return None if self._is_written(tensor) else tensor._array()
         return tensor._known()
@@ -161,7 +175,7 @@ class Asking:
         return id(tensor) in self._tracer.fresh and not self._is_written(tensor)
 
     def number_written(self, tensor: Tensor) -> Any:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         if tensor._d.__class__ is Symbol or not self._is_written(tensor) or self._tracer.read(tensor).aval.size != 1:
             return None
         return self.number_of(tensor)
@@ -326,7 +340,7 @@ class Asking:
         return np.asarray(data.array if data.__class__ is Deferred else data)
 
     def lies_plainly(self, tensor: Tensor) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         place = self._place(tensor)
         if place.steps or place.strides is not None:
             raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
@@ -334,7 +348,7 @@ class Asking:
     def window(
         self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
     ) -> dict[str, Any]:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         place, shape = self._place(tensor), tuple(tensor._d.shape)
         if not place.steps and place.strides is None:
             return plain_window(tensor, size, stride, offset)

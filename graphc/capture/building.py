@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple, final
@@ -18,12 +18,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.core.dtypes import to_numpy
-from eager.core.state import INTERPRETER, Interpreter, current_interpreter, shift_gate, version_of
+from eager.core.interpreter import IMMEDIATE, INTERPRETER, Interpreter, current_interpreter, forwarding, under
+from eager.core.state import Closing, version_of
 from eager.core.tensor import Tensor
-from eager.engine import dispatch
 from eager.engine.backward import as_tuple
-from eager.engine.hooks import register_hook, register_post_accumulate_grad_hook
-from eager.rng.sampling import sample
 from graphc import errors
 from graphc.autodiff import gradients as gradients_of_graph
 from graphc.autodiff import pullback
@@ -53,11 +51,22 @@ def _version(x: Any) -> int:
     return version_of(x._array()) if isinstance(x, Tensor) and not x.is_leaf else 0
 
 
+def _either(name: str) -> Any:
+    """The method `name` of the tracer for tensors of the graph; of the immediate interpreter for all others."""
+
+    def method(self: Building, tensor: Tensor, *args: Any) -> Any:
+        if self.has(tensor):
+            return getattr(self.tracer, name)(tensor, *args)
+        with under(IMMEDIATE):
+            return getattr(IMMEDIATE, name)(tensor, *args)
+
+    return method
+
+
 @final
+@forwarding({"tracer": "select replace retain custom inside tensor_of entered left has_leaves"})
 class Building(Interpreter):
     """The graph of a thread: an interpreter that traces operations on tensors without values, and runs all others."""
-
-    immediate = True
 
     def __init__(self):
         self.tracer = Tracer(lambda tensor: None)
@@ -67,16 +76,13 @@ class Building(Interpreter):
         self._alive = 0
         self._sizes = Sizes(user_line, known=False)
         self._recording = ExitStack()
+        self._closing = Closing()
 
     # --- which tensors
 
     def has(self, x: Any) -> bool:
         """Whether `x` is a tensor of this graph."""
         return isinstance(x, Tensor) and x._d.__class__ is Symbol and x._d.builder is self.tracer.builder
-
-    def _outside(self) -> AbstractContextManager[Any]:
-        """A context: operations run at once."""
-        return _Outside()
 
     def add(self, shape: tuple[int, ...], dtype: np.dtype, name: str) -> Tensor:
         """A new placeholder."""
@@ -102,24 +108,24 @@ class Building(Interpreter):
         """Let this interpreter see the operations of the thread from now on."""
         _building.set(self)
         INTERPRETER.set(self)
-        shift_gate(+1)
+        self._closing.set(True)
 
     def close(self) -> None:
         """The last placeholder is gone."""
-        shift_gate(-1)
+        self._closing.set(False)
         self._recording.close()
         if _building.get() is self:
             _building.set(None)
         if current_interpreter() is self:
-            INTERPRETER.set(None)
+            INTERPRETER.set(IMMEDIATE)
 
-    # --- what tensors call: see `eager.core.state.Interpreter`
+    # --- what tensors call: see `eager.core.interpreter.Interpreter`
 
     def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Tensor:
         if any(map(self.has, operands)) or (self._sizes.hints and any(map(has_dim, params.values()))):
             return self.tracer.apply(op, operands, params)
-        with self._outside():
-            result = dispatch.apply(op, operands, params)
+        with under(IMMEDIATE):
+            result = IMMEDIATE.apply(op, operands, params)
         if result._n is not None and not result.is_leaf:
             key = id(result)
             self._recipes[key] = Recipe(op, tuple(operands), params, [_version(x) for x in operands])
@@ -135,96 +141,37 @@ class Building(Interpreter):
             raise errors.CaptureError(errors.COMPUTED_BEFORE.format(used=user_line()))
         return self.tracer.read(self.tracer.apply(recipe.op, recipe.operands, recipe.params))
 
-    def created(self, tensor: Tensor) -> None:
-        """A tensor with values is a variable: programs read it anew."""
-
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         if self.has(target):
             return self.tracer.assign(target, value, name, where)
         if self.has(value):
             raise errors.CaptureError(errors.ASSIGN_WHILE_BUILDING.format(op=f"{name}_", used=user_line()))
-        with self._outside():
-            from eager.engine.inplace import assign
+        with under(IMMEDIATE):
+            return IMMEDIATE.assign(target, value, name)
 
-            return assign(target, value, name)
-
-    def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Any:
-        return self.tracer.select(x, mask, lead, purpose)
-
-    def replace(self, target: Tensor, value: Tensor) -> bool:
-        return self.tracer.replace(target, value)
-
-    def copied(self, tensor: Tensor) -> Tensor:
-        if self.has(tensor):
-            return self.tracer.copied(tensor)
-        with self._outside():
-            from eager.engine.inplace import copied
-
-            return copied(tensor)
+    copied, hook, hook_after = map(_either, ("copied", "hook", "hook_after"))
+    repeats, lies_plainly, window = map(_either, ("repeats", "lies_plainly", "window"))
 
     def get_grad(self, tensor: Tensor) -> Any:
-        with self._outside():
-            return None if self.has(tensor) else tensor.grad
-
-    def set_grad(self, tensor: Tensor, value: Any) -> None:
-        with self._outside():
-            tensor.grad = value
+        return None if self.has(tensor) else super().get_grad(tensor)
 
     def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
         if any(map(self.has, outputs)):
             raise errors.CaptureError(errors.BACKWARD_WHILE_BUILDING.format(used=user_line()))
-        from eager import autograd
-
-        with self._outside():
-            autograd.backward(outputs, cotangents, keep, create_graph, inputs=inputs)
+        with under(IMMEDIATE):
+            IMMEDIATE.backward(outputs, cotangents, inputs, create_graph, keep)
 
     def gradients(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> Any:
         if any(map(self.has, outputs)):
             return self.tracer.gradients(outputs, cotangents, inputs, create_graph, True)
-        from eager.engine import walks
-
-        with self._outside():
-            return walks.gradients(outputs, cotangents, [t._n for t in inputs], keep, create_graph)
-
-    def hook(self, tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
-        if self.has(tensor):
-            return self.tracer.hook(tensor, hook)
-        with self._outside():
-            return register_hook(tensor, hook)
-
-    def hook_after(self, tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
-        if self.has(tensor):
-            return self.tracer.hook_after(tensor, hook)
-        with self._outside():
-            return register_post_accumulate_grad_hook(tensor, hook)
-
-    def retain(self, tensor: Tensor) -> None:
-        self.tracer.retain(tensor)
-
-    def custom(self, rule: Any, inputs: Any, outputs: Any, wanted: Any) -> Any:
-        return self.tracer.custom(rule, inputs, outputs, wanted)
+        with under(IMMEDIATE):
+            return IMMEDIATE.gradients(outputs, cotangents, inputs, create_graph, keep)
 
     def random(self, draw: Any, shape: Any, dtype: Any, generator: Any, like: Any = None) -> Tensor:
         if self.has(like) or has_dim(shape):
             return self.tracer.random(draw, shape, dtype, generator)
-        with self._outside():
-            return sample(draw, shape, dtype, generator)
-
-    def on_interrupt(self, undo: Callable[[], None]) -> None:
-        """What has been made stays: eager mode is interrupted in the middle, too."""
-
-    def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
-        """What a generator is made to do happens at once (`immediate`)."""
-        action()
-
-    def inside(self, module: Any) -> AbstractContextManager[Any]:
-        return self.tracer.inside(module)
-
-    def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
-        """A graph is what was said when it was built."""
-
-    def set_data(self, tensor: Tensor, value: Tensor) -> None:
-        tensor._d = value._array()
+        with under(IMMEDIATE):
+            return IMMEDIATE.random(draw, shape, dtype, generator)
 
     def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
         if self.has(tensor):
@@ -232,58 +179,14 @@ class Building(Interpreter):
         elif self.has(value):
             raise errors.CaptureError(errors.ASSIGN_WHILE_BUILDING.format(op=name, used=user_line()))
         else:
-            tensor._d, tensor._n = value._d, value._n
+            super().show(tensor, value, name)
 
     def leaf_changed(self, tensor: Tensor) -> None:
         if self.has(tensor) and tensor._n is not None:
             self.tracer.autograd.leaves[self.tracer.read(tensor).id] = tensor
 
-    def values_read(self, tensor: Tensor) -> None:
-        """Values of a variable that Python reads are read while the graph is built."""
-
-    def values_shown(self, tensor: Tensor) -> np.ndarray:
-        return tensor._array()
-
     def is_constant(self, tensor: Tensor) -> bool:
         return not self.has(tensor)
-
-    def number_written(self, tensor: Tensor) -> Any:
-        """None: what is written while a graph is built is written at once."""
-
-    def tensor_of(self, number: Any) -> Tensor | None:
-        return self.tracer.tensor_of(number)
-
-    def repeats(self, tensor: Tensor) -> bool:
-        return self.has(tensor) and self.tracer.repeats(tensor)
-
-    def lies_plainly(self, tensor: Tensor) -> None:
-        if self.has(tensor):
-            self.tracer.lies_plainly(tensor)
-
-    def window(
-        self, tensor: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
-    ) -> dict[str, Any] | None:
-        return self.tracer.window(tensor, size, stride, offset) if self.has(tensor) else None
-
-    def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
-        return self.tracer.entered(tensor, leaf)
-
-    def left(self, tensor: Tensor) -> None:
-        self.tracer.left(tensor)
-
-    def has_leaves(self, tensor: Tensor) -> bool:
-        return self.tracer.has_leaves(tensor)
-
-
-@final
-class _Outside:
-    """Context: no interpreter is in force."""
-
-    def __enter__(self) -> None:
-        self._token = INTERPRETER.set(None)
-
-    def __exit__(self, *error: object) -> None:
-        INTERPRETER.reset(self._token)
 
 
 def building_of(tensor: Any) -> Building | None:
@@ -294,7 +197,7 @@ def building_of(tensor: Any) -> Building | None:
 
 def outside() -> AbstractContextManager[Any]:
     """A context: operations run at once, though a graph is under construction in this thread."""
-    return _Outside() if isinstance(current_interpreter(), Building) else nullcontext()
+    return under(IMMEDIATE) if isinstance(current_interpreter(), Building) else nullcontext()
 
 
 def placeholder(shape: Sequence[int | None] = (), dtype: Any = None, name: str | None = None) -> Tensor:

@@ -66,7 +66,7 @@ class Autograd:
     # --- `.grad`
 
     def get_grad(self, tensor: Tensor) -> Tensor | None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         key = id(tensor)
         if key in self._behind:
             raise errors.CaptureError(errors.GRAD_OF_THE_PAST.format(used=user_line()))
@@ -83,7 +83,7 @@ class Autograd:
         given = tracer.given(owner)
         grad = getattr(given, "_g", None)
         if isinstance(owner, Argument):
-            tracer.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
+            tracer.asking.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
             what = f"whether the .grad of {tracer.asking.called(given)} is None"
             tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None, what)
@@ -101,7 +101,7 @@ class Autograd:
         return any(grad is before for before in self._before.values())
 
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         self.tracer.owner_of(tensor)
         self._grads[id(tensor)] = (tensor, value)
 
@@ -164,7 +164,7 @@ class Autograd:
         create_graph: bool,
         keep: bool,
     ) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         for output in outputs:  # a leaf itself, perhaps, that nothing has used yet
             self.tracer.read(output)
         wrt = self.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
@@ -207,7 +207,7 @@ class Autograd:
         create_graph: bool,
         keep: bool,
     ) -> list[Tensor | None]:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         tracer = self.tracer
         ids = [self._nodes_of(t) for t in inputs]
         grads = self._pullback(outputs, cotangents, [i for nodes in ids for i in nodes], create_graph, keep)
@@ -310,7 +310,7 @@ class Autograd:
     # --- rules of the user's
 
     def retain(self, tensor: Tensor) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         self._retained[self.tracer.read(tensor).id] = tensor
 
     def _arrived(self, id_: int, g: Symbol, create_graph: bool) -> Symbol:
@@ -324,7 +324,7 @@ class Autograd:
         return self._copy(g) if found else g  # a hook may keep its tensor
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         tracer, builder = self.tracer, self._builder
         before = builder.next_id
         ids = tuple(tracer.read(t).id for t in inputs)
@@ -336,7 +336,7 @@ class Autograd:
             results.append(t if symbol is None else tracer.wrap(symbol, differentiable))
         for k, t in enumerate(outputs):
             if any(t is written for written in rule.ctx.dirty_tensors):  # it is that tensor which has the new history
-                tracer.written(t, results[k], wanted[k])
+                tracer.writing.written(t, results[k], wanted[k])
                 results[k] = t
         saved, rule.ctx.to_save = rule.ctx.to_save, ()
 

@@ -40,12 +40,12 @@ class Hooks:
     def __bool__(self) -> bool:
         return any(self._registered.values())
 
-    def add(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
-        """See `eager.core.state.Interpreter.hook`."""
+    def hook(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
+        """See `eager.core.interpreter.Interpreter.hook`."""
         return hooks.RemovableHandle(self._registered.setdefault(self._tracer.read(tensor).id, Registry()), hook)
 
-    def add_after(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
-        """See `eager.core.state.Interpreter.hook_after`. CaptureError for a tensor from before the call."""
+    def hook_after(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
+        """See `eager.core.interpreter.Interpreter.hook_after`. CaptureError for a tensor from before the call."""
         if not isinstance(tensor._n, list) or self._tracer.owner_of(tensor) is not None:
             raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
         return hooks.RemovableHandle(hooks.hooked(tensor._n).accumulated, hook)
@@ -92,7 +92,7 @@ class Hooks:
         for leaf in self._reached.values():
             match tracer.owner_of(leaf):
                 case Argument(position):
-                    tracer.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
+                    tracer.asking.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
                 case Captured(tensor):
                     captured.append(tensor)
                 case _:

@@ -57,7 +57,7 @@ class Number:
             symbol = builder.apply(OPS["reshape"], (symbol,), {"shape": ()})
         kind = category(symbol.dtype)
         if symbol.dtype.kind == "c":
-            return tracer.known_number(symbol)
+            return tracer.asking.known_number(symbol)
         wide = BOOL if symbol.dtype == BOOL else FLOAT64 if kind >= category(FLOAT64) else INT64
         stopped = builder.emit(_STOP, (symbol,), {})
         return Number(tracer, stopped if symbol.dtype == wide else builder.emit(_CAST, (stopped,), {"dtype": wide}))
@@ -86,12 +86,12 @@ class Number:
         """The Python number; the program depends on it from now on."""
         if self._known is None:
             self._symbol.check_open(self._tracer.builder)
-            self._known = self._tracer.known_number(self._symbol)
+            self._known = self._tracer.asking.known_number(self._symbol)
         return self._known
 
     def concrete(self) -> Any:
         """The Python number in the call that is being traced, for showing it."""
-        return self._tracer.value_of(self._symbol).item()
+        return self._tracer.asking.value_of(self._symbol).item()
 
     @staticmethod
     def as_operands(builder: Builder, op: Op, operands: Sequence[Any]) -> list[Any]:
@@ -245,7 +245,7 @@ class Numbers:
         return operands
 
     def tensor_of(self, number: Any) -> Tensor | None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         return self._tracer.wrap(self._own(number).symbol, False) if type(number) is Number else None
 
     def _own(self, number: Number) -> Number:

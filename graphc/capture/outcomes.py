@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from eager.core.state import interpreting
+from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.tensor import Parameter, Tensor
 from graphc.capture.sources import Argument, Captured, Reached
 from graphc.capture.tracer import Tracer
@@ -41,7 +41,7 @@ class Outcomes:
     def reveal(self, error: BaseException | None) -> None:
         """Put concrete values in place of traced ones in an exception of the user's, and in its causes."""
         seen: set[int] = set()
-        with interpreting(None):
+        with interpreting(IMMEDIATE):
             while error is not None and id(error) not in seen:
                 seen.add(id(error))
                 error.args = tuple(map_leaves(a, self) for a in error.args)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from eager.core.grad_mode import GradMode
-from eager.core.state import interpreting
+from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.counted import picked
@@ -170,7 +170,7 @@ def applied(tracer: Tracer, op: Op, operands: Sequence[Any], params: Any) -> Ten
 
 
 def select(tracer: Tracer, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
-    """See `eager.core.state.Interpreter`."""
+    """See `eager.core.interpreter.Interpreter`."""
     selection = Selection(tracer, mask, lead, tuple(x._d.shape), purpose)
     return made(selection, tracer.apply(_CLONE, (x,), {}), False)
 

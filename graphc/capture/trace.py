@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
-from eager.core.state import interpreting
+from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of

@@ -15,15 +15,16 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.core.state import Interpreter, grad_enabled, interpreting
+from eager.core.interpreter import Interpreter, forwarding, interpreting
+from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import call_text
 from graphc import errors
+from graphc.capture import selecting
 from graphc.capture.asking import Asking
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
-from graphc.capture.selecting import applied, replace, select, settled
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -52,25 +53,30 @@ from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dims import Dim, Sizes
 from graphc.ops.dtypes import UINT8, is_inexact
-from graphc.ops.strides import row_major, strides_of
+from graphc.ops.strides import strides_of
 
-_STOP, _CLONE, _CAST, _INDEX = OPS["stop_gradient"], OPS["clone"], OPS["cast"], OPS["index"]
-_FULL, _WHERE = OPS["full"], OPS["where"]
-_OVERWRITTEN, _DECIDED, _STRIDED = OPS["overwritten"], OPS["decided"], OPS["as_strided"]
+_STOP, _CLONE, _INDEX, _FULL = OPS["stop_gradient"], OPS["clone"], OPS["index"], OPS["full"]
 INLINE = 64  # larger constants whose elements are all equal become `full`
-READABLE = 64  # elements of a tensor on whose values Python may decide
-_COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
 
 
 @final
+@forwarding({
+    "writing": "assign set_data show",
+    "asking": "guard is_constant lies_plainly number_written values_read values_shown window",
+    "autograd": "backward custom get_grad gradients has_leaves retain set_grad",
+    "autograd.hooks": "hook hook_after",
+    "numbers": "tensor_of",
+})  # fmt: skip
 class Tracer(Interpreter):
-    """See `eager.core.state.Interpreter` for the methods that tensors call.
+    """See `eager.core.interpreter.Interpreter` for the methods that tensors call.
 
     name_of  a name for a tensor that is captured
     whole    the program is to run in place of the function: Python may decide on values (the program is then right on
              one path only), and an argument that is given twice is one tensor
     outer    of a function given to control flow: the trace around it, whose tensors become inputs here
     """
+
+    immediate = False
 
     def __init__(
         self,
@@ -81,9 +87,7 @@ class Tracer(Interpreter):
         self.outer = outer
         self.rule_depth = 0  # of the trace of a gradient rule: of how many rules inside each other
         self.computed: Callable[[Tensor], Symbol | None] | None = None  # what computes a tensor of outside anew
-        self.immediate = False
         self.builder = Builder(locate=user_line)
-        self.builder.reader = self
         self.sources: list[Source] = []  # of each input
         self.reached: dict[int, Reached] = {}  # id of a tensor in a moving place -> the place
         self.moving: dict[Reached, Any] = {}  # what was in moving places before the program
@@ -99,28 +103,11 @@ class Tracer(Interpreter):
         self.owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
         self.memories = Memories(self.builder)
         self.writing = Writing(self)
-        self.assign, self.set_data, self.written = self.writing.assign, self.writing.set_data, self.writing.written
-        self.show = self.writing.show
         self.asking = Asking(self)
-        self._layouts = Layouts(self.builder, self.memories, self.asking.layout_of_input)
-        self.guard, self.guard_argument = self.asking.guard, self.asking.guard_argument
-        self.values_read, self.values_shown = self.asking.values_read, self.asking.values_shown
-        self.truth_of, self.array_of = self.asking.truth_of, self.asking.array_of
-        self.number_of, self.number_written = self.asking.number_of, self.asking.number_written
-        self.text_values, self.is_constant = self.asking.text_values, self.asking.is_constant
-        self.value_of, self.known_number = self.asking.value_of, self.asking.known_number
-        self.lies_plainly, self.window = self.asking.lies_plainly, self.asking.window
-        self.unknown = self.asking.unknown
-        self.count_of = self.asking.count_of
-        self.select, self.replace = functools.partial(select, self), replace
-        self._numbers = Numbers(self)
-        self.tensor_of = self._numbers.tensor_of
+        self.builder.reader = self.asking
+        self.layouts = Layouts(self.builder, self.memories, self.asking.layout_of_input)
+        self.numbers = Numbers(self)
         self.autograd = Autograd(self)
-        self.get_grad, self.set_grad = self.autograd.get_grad, self.autograd.set_grad
-        self.backward, self.gradients = self.autograd.backward, self.autograd.gradients
-        self.hook, self.hook_after = self.autograd.hooks.add, self.autograd.hooks.add_after
-        self.custom = self.autograd.custom
-        self.retain, self.has_leaves = self.autograd.retain, self.autograd.has_leaves
 
     # --- tensors and symbols
 
@@ -162,7 +149,7 @@ class Tracer(Interpreter):
 
     def read(self, tensor: Tensor) -> Symbol:
         """The present value of a tensor."""
-        data = settled(tensor)
+        data = selecting.settled(tensor)
         if data.__class__ is Symbol:
             if data.builder is not self.builder or self.builder.closed:
                 if self.outer is None or self.builder.closed:
@@ -209,7 +196,7 @@ class Tracer(Interpreter):
         if stand_in is not None:  # reached by itself, though it is an argument, too
             owner = self.owners[id(stand_in)]
             assert isinstance(owner, Argument)
-            self.guard_argument(owner.position, lambda t: t is tensor, True, "which tensor it is")
+            self.asking.guard_argument(owner.position, lambda t: t is tensor, True, "which tensor it is")
             return self.read(stand_in)
         if self.computed is not None and (known := self.computed(tensor)) is not None:
             return known
@@ -278,10 +265,10 @@ class Tracer(Interpreter):
     # --- what tensors call
 
     def apply(self, op: Op, operands: Sequence[Any], params: Any) -> Tensor:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         builder = self.builder
         builder.where = user_line()
-        found = applied(self, op, operands, params)
+        found = selecting.applied(self, op, operands, params)
         if found is not None:
             return found
         symbols, requires = [], False
@@ -306,7 +293,7 @@ class Tracer(Interpreter):
         if before >= self.asking.unrolling.next:
             self.asking.unrolling.look()
         try:
-            result = builder.apply(op, self._numbers.as_symbols(op, symbols), params)
+            result = builder.apply(op, self.numbers.as_symbols(op, symbols), params)
         except Exception as error:
             error.add_note(f"in {call_text(op, operands)} at {builder.where}")
             raise
@@ -332,7 +319,7 @@ class Tracer(Interpreter):
             owner, strides = self.owner_of(tensor), None
             if owner is None:
                 made = tensor._d
-                strides = strides_of(made) if made.__class__ is np.ndarray else self._layouts.of(symbol.id)
+                strides = strides_of(made) if made.__class__ is np.ndarray else self.layouts.of(symbol.id)
             elif not (self.outer is not None and tensor._d.__class__ is Symbol):
                 strides = self.asking.layout(tensor, owner)
             leaf = self.autograd.leaves.get(symbol.id)
@@ -340,29 +327,25 @@ class Tracer(Interpreter):
             found.memory.tensors.add(tensor)
         return found
 
+    def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
+        """See `eager.core.interpreter.Interpreter`."""
+        return selecting.select(self, x, mask, lead, purpose)
+
+    def replace(self, target: Tensor, value: Tensor) -> bool:
+        """See `eager.core.interpreter.Interpreter`."""
+        return selecting.replace(target, value)
+
     def created(self, tensor: Tensor) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         self.fresh[id(tensor)] = tensor
 
     def repeats(self, tensor: Tensor) -> bool:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         return self.place_of(tensor, self.read(tensor)).repeats(tensor._d.shape)
-
-    def made_plain(self, tensor: Tensor) -> None:
-        """See `graphc.ir.Symbol`."""
-        self.memories.place(self.read(tensor), None, None, None)
-
-    def strides(self, tensor: Tensor) -> tuple[int, ...]:
-        """The strides of a traced tensor, in elements."""
-        place = self.memories.find(self.read(tensor).id)
-        if place is None and id(tensor) in self.owners:
-            place = self.place_of(tensor, self.read(tensor))
-        strides = self._layouts.of(self.read(tensor).id) if place is None else place.strides
-        return row_major(tuple(tensor._d.shape)) if strides is None else strides
 
     @contextlib.contextmanager
     def inside(self, module: Any) -> Iterator[None]:
-        """See `eager.core.state.Interpreter`: nodes get the path of the module as their scope."""
+        """See `eager.core.interpreter.Interpreter`: nodes get the path of the module as their scope."""
         builder, outer = self.builder, self.builder.scope
         owner = self._modules[-1] if self._modules else None
         children = () if owner is None else owner._modules.items()
@@ -378,7 +361,7 @@ class Tracer(Interpreter):
             builder.scope = outer
 
     def copied(self, tensor: Tensor) -> Tensor:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         return self.apply(_CLONE, (tensor,), {})
 
     # --- random numbers, leaves
@@ -387,17 +370,17 @@ class Tracer(Interpreter):
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
         like: Any = None,
     ) -> Tensor:  # fmt: skip
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         fix_numbers(draw)
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
 
     def on_interrupt(self, undo: Callable[[], None]) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         self.asking.drawn.undoing.append(undo)
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
-        """See `eager.core.state.Interpreter`: as a draw of no numbers."""
+        """See `eager.core.interpreter.Interpreter`: as a draw of no numbers."""
 
         def draw(shape: tuple[int, ...]) -> np.ndarray:
             action()

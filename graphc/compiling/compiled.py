@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any, final
 
-from eager.core.state import current_interpreter
+from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.tensor import Tensor
 from eager.nn import Module
 from graphc import errors, forking
@@ -70,9 +70,8 @@ class Compiled:
         short = self._hit
         if short is not None and not kwargs and (result := short(self, args)) is not MISS:
             return result
-        interpreter = current_interpreter()
-        if interpreter is not None or switch.off:
-            traced = interpreter is not None and not interpreter.immediate
+        if switch.off or not on_arrays():
+            traced = not current_interpreter().immediate
             if forking.process.lost and not traced:
                 forking.warn()
             if switch.off or traced or any(map(building_of, tensors_of((args, kwargs)))):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager.core.state import current_interpreter, made_in_inference
+from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.core.state import grad_enabled as grad_mode
+from eager.core.state import made_in_inference
 from eager.core.tensor import Parameter, Tensor
 from graphc.capture import Captured
 from graphc.capture.generated import indented
@@ -39,12 +40,12 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
     runner, program = entry.runner, entry.program
     code = Straight(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
-        "MISS": MISS, "interpreter": current_interpreter, "inference": made_in_inference, "grad_mode": grad_mode,
-        "switch": switch, "entry": entry,
+        "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
+        "grad_mode": grad_mode, "switch": switch, "entry": entry,
         "refused": (OtherPath, CheckFailed), "states": runner.states, **KNOWN,
     }  # fmt: skip
     head = [
-        " if (interpreter() is not None or switch.off or inference() is not None"
+        " if (interpreter() is not immediate or switch.off or inference() is not None"
         f" or grad_mode() is not {grad} or len(args) != {len(args)}): return MISS",
         " on_host = False",
     ]

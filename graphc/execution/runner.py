@@ -10,7 +10,8 @@ import numpy as np
 
 from eager import autograd
 from eager.core import state, tape
-from eager.core.state import interpreting, sequence
+from eager.core.interpreter import IMMEDIATE, interpreting
+from eager.core.state import sequence
 from eager.core.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
 from eager.engine.language import E
 from eager.engine.multi_output import output_nodes
@@ -327,7 +328,7 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
 
     given  the arguments of the call: (args, kwargs)
     """
-    with interpreting(None):
+    with interpreting(IMMEDIATE):
         tracer.asking.draw_all()
         tracer.asking.hold_inputs()  # values are computed from what is about to be written
         made: dict[int, Tensor] = {}
@@ -392,7 +393,7 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
     inputs = []
     runner.unmodified(node, given.arrays)
     # under vmap, the cotangents are batched; what the program was given is not
-    with interpreting(None), autograd.enable_grad():
+    with interpreting(IMMEDIATE), autograd.enable_grad():
         for k, array in enumerate(given.arrays):
             t = Tensor._wrap(np.asarray(array))
             t._n = parents.get(k)

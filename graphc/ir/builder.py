@@ -17,6 +17,7 @@ from graphc.ops.dims import Dim, is_dim
 from graphc.ops.dtypes import of_scalar, scalar_array
 from graphc.ops.interpret import operand_dtype, with_defaults
 from graphc.ops.operators import OperatorMixin
+from graphc.ops.stand_in import StandIn
 
 _CAST, _ITEM = OPS["cast"], OPS["item"]
 _CONSTANT, _FULL = OPS["constant"], OPS["full"]
@@ -25,10 +26,11 @@ _TAKEN = "fd"  # characters of the dtypes that no op refuses, nor Python numbers
 
 
 @final
-class Symbol(OperatorMixin):
+class Symbol(OperatorMixin, StandIn):
     """The value of a node of a graph under construction: operators, a shape and a dtype, and no values."""
 
     __slots__ = ("aval", "builder", "id")
+    captured = True
 
     def __init__(self, builder: Builder, id: int, aval: Aval):
         self.builder = builder
@@ -46,7 +48,7 @@ class Symbol(OperatorMixin):
     def _apply(self, name: str, *operands: Any) -> Symbol:
         return self.builder.apply(OPS[name], operands, _NO_PARAMS)
 
-    # What a Tensor asks of its data. A Symbol has no values to give.
+    # What a Tensor asks, which `Builder.reader` answers: a Symbol has no values to give.
 
     def force(self, tensor: Any) -> np.ndarray:
         return self._reader(errors.TRACED_TO_NUMPY, "reading the values").array_of(tensor)
@@ -54,28 +56,23 @@ class Symbol(OperatorMixin):
     def truth(self, tensor: Any) -> np.ndarray:
         return self._reader(errors.BRANCH_ON_TRACED, "the truth value").truth_of(tensor)
 
-    def sized_by(self, purpose: str, tensor: Any) -> None:
-        """Raise CaptureError unless the values, on which the shape of the result of `purpose` depends, are constant."""
-        reader = self._reader(errors.TRACED_TO_NUMPY, purpose)
-        if not reader.is_constant(tensor):
+    def check_values(self, tensor: Any, purpose: str, python: bool) -> None:
+        if not python and not (reader := self._reader(errors.TRACED_TO_NUMPY, purpose)).is_constant(tensor):
             raise reader.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
 
-    def counted(self, purpose: str, tensor: Any) -> Any:
-        """The number that the shape of the result of `purpose` depends on."""
+    def counted(self, tensor: Any, purpose: str) -> Any:
         return self._reader(errors.TRACED_TO_NUMPY, purpose).count_of(tensor, purpose)
 
     def number(self, tensor: Any) -> Any:
         return self._reader(errors.TRACED_TO_NUMPY, "item").number_of(tensor)
 
     def text_values(self, tensor: Any) -> np.ndarray | None:
-        """What the text of a tensor is made of, if it counts; None if it is only shown."""
         return None if self.builder.closed or self.builder.reader is None else self.builder.reader.text_values(tensor)
 
     def strides(self, tensor: Any) -> tuple[int, ...]:
         return self._reader(errors.TRACED_TO_NUMPY, "the strides").strides(tensor)
 
     def made_plain(self, tensor: Any) -> None:
-        """Note that a tensor, just made, lies in row-major order."""
         self._reader(errors.TRACED_TO_NUMPY, "the strides").made_plain(tensor)
 
     def _reader(self, message: str, what: str) -> Any:

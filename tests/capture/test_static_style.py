@@ -11,6 +11,7 @@ import pytest
 import eager as torch
 import graphc
 from eager.core import state
+from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.nn import functional as F
 from graphc.errors import CaptureError, GraphError
 
@@ -135,10 +136,10 @@ def test_the_graph_is_gone_with_its_placeholders():
     closed = state.closed
     x = graphc.placeholder((2,))
     y = x + 1
-    assert state.current_interpreter() is not None
+    assert current_interpreter() is not IMMEDIATE
     del x, y
     gc.collect()
-    assert state.current_interpreter() is None and state.closed == closed
+    assert current_interpreter() is IMMEDIATE and state.closed == closed
 
 
 def test_each_thread_has_a_graph_of_its_own():

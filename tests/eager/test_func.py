@@ -12,6 +12,7 @@ import pytest
 import eager as torch
 import graphc
 from eager.core import state
+from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.core.tensor import Tensor
 from eager.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 from tests.eager.tensors import leaf, tensor, values
@@ -63,7 +64,7 @@ def test_nothing_is_left_when_a_transform_fails():
     for transform in (grad, vmap, jacrev, jacfwd, hessian):
         with pytest.raises(KeyError):
             transform(fail)(tensor([1.0]))
-    assert state.active_transforms() == () and state.current_interpreter() is None
+    assert state.active_transforms() == () and current_interpreter() is IMMEDIATE
     leaf([1.0]).sum().backward()  # type: ignore[attr-defined]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import pickle
 from collections.abc import Callable
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from eager import nn, random
-from eager.core import state
+from eager.core.interpreter import Interpreter, interpreting
 from eager.core.tensor import Parameter, Tensor
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import torch_or_skip
@@ -320,19 +319,13 @@ def test_copies_and_pickles_are_independent():
 def test_dropout_guards_the_mode_under_a_trace():
     guards = []
 
-    class Tracing:
+    class Tracing(Interpreter):
         def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
             guards.append((getter, value))
 
-        def created(self, t: Tensor) -> None:
-            """A tensor was made during the trace."""
-
-        def inside(self, module: nn.Module) -> contextlib.AbstractContextManager[None]:
-            return contextlib.nullcontext()
-
     layer = nn.Dropout().eval()
     x = tensor(np.ones(3))
-    with state.interpreting(Tracing()):
+    with interpreting(Tracing()):
         layer(x)
     layer.train()
     ((getter, value),) = guards

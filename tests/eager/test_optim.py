@@ -10,7 +10,7 @@ import pytest
 
 import eager
 from eager import optim
-from eager.core import state
+from eager.core.interpreter import IMMEDIATE, Interpreter, interpreting
 from eager.core.tensor import Parameter, Tensor
 from tests.eager.tensors import tensor
 from tests.oracle import torch_or_skip
@@ -213,7 +213,7 @@ def test_errors_are_pytorchs(call: Callable[[Any, Any, Any], Any]):
     assert str(found.value) == str(expected.value)
 
 
-class Guards:
+class Guards(Interpreter):
     """An interpreter that runs everything in eager mode and keeps the guards."""
 
     def __init__(self):
@@ -222,27 +222,12 @@ class Guards:
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         self.kept.append((getter, value))
 
-    def get_grad(self, t: Tensor) -> Tensor | None:
-        return t._g
-
     def apply(self, op: Any, operands: Any, params: Any) -> Any:
-        with state.interpreting(None):
-            from eager.engine import dispatch
-
-            return dispatch.apply(op, operands, params)
+        return IMMEDIATE.apply(op, operands, params)
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         np.copyto(target._d, value._d)
         return target
-
-    def created(self, t: Tensor) -> None:
-        """A tensor was made during the trace."""
-
-    def on_interrupt(self, undo: Callable[[], None]) -> None:
-        """Nothing interrupts it."""
-
-    def replace(self, target: Tensor, value: Tensor) -> bool:
-        return False
 
 
 def test_a_traced_step_does_the_same_and_guards_its_state_and_the_first_momentum():
@@ -250,7 +235,7 @@ def test_a_traced_step_does_the_same_and_guards_its_state_and_the_first_momentum
     traced, plain = optim.SGD([p], lr=0.1, momentum=0.9), optim.SGD([q], lr=0.1, momentum=0.9)
     p.grad, q.grad = tensor(np.ones(2, np.float32)), tensor(np.ones(2, np.float32))
     guards = Guards()
-    with state.interpreting(guards):
+    with interpreting(guards):
         traced.step()
     plain.step()
     assert p.tolist() == q.tolist()
@@ -264,7 +249,7 @@ def test_a_traced_adam_step_reads_no_number():
     p, q = parameter([1.0, 2.0]), parameter([1.0, 2.0])
     traced, plain = optim.Adam([p]), optim.Adam([q])
     p.grad, q.grad = tensor(np.ones(2, np.float32)), tensor(np.ones(2, np.float32))
-    with state.interpreting(Guards()):
+    with interpreting(Guards()):
         traced.step()
     plain.step()
     assert p.tolist() == q.tolist()

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from eager import random
-from eager.core import dtypes, state
+from eager.core import dtypes
+from eager.core.interpreter import Interpreter, interpreting
 from eager.core.tensor import Tensor
 from eager.rng import fills, functions
 from eager.rng.generator import Generator
@@ -177,16 +178,13 @@ def test_errors_are_pytorchs(call: Any, error: type[Exception], message: str):
         call()
 
 
-class Recorder:
+class Recorder(Interpreter):
     """An interpreter that keeps the draws it is handed, and makes them later."""
 
     immediate = False
 
     def __init__(self):
         self.draws: list[Any] = []
-
-    def created(self, t: Tensor) -> None:
-        """A tensor was made during the trace."""
 
     def random(self, draw: Any, shape: tuple[int, ...], dtype: np.dtype, generator: Any, like: Any) -> Tensor:
         assert generator is random.default_generator
@@ -201,7 +199,7 @@ class Recorder:
 def test_a_trace_is_handed_the_draw_itself():
     random.manual_seed(7)
     recorder = Recorder()
-    with state.interpreting(recorder):
+    with interpreting(recorder):
         functions.rand(3)
         functions.randn(20)
         functions.randperm(4)
@@ -216,7 +214,7 @@ def test_a_trace_is_handed_the_draw_itself():
 def test_seeding_under_a_trace_is_done_at_each_call():
     recorder = Recorder()
     random.manual_seed(3)
-    with state.interpreting(recorder):
+    with interpreting(recorder):
         random.manual_seed(7)
         functions.rand(2)
     before = functions.rand(2)  # the trace itself has not seeded

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import eager
-from eager.core.state import current_interpreter
+from eager.core.interpreter import on_arrays
 
 DTYPES = {
     getattr(torch, name): getattr(eager, name)
@@ -88,7 +88,7 @@ def lookup(name: str) -> Any:
 
 def _seeded(op: Callable, *args: Any, **kwargs: Any) -> Any:
     """As PyTorch's `wrapper_set_seed`. A compiled program draws from the generator that its caller has seeded."""
-    if current_interpreter() is None:
+    if on_arrays():
         eager.manual_seed(42)
     return op(*args, **kwargs)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.state import current_interpreter, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named
@@ -149,7 +150,7 @@ def _nll_of_classes(
     classes = shape[axis]
     plain = weight is None and not smoothing
     tall = (*at[:axis], 1, *at[axis:])
-    if current_interpreter() is None:
+    if on_arrays():
         values = target._array()
         some_ignored = _check_classes(values, classes, ignore)
         valid = E.ne(target, ignore) if some_ignored else None

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.state import current_interpreter, sequence
+from eager.core.interpreter import on_arrays
+from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
@@ -140,7 +141,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = E.full(shape=shape, value=var, dtype=input._dtype())
-    elif current_interpreter() is None and bool(np.any(var._array() < 0)):
+    elif on_arrays() and bool(np.any(var._array() < 0)):
         raise ValueError("var has negative entry/entries")
     given = tuple(var._d.shape)
     if given != shape:
@@ -179,7 +180,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     if target._dtype() != input._dtype():
         raise RuntimeError(f"Found dtype {torch_name(target._dtype())} but expected {torch_name(input._dtype())}")
     check_real(input, "binary_cross_entropy")
-    if current_interpreter() is None:
+    if on_arrays():
         for name, t in (("input", input), ("target", target)):
             array = t._array()
             if not np.all((array >= 0) & (array <= 1)):

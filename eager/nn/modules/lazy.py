@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from eager.core import state
 from eager.core.grad_mode import no_grad
+from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.parameter import is_lazy
@@ -53,7 +53,7 @@ class LazyModuleMixin(Module if TYPE_CHECKING else object):
         return any(is_lazy(value) for table in (self._parameters, self._buffers) for value in table.values())
 
     def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
-        with state.interpreting(None):  # the numbers drawn now are the parameters, not a step of a traced program
+        with interpreting(IMMEDIATE):  # the numbers drawn now are the parameters, not a step of a traced program
             module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")

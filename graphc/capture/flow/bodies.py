@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.core.grad_mode import set_grad_enabled
-from eager.core.state import grad_enabled, interpreting
+from eager.core.interpreter import interpreting
+from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.flow.nests import Nest, nest

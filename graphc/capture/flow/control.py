@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import eager
-from eager.core.state import current_interpreter, grad_enabled
+from eager.core.interpreter import current_interpreter
+from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.capture.building import Building

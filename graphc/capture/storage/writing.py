@@ -43,7 +43,7 @@ class Writing:
         self.overlaps: dict[tuple[Owner, Owner], Any] = {}
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         self._builder.where = user_line()
         symbol, before = self._tracer.read(value), self._tracer.read(target)
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
@@ -130,7 +130,7 @@ class Writing:
         return id_
 
     def set_data(self, tensor: Tensor, value: Tensor) -> None:
-        """See `eager.core.state.Interpreter`. What others see of the memory that `tensor` leaves stays as it is."""
+        """See `Interpreter`. What others see of the memory that `tensor` leaves stays as it is."""
         before, symbol = self._tracer.read(tensor), self._tracer.read(value)
         place, source = self._tracer.place_of(tensor, before), self._memories.find(symbol.id)
         if source is not None and source.memory is place.memory:
@@ -194,7 +194,7 @@ class Writing:
             known[:] = [stand_in if t is tensor else t for t in known]
 
     def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
-        """See `eager.core.state.Interpreter`."""
+        """See `eager.core.interpreter.Interpreter`."""
         tracer, symbol = self._tracer, self._tracer.read(value)
         if tracer.owner_of(tensor) is not None or tracer.autograd.is_given(tensor):
             if self._is_itself(tensor, value):

@@ -1,0 +1,116 @@
+"""The immediate interpreter: operations run at once, on NumPy, and are recorded on the tape."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from eager.core import state, tape
+from eager.core.interpreter import IMMEDIATE, Interpreter
+from eager.core.state import grad_enabled
+from eager.core.tensor import Tensor
+from eager.core.views import check_recorded_write
+from eager.engine import dispatch, inplace, walks
+from eager.engine.backward import accumulate, node_of
+from eager.engine.hooks import RemovableHandle, hooked
+from eager.engine.language import E
+from graphc.ops.dtypes import FLOAT64
+from graphc.ops.spec import Op
+
+CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the "
+    "cycle and avoid the leak."
+)
+
+
+@final
+class Immediate(Interpreter):
+    """See `eager.core.interpreter.Interpreter`."""
+
+    def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        if op.args and not op.variadic:
+            first, last = operands[op.rule.first], operands[-1]
+            if isinstance(first, Tensor):
+                if first._d.dtype is FLOAT64:
+                    return dispatch.double_module.get(op)(*operands, **params)
+            elif len(operands) == 2 and isinstance(last, Tensor) and last._d.dtype is FLOAT64 and op.pointwise:
+                return dispatch.double_module.reflected(op)(last, first)
+        return dispatch.plain(op, operands, params)
+
+    def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
+        recorded = grad_enabled() and (value._n is not None or target._n is not None)
+        if recorded:
+            check_recorded_write(target)
+        if recorded and value._dtype() != target._dtype():
+            value = E.cast(value, dtype=target._dtype())
+        array = target._writable(repeated=name in inplace.FILLS)
+        np.copyto(array, value._array(), casting="unsafe")
+        state.note_write(array)
+        if recorded:
+            inplace.take_over(target, value, array, name)
+        return target
+
+    def copied(self, tensor: Tensor) -> Tensor:
+        result = Tensor._wrap(tensor._array().copy())
+        result._n = tensor._n
+        return result
+
+    def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
+        if create_graph:
+            warnings.warn(CYCLE, UserWarning, stacklevel=3)
+        if create_graph or inputs is not None or state.anomaly.enabled:
+            targets = walks.leaf_nodes(outputs) if inputs is None else [node_of(t) for t in inputs]
+            for node, g in zip(targets, walks.gradients(outputs, cotangents, targets, keep, create_graph), strict=True):
+                if g is not None:
+                    accumulate(node, g, create_graph, inputs)
+            return
+        heap: list[tape.Node] = []
+        while cotangents:  # taken out one by one: a leaf may take over a gradient that nobody else holds
+            tape.give(outputs[len(cotangents) - 1]._n, cotangents.pop()._array(), heap)
+        tape.run(heap, keep)
+
+    def gradients(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> list[Any]:
+        nodes = [t._n if isinstance(t, Tensor) else node_of(t) for t in inputs]
+        return walks.gradients(outputs, cotangents, nodes, keep, create_graph)
+
+    def hook(self, tensor: Tensor, hook: Callable[[Any], Any]) -> RemovableHandle:
+        return RemovableHandle(hooked(tensor._n).of_tensor, hook)
+
+    def hook_after(self, tensor: Tensor, hook: Callable[[Any], Any]) -> RemovableHandle:
+        return RemovableHandle(hooked(tensor._n).accumulated, hook)
+
+    def retain(self, tensor: Tensor) -> None:
+        hooked(tensor._n).retained = weakref.ref(tensor)
+        if not hasattr(tensor, "_g"):
+            tensor._g = None
+
+    def custom(self, rule: Any, inputs: Sequence[Any], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        return rule.record(inputs, outputs, wanted)
+
+    def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
+        if tensor._n is not None:
+            return E.reshape(tensor, shape=tuple(tensor._d.shape))
+        stand_in = E.stop_gradient(tensor)
+        stand_in._n = leaf
+        return stand_in
+
+    def has_leaves(self, tensor: Tensor) -> bool:
+        leaves = filter(tape.is_leaf, walks.reachable([tensor._n]))
+        return any(
+            getattr(tape.function_of(leaf), "active", True) for leaf in leaves
+        )  # those of ended transforms are not
+
+    def random(
+        self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
+        like: Any = None,
+    ) -> Tensor:  # fmt: skip
+        return Tensor._wrap(np.asarray(draw(shape)))
+
+
+IMMEDIATE.__class__ = Immediate  # the instance is of core, which cannot do all this
