@@ -20,7 +20,6 @@ from eager.core.tensor import Tensor
 from eager.rng.sampling import default_generator
 from graphc import forking
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
-from graphc.capture.records import opener
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.places import Place
@@ -29,6 +28,7 @@ from graphc.capture.storage.sharing import owner_of
 from graphc.capture.trace import forget
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, map_leaves, map_tensors, tensors_of
+from graphc.capture.user_objects import opener
 from graphc.ir import Node
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact

@@ -28,7 +28,7 @@ from graphc.ops.spec import OPS, Op
 
 cast = OPS["cast"]
 SCALARS = (bool, int, float, complex, np.generic)
-double_module: Any = None  # codegen.Module for float64, set by eager.surface.operators
+double_ops: Any = None  # codegen.Module for float64, set by eager.surface.operators
 
 
 def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -40,9 +40,9 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         first, last = operands[op.rule.first], operands[-1]
         if isinstance(first, Tensor):
             if first._d.dtype is FLOAT64:
-                return double_module.get(op)(*operands, **params)
+                return double_ops.get(op)(*operands, **params)
         elif len(operands) == 2 and isinstance(last, Tensor) and last._d.dtype is FLOAT64 and op.pointwise:
-            return double_module.reflected(op)(last, first)
+            return double_ops.reflected(op)(last, first)
     return plain(op, operands, params)
 
 

@@ -85,7 +85,7 @@ class Autograd:
         if isinstance(owner, Argument):
             tracer.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
-            what = f"whether the .grad of {tracer.asking.called(given)} is None"
+            what = f"whether the .grad of {tracer.concretization.called(given)} is None"
             tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None, what)
         if grad is None:
             self._initial[id(tensor)] = None

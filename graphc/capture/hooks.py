@@ -98,7 +98,7 @@ class Hooks:
                 case _:
                     pass
         if captured:
-            called = ", ".join(map(tracer.asking.called, captured))
+            called = ", ".join(map(tracer.concretization.called, captured))
             tracer.guard(functools.partial(_hooks_of_all, captured), _hooks_of_all(captured), f"the hooks of {called}")
 
 

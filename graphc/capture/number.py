@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 import numpy as np
 
 from eager.core.tensor import Tensor
-from graphc.capture.showing import is_only_shown
+from graphc.capture.display_only import is_only_shown
 from graphc.ir import Builder, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.dims import is_dim

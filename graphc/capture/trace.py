@@ -15,9 +15,8 @@ from graphc import errors
 from graphc.capture.calls import call_of
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
+from graphc.capture.materialization import Materializer
 from graphc.capture.number import Number
-from graphc.capture.outcomes import Outcomes
-from graphc.capture.records import has_leaves, is_traced, opener
 from graphc.capture.sources import (
     ArgumentGuard,
     Computed,
@@ -31,13 +30,14 @@ from graphc.capture.sources import (
     Source,
     ViewOf,
 )
+from graphc.capture.state.append_only import done_once
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
-from graphc.capture.state.growing import done_once
+from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.state.places import Change
-from graphc.capture.state.varying import Varying
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
+from graphc.capture.user_objects import has_leaves, is_traced, opener
 from graphc.ir import Graph, Node
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
@@ -165,15 +165,15 @@ def capture(
     tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
-    tracer.asking.foretold = foretold
+    tracer.concretization.foretold = foretold
     if drawn is not None:
-        tracer.asking.drawn = drawn
+        tracer.concretization.drawn = drawn
         drawn.clear()
     tracer.sizes, tracer.batches = batches or (None, {})
     numbers = iter(range(len(given)))
 
     def stand_in(tensor: Tensor, path: str) -> Any:
-        if isinstance(tensor, Varying):
+        if isinstance(tensor, LiftedNumber):
             return tracer.number(tensor, next(numbers), path)
         return tracer.argument(tensor, next(numbers), path)
 
@@ -188,12 +188,12 @@ def capture(
             try:
                 result = fn(*containers.args, **containers.kwargs)
             except Exception as raised:
-                error = tracer.asking.refusal(raised) or raised
+                error = tracer.concretization.refusal(raised) or raised
                 if failed is not None and environment is not None:
                     if isinstance(error, errors.GraphcError):
                         failed = functools.partial(forget, environment)  # it is not the program that has failed
                     failed(tracer, containers)
-                    Outcomes(tracer).reveal(error)
+                    Materializer(tracer).reveal(error)
                 if error is not raised:
                     raise error from raised
                 raise
@@ -260,7 +260,7 @@ def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
     """Undo what a traced function has done before it raised: it will be traced again."""
     for change in reversed(environment.written()):
         change.write(change.before)
-    tracer.asking.drawn.put_back()
+    tracer.concretization.drawn.put_back()
 
 
 def finished(
@@ -309,10 +309,10 @@ def finished(
         graph=graph,
         sources=tuple(tracer.sources),
         effects=tuple(effects),
-        guards=tuple(tracer.asking.guards),
-        argument_guards=tuple(tracer.asking.argument_guards),
-        overlaps=tuple((a, b, how) for (a, b), how in tracer.writing.overlaps.items()),
-        decisions=tuple(tracer.asking.decisions),
+        guards=tuple(tracer.concretization.guards),
+        argument_guards=tuple(tracer.concretization.argument_guards),
+        overlaps=tuple((a, b, how) for (a, b), how in tracer.mutation.overlaps.items()),
+        decisions=tuple(tracer.concretization.decisions),
         structure=structure,
         returned=tuple(returned),
         numbers=numbers,
@@ -323,9 +323,9 @@ def finished(
         made=tuple(own_leaves),
         leaves=tuple(tracer.gradient_ends([tensor for tensor, _ in own.values()])),
         rules=autograd if autograd.has_rules else None,
-        drawn=tracer.asking.drawn,
+        drawn=tracer.concretization.drawn,
         unread=_unread(graph.nodes, [*graph.outputs, *(e.id for e in effects if e.id is not None),
-                                     *(d.id for d in tracer.asking.decisions)]),
+                                     *(d.id for d in tracer.concretization.decisions)]),
     )  # fmt: skip
 
 

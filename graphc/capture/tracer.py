@@ -19,11 +19,11 @@ from eager.core.state import Interpreter, grad_enabled, interpreting
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import call_text
 from graphc import errors
-from graphc.capture.asking import Asking
+from graphc.capture.concretization import Concretization
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
+from graphc.capture.masked_selection import applied, replace, select, settled
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
-from graphc.capture.selecting import applied, replace, select, settled
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -33,19 +33,19 @@ from graphc.capture.sources import (
     GradOf,
     History,
     LeafFlag,
+    Lifted,
     MemoryOf,
     Owner,
-    Reached,
     Returned,
     Source,
     Step,
 )
-from graphc.capture.state.varying import Varying
+from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.storage.layouts import Layouts
 from graphc.capture.storage.memory import Memories, Memory, Place, strides_of
+from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
-from graphc.capture.storage.writing import Writing
 from graphc.capture.tree import map_tensors, tensors_of
 from graphc.ir import Builder, Graph, Ref, Symbol
 from graphc.ops import OPS, Op
@@ -85,8 +85,8 @@ class Tracer(Interpreter):
         self.builder = Builder(locate=user_line)
         self.builder.reader = self
         self.sources: list[Source] = []  # of each input
-        self.reached: dict[int, Reached] = {}  # id of a tensor in a moving place -> the place
-        self.moving: dict[Reached, Any] = {}  # what was in moving places before the program
+        self.lifted_tensors: dict[int, Lifted] = {}  # id of a tensor in a lifted place -> the place
+        self.lifted: dict[Lifted, Any] = {}  # what was in lifted places before the program
         self.sizes: Sizes | None = None  # those that are symbolic
         self.batches: Mapping[int, Dim] = {}  # arguments whose first dim is symbolic
         self.name_of = name_of
@@ -98,20 +98,20 @@ class Tracer(Interpreter):
         self.fresh: dict[int, Tensor] = {}  # concrete tensors made inside the trace
         self.owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
         self.memories = Memories(self.builder)
-        self.writing = Writing(self)
-        self.assign, self.set_data, self.written = self.writing.assign, self.writing.set_data, self.writing.written
-        self.show = self.writing.show
-        self.asking = Asking(self)
-        self._layouts = Layouts(self.builder, self.memories, self.asking.layout_of_input)
-        self.guard, self.guard_argument = self.asking.guard, self.asking.guard_argument
-        self.values_read, self.values_shown = self.asking.values_read, self.asking.values_shown
-        self.truth_of, self.array_of = self.asking.truth_of, self.asking.array_of
-        self.number_of, self.number_written = self.asking.number_of, self.asking.number_written
-        self.text_values, self.is_constant = self.asking.text_values, self.asking.is_constant
-        self.value_of, self.known_number = self.asking.value_of, self.asking.known_number
-        self.lies_plainly, self.window = self.asking.lies_plainly, self.asking.window
-        self.unknown = self.asking.unknown
-        self.count_of = self.asking.count_of
+        self.mutation = Mutation(self)
+        self.assign, self.set_data, self.written = self.mutation.assign, self.mutation.set_data, self.mutation.written
+        self.show = self.mutation.show
+        self.concretization = Concretization(self)
+        self._layouts = Layouts(self.builder, self.memories, self.concretization.layout_of_input)
+        self.guard, self.guard_argument = self.concretization.guard, self.concretization.guard_argument
+        self.values_read, self.values_shown = self.concretization.values_read, self.concretization.values_shown
+        self.truth_of, self.array_of = self.concretization.truth_of, self.concretization.array_of
+        self.number_of, self.number_written = self.concretization.number_of, self.concretization.number_written
+        self.text_values, self.is_constant = self.concretization.text_values, self.concretization.is_constant
+        self.value_of, self.known_number = self.concretization.value_of, self.concretization.known_number
+        self.lies_plainly, self.window = self.concretization.lies_plainly, self.concretization.window
+        self.unknown = self.concretization.unknown
+        self.count_of = self.concretization.count_of
         self.select, self.replace = functools.partial(select, self), replace
         self._numbers = Numbers(self)
         self.tensor_of = self._numbers.tensor_of
@@ -140,25 +140,25 @@ class Tracer(Interpreter):
             if tensor.is_leaf:
                 stand_in._n = tensor._n  # with its hooks
             self.autograd.leaves[symbol.id] = stand_in
-        self.writing.note(stand_in)
+        self.mutation.note(stand_in)
         return stand_in
 
-    def number(self, varying: Varying, position: int, name: str) -> Any:
+    def number(self, lifted: LiftedNumber, position: int, name: str) -> Any:
         """The traced number of argument number `position`; the number itself, if it is taken by value."""
         source = Argument(position)
-        number = Number(self, self.input(name, Aval((), varying._dtype()), source))
-        self.asking.varying[source] = varying
-        return number.known() if varying.by_value else number
+        number = Number(self, self.input(name, Aval((), lifted._dtype()), source))
+        self.concretization.lifted[source] = lifted
+        return number.known() if lifted.by_value else number
 
     def start(self, arguments: Sequence[Tensor]) -> None:
         """Tell which tensors the call is given."""
         self.arguments = list(arguments)
 
-    def reach(self, source: Reached, value: Any) -> None:
-        """Tell that `value` is in a moving place."""
-        self.moving[source] = value
+    def reach(self, source: Lifted, value: Any) -> None:
+        """Tell that `value` is in a lifted place."""
+        self.lifted[source] = value
         if isinstance(value, Tensor):
-            self.reached[id(value)] = source
+            self.lifted_tensors[id(value)] = source
 
     def read(self, tensor: Tensor) -> Symbol:
         """The present value of a tensor."""
@@ -217,13 +217,13 @@ class Tracer(Interpreter):
             symbol = self._constant(tensor._array())
         else:
             name = self.name_of(tensor) or f"captured_{len(self.sources)}"
-            owner = self.owners[id(tensor)] = self.reached.get(id(tensor)) or Captured(tensor)
+            owner = self.owners[id(tensor)] = self.lifted_tensors.get(id(tensor)) or Captured(tensor)
             symbol = self.input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), owner)
         self.held[id(tensor)] = (tensor, symbol)
         if tensor._n is not None:
             self.autograd.leaves[symbol.id] = tensor
         if id(tensor) not in self.fresh:
-            self.writing.note(tensor)
+            self.mutation.note(tensor)
         return self.held[id(tensor)][1]
 
     def _lifted(self, tensor: Tensor) -> Symbol:
@@ -254,7 +254,7 @@ class Tracer(Interpreter):
         """Where a tensor that outlives the program comes from; None for one that it has made."""
         if tensor._d.__class__ is not Symbol and id(tensor) not in self.fresh and id(tensor) not in self.owners:
             stand_in = self.stand_ins.get(id(tensor))
-            outside = self.reached.get(id(tensor)) or Captured(tensor)
+            outside = self.lifted_tensors.get(id(tensor)) or Captured(tensor)
             self.owners[id(tensor)] = outside if stand_in is None else self.owners[id(stand_in)]
         return self.owners.get(id(tensor))
 
@@ -265,8 +265,8 @@ class Tracer(Interpreter):
                 return self.arguments[position]
             case Captured(tensor):
                 return tensor
-            case Reached():
-                return self.moving[source]
+            case Lifted():
+                return self.lifted[source]
             case GradOf(of):
                 grad = self.given(of)._g
                 assert grad is not None
@@ -303,8 +303,8 @@ class Tracer(Interpreter):
         if params:
             params = without_numbers(params)
         before = builder.next_id
-        if before >= self.asking.unrolling.next:
-            self.asking.unrolling.look()
+        if before >= self.concretization.unrolling.next:
+            self.concretization.unrolling.look()
         try:
             result = builder.apply(op, self._numbers.as_symbols(op, symbols), params)
         except Exception as error:
@@ -334,7 +334,7 @@ class Tracer(Interpreter):
                 made = tensor._d
                 strides = strides_of(made) if made.__class__ is np.ndarray else self._layouts.of(symbol.id)
             elif not (self.outer is not None and tensor._d.__class__ is Symbol):
-                strides = self.asking.layout(tensor, owner)
+                strides = self.concretization.layout(tensor, owner)
             leaf = self.autograd.leaves.get(symbol.id)
             found = self.memories.place(symbol, owner, leaf if leaf is not None and leaf.is_leaf else None, strides)
             found.memory.tensors.add(tensor)
@@ -394,7 +394,7 @@ class Tracer(Interpreter):
 
     def on_interrupt(self, undo: Callable[[], None]) -> None:
         """See `eager.core.state.Interpreter`."""
-        self.asking.drawn.undoing.append(undo)
+        self.concretization.drawn.undoing.append(undo)
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         """See `eager.core.state.Interpreter`: as a draw of no numbers."""

@@ -19,19 +19,19 @@ from eager.nn import Module
 from graphc import errors, forking
 from graphc.capture import Drawn, Program, capture
 from graphc.capture.building import building_of, outside
-from graphc.capture.dynamic import Pattern
 from graphc.capture.state.environment import Environment
-from graphc.capture.state.moving import Moving
-from graphc.capture.state.varying import take, varying_of, with_varying
+from graphc.capture.state.lifted_numbers import lifted_of, take_by_value, with_lifted
+from graphc.capture.state.lifting import LiftedPlaces
+from graphc.capture.symbolic_program import SymbolicProgram
 from graphc.capture.trace import forget
 from graphc.capture.tree import tensors_of
-from graphc.compiling.disabling import switch
-from graphc.compiling.entries import Entry
-from graphc.compiling.families import Families
-from graphc.compiling.hits import MISS, Hit, hit
+from graphc.compiling.disable import switch
+from graphc.compiling.dynamic_shapes import DynamicShapes
+from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.module import CompiledModule
 from graphc.compiling.paths import Paths
 from graphc.compiling.signature import Signatures, difference
+from graphc.compiling.specializations import Specialization
 from graphc.execution.runner import CheckFailed, OtherPath, Runner, abandon
 
 LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
@@ -55,19 +55,19 @@ class Compiled:
         self._strict = strict
         self._max_retraces = max_retraces
         self._signatures = Signatures()
-        self._families = Families(dynamic)
+        self._shapes = DynamicShapes(dynamic)
         self._paths = Paths(self.__name__)
-        self._entries: dict[Any, tuple[Entry, ...]] = {}  # the latest used first
-        self._moving = Moving()
+        self._specializations: dict[Any, tuple[Specialization, ...]] = {}  # the latest used first
+        self._lifted = LiftedPlaces()
         self._lock = forking.renewed(threading.RLock())
         self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
-        self._latest: Entry | None = None
-        self._hit: Hit | None = None  # the short way to the latest, once it has run a second time
+        self._latest: Specialization | None = None
+        self._fast_call: FastCall | None = None  # the short way to the latest, once it has run a second time
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        short = self._hit
+        short = self._fast_call
         if short is not None and not kwargs and (result := short(self, args)) is not MISS:
             return result
         interpreter = current_interpreter()
@@ -80,103 +80,113 @@ class Compiled:
             with outside():
                 return self(*args, **kwargs)
         signature, tensors = self._signatures.of(args, kwargs)
-        tried = self._entries.get(signature, ())
-        for entry in tried:
-            if entry.holds(tensors):
-                result = self._run(entry, signature, tensors, args, kwargs)
-                self._take_short_way(entry, args, kwargs)
+        tried = self._specializations.get(signature, ())
+        for specialization in tried:
+            if specialization.holds(tensors):
+                result = self._run(specialization, signature, tensors, args, kwargs)
+                self._take_fast_call(specialization, args, kwargs)
                 return result
         derived = self._derived(signature, tensors)
         if derived is not None:
             return self._run(derived, signature, tensors, args, kwargs)
         return self._trace_and_run(signature, tensors, args, kwargs, tried)
 
-    def _run(self, entry: Entry, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
-        if entry is not self._latest:
-            self._used(entry, signature)
-        entry.calls += 1
-        states = entry.runner.states()
+    def _run(
+        self, specialization: Specialization, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any
+    ) -> Any:
+        if specialization is not self._latest:
+            self._used(specialization, signature)
+        specialization.calls += 1
+        states = specialization.runner.states()
         try:
-            if not entry.writes:
-                return entry.runner.run(tensors, None, (args, kwargs))
+            if not specialization.writes:
+                return specialization.runner.run(tensors, None, (args, kwargs))
             taken: list[bool] = []
             try:
                 taken.extend(map(self._writing.acquire, (False,)))  # known at once to have been taken
                 waited = not taken[0]
                 with self._writing if waited else contextlib.nullcontext():
-                    if not waited or entry.holds(tensors):
-                        return entry.runner.run(tensors, None, (args, kwargs))
+                    if not waited or specialization.holds(tensors):
+                        return specialization.runner.run(tensors, None, (args, kwargs))
             finally:
                 if taken and taken[0]:
                     self._writing.release()
             return self(*args, **kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
-        return self._otherwise(stopped, entry, states, tensors, args, kwargs)
+        return self._otherwise(stopped, specialization, states, tensors, args, kwargs)
 
     def _otherwise(
-        self, stopped: OtherPath | CheckFailed, entry: Entry, states: Any, tensors: list[Tensor], args: Any, kwargs: Any
+        self,
+        stopped: OtherPath | CheckFailed,
+        specialization: Specialization,
+        states: Any,
+        tensors: list[Tensor],
+        args: Any,
+        kwargs: Any,
     ) -> Any:
-        """The call by other means, after that of `entry` has `stopped`; `states`: marks of generators, before."""
+        """The call by other means, after `specialization` has `stopped`; `states`: marks of generators, before."""
         if isinstance(stopped, CheckFailed):
             return self._eagerly(states, args, kwargs)
         for generator, mark in states:
             generator.rewind(mark)
-        signature, values = entry.signature, stopped.values
-        siblings = self._entries.get(signature, ())
+        signature, values = specialization.signature, stopped.values
+        siblings = self._specializations.get(signature, ())
         for sibling in siblings:
             if sibling.agrees(values) and sibling.holds(tensors):
                 return self._run(sibling, signature, tensors, args, kwargs)
         derived = self._derived(signature, tensors, values)
         if derived is not None:
             return self._run(derived, signature, tensors, args, kwargs)
-        decision = entry.program.decisions[len(values) - 1]
+        decision = specialization.program.decisions[len(values) - 1]
         if self._paths.uncounted(decision, [e for e in siblings if e.counts and e.holds(tensors)]):
             return self._eagerly(states, args, kwargs)
         return self._trace_and_run(signature, tensors, args, kwargs, siblings, values)
 
-    def _derived(self, signature: Any, tensors: list[Tensor], values: tuple[bytes, ...] = ()) -> Entry | None:
+    def _derived(self, signature: Any, tensors: list[Tensor], values: tuple[bytes, ...] = ()) -> Specialization | None:
         """The program for the sizes of this call, from an earlier trace with symbolic sizes."""
-        for family in self._families.of(signature):
+        for family in self._shapes.of(signature):
             first = family.first
-            sizes = family.pattern.sizes_of(tensors) if first.agrees(values) else None
+            sizes = family.symbolic.sizes_of(tensors) if first.agrees(values) else None
             if sizes is None or not first.holds(tensors):
                 continue
             with self._lock:
-                if any(e.family is family for e in self._entries.get(signature, ())):
+                if any(e.family is family for e in self._specializations.get(signature, ())):
                     continue  # has been tried
                 start = time.perf_counter()
                 try:
-                    program = family.pattern.at(sizes)
+                    program = family.symbolic.at(sizes)
                 except errors.GraphError as error:
-                    self._families.refuse(signature, error)
+                    self._shapes.refuse(signature, error)
                     continue
                 runner = Runner(program, tensors, self._device, self._strict)
-                entry = Entry(signature, program, first.environment, runner)
-                entry.seconds = {"passes": time.perf_counter() - start}
-                entry.reason, entry.family = family.reason(sizes), family
-                self._insert(entry, signature)
-                return entry
+                specialization = Specialization(signature, program, first.environment, runner)
+                specialization.seconds = {"passes": time.perf_counter() - start}
+                specialization.reason, specialization.family = family.reason(sizes), family
+                self._insert(specialization, signature)
+                return specialization
         return None
 
-    def _take_short_way(self, entry: Entry, args: Any, kwargs: Any) -> None:
-        """Let the next call try `entry`, which has just run, before anything else."""
-        if entry is self._latest:
-            if entry.hit is ...:
-                entry.hit = None if kwargs else hit(entry, args)
-            self._hit = entry.hit
+    def _take_fast_call(self, specialization: Specialization, args: Any, kwargs: Any) -> None:
+        """Let the next call try `specialization`, which has just run, before anything else."""
+        if specialization is self._latest:
+            if specialization.fast_call is ...:
+                specialization.fast_call = None if kwargs else fast_call(specialization, args)
+            self._fast_call = specialization.fast_call
 
-    def _used(self, entry: Entry, signature: Any) -> None:
-        """Let `entry` be the first that is tried next time."""
-        self._latest, self._hit = entry, None
+    def _used(self, specialization: Specialization, signature: Any) -> None:
+        """Let `specialization` be the first that is tried next time."""
+        self._latest, self._fast_call = specialization, None
         with self._lock:
-            others = tuple(e for e in self._entries.get(signature, ()) if e is not entry)
-            self._entries = self._with(signature, (entry, *others))
+            others = tuple(e for e in self._specializations.get(signature, ()) if e is not specialization)
+            self._specializations = self._with(signature, (specialization, *others))
 
-    def _with(self, signature: Any, entries: tuple[Entry, ...]) -> dict[Any, tuple[Entry, ...]]:
+    def _with(
+        self, signature: Any, specializations: tuple[Specialization, ...]
+    ) -> dict[Any, tuple[Specialization, ...]]:
         """The programs, with these for `signature`, the latest used. A new dict: nobody sees it half made."""
-        found = {known: some for known, some in self._entries.items() if known != signature}
-        return {**found, signature: entries} if entries else found
+        found = {known: some for known, some in self._specializations.items() if known != signature}
+        return {**found, signature: specializations} if specializations else found
 
     def _trace_and_run(
         self,
@@ -184,7 +194,7 @@ class Compiled:
         tensors: list[Tensor],
         args: Any,
         kwargs: Any,
-        tried: tuple[Entry, ...],
+        tried: tuple[Specialization, ...],
         foretold: tuple[bytes, ...] = (),
         again: int = AGAIN,
     ) -> Any:
@@ -208,41 +218,41 @@ class Compiled:
         tensors: list[Tensor],
         args: Any,
         kwargs: Any,
-        tried: tuple[Entry, ...],
+        tried: tuple[Specialization, ...],
         foretold: tuple[bytes, ...],
         again: int,
         drawn: Drawn,
     ) -> Any:
         with self._lock:
-            now = [e for e in self._entries.get(signature, ()) if not any(e is t for t in tried)]
+            now = [e for e in self._specializations.get(signature, ()) if not any(e is t for t in tried)]
             made = next((e for e in now if e.agrees(foretold) and e.holds(tensors)), None)
-            entry = made or self._made(signature, tensors, args, kwargs, foretold, drawn)
+            specialization = made or self._made(signature, tensors, args, kwargs, foretold, drawn)
         if made is not None:
             return self._run(made, signature, tensors, args, kwargs)
-        runner = entry.runner
+        runner = specialization.runner
         states = [*drawn.marks, *runner.states([generator for generator, _ in drawn.marks])]
         try:
-            with self._writing if entry.writes else contextlib.nullcontext():
+            with self._writing if specialization.writes else contextlib.nullcontext():
                 return runner.run(tensors, drawn, (args, kwargs))
         except CheckFailed:
             again = 0
         except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
             foretold = other.values
-            self._discard(entry)
+            self._discard(specialization)
         if not again:
             return self._eagerly(states, args, kwargs)
         for generator, mark in states:
             generator.rewind(mark)
-        tried = self._entries.get(signature, ())
+        tried = self._specializations.get(signature, ())
         return self._trace_and_run(signature, tensors, args, kwargs, tried, foretold, again - 1)
 
-    def _discard(self, entry: Entry) -> None:
+    def _discard(self, specialization: Specialization) -> None:
         """Forget a program that holds for no call."""
         with self._lock:
-            self._hit = None
-            left = tuple(e for e in self._entries.get(entry.signature, ()) if e is not entry)
-            self._entries = self._with(entry.signature, left)
-            self._log.remove(entry.reason)
+            self._fast_call = None
+            left = tuple(e for e in self._specializations.get(specialization.signature, ()) if e is not specialization)
+            self._specializations = self._with(specialization.signature, left)
+            self._log.remove(specialization.reason)
 
     def _eagerly(self, states: Any, args: Any, kwargs: Any) -> Any:
         """The call as eager runs it, after a run-time check has failed: its exception, and what it changes before."""
@@ -258,9 +268,9 @@ class Compiled:
         kwargs: Any,
         foretold: tuple[bytes, ...],
         drawn: Drawn,
-    ) -> Entry:
+    ) -> Specialization:
         """A new program for this call. `drawn` gets what the trace has drawn."""
-        reason, known = self._reason(signature, tensors), self._entries.get(signature, ())
+        reason, known = self._reason(signature, tensors), self._specializations.get(signature, ())
         if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
             raise errors.RetraceError(
                 errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
@@ -269,22 +279,26 @@ class Compiled:
             others = [e for e in known if e.program.decisions and e.holds(tensors)]
             self._paths.check(signature, others, foretold)
         start = time.perf_counter()
-        for entry in {id(e): e for entries in self._entries.values() for e in entries}.values():
-            self._moving.learn(entry.environment.broken_places())
+        for specialization in {
+            id(e): e for specializations in self._specializations.values() for e in specializations
+        }.values():
+            self._lifted.learn(specialization.environment.broken_places())
         try:
-            environment, program, pattern = self._captured(signature, tensors, args, kwargs, foretold, drawn)
+            environment, program, symbolic = self._captured(signature, tensors, args, kwargs, foretold, drawn)
         except errors.UnrolledError as error:
             self._paths.unrolled(signature, error)
             raise
         traced = time.perf_counter()
-        entry = Entry(signature, program, environment, Runner(program, tensors, self._device, self._strict))
-        entry.seconds = {"trace": traced - start, "passes": time.perf_counter() - traced}
-        entry.reason, entry.calls = reason or "first call", 1
-        self._log.append(entry.reason)
-        if pattern is not None:
-            self._families.add(signature, pattern, entry)
-        self._insert(entry, signature)
-        return entry
+        specialization = Specialization(
+            signature, program, environment, Runner(program, tensors, self._device, self._strict)
+        )
+        specialization.seconds = {"trace": traced - start, "passes": time.perf_counter() - traced}
+        specialization.reason, specialization.calls = reason or "first call", 1
+        self._log.append(specialization.reason)
+        if symbolic is not None:
+            self._shapes.add(signature, symbolic, specialization)
+        self._insert(specialization, signature)
+        return specialization
 
     def _captured(
         self,
@@ -294,71 +308,71 @@ class Compiled:
         kwargs: Any,
         foretold: tuple[bytes, ...],
         drawn: Drawn,
-    ) -> tuple[Environment, Program, Pattern | None]:
+    ) -> tuple[Environment, Program, SymbolicProgram | None]:
         """The program for this call; and the pattern that it is of, if sizes are symbolic.
 
         What fails with symbolic sizes or traced numbers is traced without: C code may not take them. So is what asks
         for the `type` of numbers.
         """
         raised: Exception | None = None
-        batches = self._families.batches(signature, tensors)
-        first = Environment(self._fn, args, kwargs, self._moving)
-        numbered = bool(first.moving.numbers or varying_of(tensors))
+        batches = self._shapes.batches(signature, tensors)
+        first = Environment(self._fn, args, kwargs, self._lifted)
+        numbered = bool(first.lifting.numbers or lifted_of(tensors))
         if numbered and first.asks_types:
-            self._moving.fix(first.moving)
-            take(tensors)
-            first, numbered = Environment(self._fn, args, kwargs, self._moving), False
+            self._lifted.fix(first.lifting)
+            take_by_value(tensors)
+            first, numbered = Environment(self._fn, args, kwargs, self._lifted), False
         for sizes, numbers in [(s, n) for s in (True, False) for n in (True, False)]:
             if (sizes and batches is None) or (numbers and not numbered):
                 continue
-            moving = self._moving if numbers else self._moving.without_numbers()
-            environment = first if raised is None else Environment(self._fn, args, kwargs, moving)
+            lifted = self._lifted if numbers else self._lifted.without_numbers()
+            environment = first if raised is None else Environment(self._fn, args, kwargs, lifted)
             last = not sizes and not numbers
             failed = functools.partial(abandon, (args, kwargs), environment)
-            traced = with_varying(tensors, args, kwargs, not numbers)
+            traced = with_lifted(tensors, args, kwargs, not numbers)
             try:
                 program = capture(
                     self._fn, *traced, environment=environment, foretold=foretold, batches=batches if sizes else None,
                     drawn=drawn, failed=failed if last else functools.partial(forget, environment),
                 )  # fmt: skip
-                pattern = None
+                symbolic = None
                 if sizes and batches is not None:
-                    pattern = Pattern(program, *batches, tensors)
-                    at = pattern.at(batches[0].hints)
+                    symbolic = SymbolicProgram(program, *batches, tensors)
+                    at = symbolic.at(batches[0].hints)
                     program = at._replace(drawn=program.drawn)
             except Exception as error:
                 if last or isinstance(error, errors.UnrolledError):
                     raise
-                raised, batches = error, self._families.batches(signature, tensors)
+                raised, batches = error, self._shapes.batches(signature, tensors)
                 continue
             if raised is not None and numbered and not numbers:
-                self._moving.fix(first.moving)
-                take(tensors)
+                self._lifted.fix(first.lifting)
+                take_by_value(tensors)
             if raised is not None and batches is not None and not sizes:
-                self._families.refuse(signature, raised)
-            return environment, program, pattern
+                self._shapes.refuse(signature, raised)
+            return environment, program, symbolic
         raise AssertionError("the last trace returns or raises")
 
-    def _insert(self, entry: Entry, signature: Any) -> None:
-        entries = self._with(signature, (entry, *self._entries.get(signature, ())))
-        while sum(map(len, entries.values())) > LARGEST:
-            oldest = next(iter(entries))
-            *left, dropped = entries[oldest]
+    def _insert(self, specialization: Specialization, signature: Any) -> None:
+        specializations = self._with(signature, (specialization, *self._specializations.get(signature, ())))
+        while sum(map(len, specializations.values())) > LARGEST:
+            oldest = next(iter(specializations))
+            *left, dropped = specializations[oldest]
             if dropped.program.decisions:
                 self._paths.lose(oldest, len(dropped.program.graph))
-            entries[oldest] = tuple(left)
+            specializations[oldest] = tuple(left)
             if not left:
-                del entries[oldest]
-        self._entries, self._latest, self._hit = entries, entry, None
+                del specializations[oldest]
+        self._specializations, self._latest, self._fast_call = specializations, specialization, None
 
     def _reason(self, signature: Any, tensors: list[Tensor]) -> str:
         """Why a program has to be made; "" for the first."""
-        if not self._entries:
+        if not self._specializations:
             return ""
-        known = self._entries.get(signature)
+        known = self._specializations.get(signature)
         if not known:
-            return difference(signature, self._entries)
-        return "; ".join(known[0].conditions.broken(tensors)) or "values of tensors lead along another path"
+            return difference(signature, self._specializations)
+        return "; ".join(known[0].guards.broken(tensors)) or "values of tensors lead along another path"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -373,7 +387,7 @@ class Compiled:
         """The JAX program of the latest call."""
         return self._last().runner.forward.source
 
-    def _last(self) -> Entry:
+    def _last(self) -> Specialization:
         if self._latest is None:
             raise RuntimeError(f"{self.__name__} has not been called yet: it is traced at its first call")
         return self._latest
@@ -382,8 +396,10 @@ class Compiled:
         """Every program: its signature, why it was made, its size, its path, and the time that each stage took."""
         from graphc.compiling.explanation import explanation
 
-        entries = [e for entries in self._entries.values() for e in entries]
-        return explanation(self.__name__, entries, self._log, [*self._families.described(), *self._paths.described()])
+        specializations = [e for specializations in self._specializations.values() for e in specializations]
+        return explanation(
+            self.__name__, specializations, self._log, [*self._shapes.described(), *self._paths.described()]
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):

@@ -19,9 +19,9 @@ from eager.core.devices import device
 from eager.core.state import grad_enabled, made_in_inference
 from eager.core.tensor import Parameter, Tensor
 from graphc.capture.state.arguments import is_told_by_content
-from graphc.capture.state.moving import NUMBERS
+from graphc.capture.state.lifted_numbers import LiftedNumber, Positions, Where
+from graphc.capture.state.lifting import NUMBERS
 from graphc.capture.state.snapshots import CONTAINERS
-from graphc.capture.state.varying import Positions, Varying, Where
 from graphc.capture.tree import children, is_immutable
 from graphc.ops.dtypes import default_float
 
@@ -96,10 +96,10 @@ class Signatures:
             key += (type(value), value._d.shape, value._dtype(), value._n is None)
             tensors.append(value)
         elif isinstance(value, _SCALARS):
-            position = self._positions.varying(value, where) if where and type(value) in NUMBERS else None
+            position = self._positions.lifted(value, where) if where and type(value) in NUMBERS else None
             if position is not None:
                 key += (float, ANY, ANY) if isinstance(value, float) else (int, ANY)  # as many as for a value
-                tensors.append(Varying.of(value, position, numbers, len(tensors)))
+                tensors.append(LiftedNumber.of(value, position, numbers, len(tensors)))
             else:
                 inexact = isinstance(value, (float, complex))
                 key += (type(value), _itself(value), str(value)) if inexact else (type(value), value)

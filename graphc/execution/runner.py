@@ -23,24 +23,24 @@ from graphc.capture import (
     GradOf,
     History,
     LeafFlag,
+    Lifted,
     PastOf,
     Program,
-    Reached,
     Tracer,
     ViewOf,
 )
 from graphc.capture.flow.bodies import with_rules
-from graphc.capture.outcomes import Outcomes
-from graphc.capture.records import is_traced, opener
+from graphc.capture.materialization import Materializer
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import given, owner_of
 from graphc.capture.tree import map_leaves
+from graphc.capture.user_objects import is_traced, opener
 from graphc.errors import PathChanged
+from graphc.execution.call_code import CallCode, Plan, Services, overwrite
 from graphc.execution.partition import Split, split, split_for
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
-from graphc.execution.straight import Plan, Services, Straight, overwrite
 from graphc.ir import Graph, Ref, refs_of
 from graphc.lowering import lower
 from graphc.passes import optimize
@@ -143,7 +143,7 @@ class Runner:
             _broken,
             _ended,
         )
-        self.run = Straight(self.plan, self.services).function()
+        self.run = CallCode(self.plan, self.services).function()
 
     def _prechecks(self, graph: Graph) -> Prechecks:
         """The checks of `graph` that each call makes before the program runs."""
@@ -317,7 +317,7 @@ def _requires_grad(source: Any, tensors: list[Tensor]) -> bool:
             return tensors[position]._n is not None
         case Captured(tensor):
             return tensor._n is not None
-        case Reached():
+        case Lifted():
             return source.kind is None and source.get()._n is not None
     return False
 
@@ -328,11 +328,11 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
     given  the arguments of the call: (args, kwargs)
     """
     with interpreting(None):
-        tracer.asking.draw_all()
-        tracer.asking.hold_inputs()  # values are computed from what is about to be written
+        tracer.concretization.draw_all()
+        tracer.concretization.hold_inputs()  # values are computed from what is about to be written
         made: dict[int, Tensor] = {}
         for target, id_, _, fresh in tracer.effects():
-            array = None if id_ is None else np.array(tracer.asking.value_of_node(id_))
+            array = None if id_ is None else np.array(tracer.concretization.value_of_node(id_))
             if isinstance(target, LeafFlag):
                 tracer.given(target.of).requires_grad_(target.flag)
             elif isinstance(target, PastOf):
@@ -344,7 +344,7 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
                 tracer.given(target.of)._d = array
             elif array is not None:
                 overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
-        concrete = Outcomes(tracer, given)
+        concrete = Materializer(tracer, given)
         known: dict[int, Any] = {**containers.existing(), **environment.existing()}
         changes = [*containers.changes(), *environment.written(), *tracer.autograd.hooks.staying()]
         opened = opener(is_traced, environment.owners())

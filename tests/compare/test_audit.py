@@ -15,7 +15,7 @@ from compare.checking.findings import Report
 from compare.checking.perturbations import perturbations
 from compare.judging.tolerance import Verdict
 from graphc.capture.state import environment
-from graphc.capture.state.places import Cell, Entry, Place
+from graphc.capture.state.places import Cell, DictItem, Place
 from graphc.compiling.signature import Signatures
 
 pytestmark = pytest.mark.quick_xla
@@ -55,7 +55,7 @@ def test_audit_of_a_sound_function():
     assert (options.power, options.negate, factors) == (2, False, [2.0, 3.0])
 
 
-@pytest.mark.parametrize(("kind", "missed"), [(Entry, "options.power changed"), (Cell, "factor changed")])
+@pytest.mark.parametrize(("kind", "missed"), [(DictItem, "options.power changed"), (Cell, "factor changed")])
 def test_guard_that_is_lost(monkeypatch: pytest.MonkeyPatch, kind: type[Place], missed: str):
     sound = environment.condition_lines
 

@@ -39,7 +39,7 @@ class Stand(NamedTuple):
 
 
 @final
-class Body:
+class TracedBody:
     """A function as a graph.
 
     results   what it returned
@@ -77,7 +77,7 @@ class Body:
         if effects:
             raise errors.CaptureError(errors.EFFECT_IN_BODY.format(what=what, used=self.where))
         self.requires = [t._n is not None for t in self.results.leaves]
-        outer.asking.guards += tracer.asking.guards
+        outer.concretization.guards += tracer.concretization.guards
         self.draws: dict[int, Draw] = {}
         self.reached: dict[int, tuple[Tensor, int]] = {}  # id of tensor -> the tensor, and its input
         for id_, source in zip(builder.inputs[len(stands) :], tracer.sources, strict=True):
@@ -185,7 +185,7 @@ def _rule(tracer: Tracer, called: Called, avals: list[Aval]) -> TracedRule:
 
     stands = [Stand(aval, is_inexact(aval.dtype)) for aval in avals]
     with set_grad_enabled(True):
-        body = Body(tracer, "rule", called, stands, gradients, "a gradient rule", rule=True)
+        body = TracedBody(tracer, "rule", called, stands, gradients, "a gradient rule", rule=True)
     body.refuse_draws()
     return TracedRule(reached([body]), positions, body.graph)
 
@@ -194,7 +194,7 @@ def _named(node: Node, name: str) -> Node:
     return Node(node.id, INPUT, (), {"name": name}, node.aval, node.where, node.scope)
 
 
-def reached(bodies: Sequence[Body]) -> list[Tensor]:
+def reached(bodies: Sequence[TracedBody]) -> list[Tensor]:
     """The tensors that some of the functions reach by themselves, each once."""
     found = {key: tensor for body in bodies for key, (tensor, _) in body.reached.items()}
     return list(found.values())

@@ -16,10 +16,10 @@ from graphc.capture.sources import (
     DataOf,
     GradOf,
     LeafFlag,
+    Lifted,
     MemoryOf,
     Owner,
     PastOf,
-    Reached,
     Source,
 )
 from graphc.capture.storage.inputs import relation
@@ -33,7 +33,7 @@ def given(source: Source, tensors: list[Tensor]) -> Tensor:
             return tensors[position]
         case Captured(tensor):
             return tensor
-        case Reached():
+        case Lifted():
             return source.get()
         case MemoryOf(of):
             return given(of, tensors)
@@ -45,7 +45,7 @@ class Sharing:
     """Which inputs of a program share memory.
 
     Two captured tensors stay as they were. What is written must share no memory with anything else that a call
-    brings: an argument, or a tensor in a moving place.
+    brings: an argument, or a tensor in a lifted place.
 
     needed      there is something to ask
     watched     the captured tensors that are written, or that what is written may share memory with

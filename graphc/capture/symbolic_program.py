@@ -21,7 +21,7 @@ from graphc.ops.dims import Dim, Sizes, is_dim, substituted
 
 
 @final
-class Pattern:
+class SymbolicProgram:
     """A program with symbolic sizes, and the arguments whose first dims they are.
 
     sizes    the named sizes, and the conditions on them

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from graphc.capture.sources import Argument, Reached
+from graphc.capture.sources import Argument, Lifted
 from graphc.ir import INPUT, Builder, Node
 from graphc.ir.dimensions import concrete_node, dims_of
 from graphc.ops.dims import recordings
@@ -32,7 +32,7 @@ def seen(array: np.ndarray) -> Seen:
 
 
 @final
-class Values:
+class ExampleValues:
     """Computes what Python asks for while a function is traced, node by node on NumPy, each node once."""
 
     def __init__(self, builder: Builder, fetch: Callable[[int], np.ndarray]):
@@ -128,12 +128,12 @@ class HostedValue:
 
 @final
 class Hosted:
-    """Values that depend on numbers in moving places, or among the arguments, alone: known before a program runs."""
+    """Values that depend on numbers in lifted places, or among the arguments, alone: known before a program runs."""
 
-    def __init__(self, builder: Builder, sources: Sequence[Any], varying: Collection[Any]):
+    def __init__(self, builder: Builder, sources: Sequence[Any], lifted: Collection[Any]):
         self._builder = builder
         self._sources = sources
-        self._varying = varying
+        self._lifted = lifted
         self._others: set[int] = set()  # nodes that depend on more
 
     def getter(self, id_: int) -> HostedValue | None:
@@ -149,7 +149,7 @@ class Hosted:
             node = nodes[i]
             if node.op is INPUT:
                 needed[i] = source = self._sources[builder.inputs.index(i)]
-                if source not in self._varying and (not isinstance(source, Reached) or source.kind is None):
+                if source not in self._lifted and (not isinstance(source, Lifted) or source.kind is None):
                     self._others.add(i)
             if recordings and any(True for _ in dims_of(node)):  # sizes are known then, too, but not as sources
                 self._others.add(i)

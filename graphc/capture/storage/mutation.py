@@ -33,7 +33,7 @@ _COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
 
 
 @final
-class Writing:
+class Mutation:
     """The writes of one trace. `overlaps`: which inputs share memory, and how."""
 
     def __init__(self, tracer: Tracer):
@@ -62,7 +62,7 @@ class Writing:
         if self._tracer.outer is not None and memory.origin is not None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
         if memory.origin is None and any(
-            id(t) in self._tracer.fresh and (_is_seen_by_numpy(t) or self._tracer.asking.shows(t))
+            id(t) in self._tracer.fresh and (_is_seen_by_numpy(t) or self._tracer.concretization.shows(t))
             for t in memory.tensors.live()
         ):
             raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))

@@ -1,4 +1,4 @@
-"""The programs of a compiled function, and the conditions under which each may run."""
+"""The programs of a compiled function, and the guards under which each may run."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, final
 from eager.core.tensor import Tensor
 from graphc.capture import Program
 from graphc.capture.state.environment import Environment
-from graphc.compiling.conditions import Conditions
+from graphc.compiling.guards import Guards
 from graphc.execution.runner import Runner
 
 
 @final
-class Entry:
-    """A program and its conditions.
+class Specialization:
+    """A program and its guards.
 
     signature  of the calls that it is for
     reason     why it was made
     seconds    what tracing and the passes took, and (once it has run) what JAX and XLA took
     calls      how often it has run
     writes     whether it changes tensors or Python state
-    conditions of a call, besides its signature
+    guards     of a call, besides its signature
     """
 
     def __init__(self, signature: Any, program: Program, environment: Environment, runner: Runner):
@@ -34,14 +34,16 @@ class Entry:
         self.family: Any = None  # what it was made from, if it was not traced
         self.seconds: dict[str, float] = {}
         self.calls = 0
-        self.hit: Any = ...  # the short way to this program, see `graphc.compiling.hits`; None if there is none
+        self.fast_call: Any = (
+            ...
+        )  # the short way to this program, see `graphc.compiling.fast_call`; None if there is none
         self.writes = bool(program.effects or program.changes)
-        self.conditions = Conditions(program, environment)
+        self.guards = Guards(program, environment)
 
     @functools.cached_property
     def holds(self) -> Callable[[list[Tensor]], bool]:
         """f(tensors): whether the program is right for a call with these tensors (of its signature)."""
-        return self.conditions.function()
+        return self.guards.function()
 
     @property
     def counts(self) -> bool:

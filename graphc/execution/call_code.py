@@ -30,17 +30,17 @@ from graphc.capture import (
     GradOf,
     History,
     LeafFlag,
+    Lifted,
     MemoryOf,
     PastOf,
     Program,
-    Reached,
     Source,
     ViewOf,
 )
 from graphc.capture.generated import Names, indented
-from graphc.capture.records import opener
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
+from graphc.capture.user_objects import opener
 from graphc.execution.prechecks import Prechecks
 from graphc.lowering import ELSEWHERE, block
 
@@ -103,7 +103,7 @@ class Services(NamedTuple):
 
 
 @final
-class Straight:
+class CallCode:
     """The code of the calls of one program.
 
     lines(given) statements, up to `return`, that use the arguments' tensors as t0, t1, ..., and `drawn`; `given` is
@@ -236,7 +236,7 @@ class Straight:
                 return f"{self._tensor(of)}._g"
             case MemoryOf(of):
                 return f"whole_memory({self._tensor(of)})"
-            case Reached():
+            case Lifted():
                 return f"{self.names.of(source.get)}()"
         raise AssertionError(source)
 
@@ -255,7 +255,7 @@ class Straight:
         for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
             if isinstance(source, Draw):
                 lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self.names.of(source.draw)}()")
-            elif isinstance(source, Reached) and source.kind is not None:
+            elif isinstance(source, Lifted) and source.kind is not None:
                 lines.append(f" {x} = asarray({self.names.of(source.get)}(), {self.names.of(source.kind)})")
             elif not (self._loaded and isinstance(source, (Argument, Captured))):
                 lines += [

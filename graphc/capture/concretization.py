@@ -21,10 +21,10 @@ from eager.core.tensor import Deferred, Tensor
 from eager.functional.strides import check_within, plain_window, window
 from eager.storage import is_plain
 from graphc import errors
-from graphc.capture.counts import Asked, asked_here, counted_refusal
+from graphc.capture.display_only import is_only_shown
+from graphc.capture.example_values import Constants, ExampleValues, Hosted, HostedValue, Seen, seen
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
-from graphc.capture.showing import is_only_shown
 from graphc.capture.sources import (
     Argument,
     ArgumentGuard,
@@ -33,16 +33,16 @@ from graphc.capture.sources import (
     Draw,
     Drawn,
     Guard,
+    Lifted,
     MemoryOf,
     Owner,
-    Reached,
     Source,
 )
-from graphc.capture.state.varying import Varying
+from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
 from graphc.capture.storage.memory import Place, normal
+from graphc.capture.unknown_sizes import Asked, asked_here, counted_refusal
 from graphc.capture.unrolling import Unrolling
-from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
 from graphc.ir import INPUT, Symbol
 from graphc.ops import OPS
 from graphc.ops.dims import has_dim
@@ -57,13 +57,13 @@ READABLE = 64  # elements of a tensor on whose values Python may decide
 
 
 @final
-class Asking:
+class Concretization:
     """The questions that one trace has been asked, and what they have been answered from.
 
     guards, argument_guards, decisions   what the program depends on
     foretold  what XLA has computed for the first decisions: it rounds in its own way
     drawn     random numbers that were needed during the trace
-    varying   numbers among the arguments
+    lifted    numbers among the arguments
     asked     which line of the user's is being counted for, if it is not the one that is running
     """
 
@@ -74,12 +74,12 @@ class Asking:
         self.decisions: list[Decision] = []
         self.foretold: tuple[bytes, ...] = ()
         self.drawn = Drawn()
-        self.varying: dict[Source, Varying] = {}
+        self.lifted: dict[Source, LiftedNumber] = {}
         self.asked: Asked | None = None
         self._shown: list[tuple[np.ndarray, str]] = []  # arrays that the function was given, and where
         self._read: set[int] = set()  # concrete tensors whose values are guarded
-        self._hosted = Hosted(tracer.builder, tracer.sources, self.varying.keys())
-        self._values = Values(tracer.builder, self._array)
+        self._hosted = Hosted(tracer.builder, tracer.sources, self.lifted.keys())
+        self._example_values = ExampleValues(tracer.builder, self._array)
         self._constants = Constants(tracer.builder)
         self.unrolling = Unrolling(tracer.builder)
 
@@ -97,7 +97,7 @@ class Asking:
             self.guards.append(
                 Guard(functools.partial(strides_of_tensor, given), strides, self._layout_named(given), given)
             )
-        elif isinstance(owner, Reached):
+        elif isinstance(owner, Lifted):
             self.guard(self._later(given, strides_of_tensor), strides, self._layout_named(given))
         return strides
 
@@ -106,7 +106,7 @@ class Asking:
         tracer = self._tracer
         own = position - (len(self._builder.inputs) - len(tracer.sources))  # a body's operands come first: row-major
         source = tracer.sources[own] if own >= 0 else None
-        if not isinstance(source, (Argument, Captured, Reached)):
+        if not isinstance(source, (Argument, Captured, Lifted)):
             return None
         if isinstance(source, Argument) and source.position >= len(tracer.arguments):
             return None  # a placeholder: it is given when the graph is run
@@ -172,8 +172,8 @@ class Asking:
         return place is not None and place.memory.version > 0
 
     def _later(self, tensor: Tensor, of: Callable[[Tensor], Any]) -> Callable[[], Any]:
-        """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that moves."""
-        source = self._tracer.reached.get(id(tensor))
+        """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that is lifted."""
+        source = self._tracer.lifted_tensors.get(id(tensor))
         if source is None:
             return functools.partial(of, tensor)
         return lambda: of(found) if isinstance(found := source.get(), Tensor) else None
@@ -242,7 +242,7 @@ class Asking:
 
     def _fixed(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol that is a constant: the path does not depend on it."""
-        return self._given(np.array(self._values(symbol.id)))
+        return self._given(np.array(self._example_values(symbol.id)))
 
     def _given(self, array: np.ndarray) -> np.ndarray:
         """`array`, for the function to read."""
@@ -254,8 +254,8 @@ class Asking:
         self._check_values(symbol)
         known = self._hosted.getter(symbol.id)
         if known is None and len(self.decisions) < len(self.foretold):
-            self._values.tell(symbol.id, np.frombuffer(self.foretold[len(self.decisions)], symbol.dtype))
-        array = self._given(np.array(self._values(symbol.id)))
+            self._example_values.tell(symbol.id, np.frombuffer(self.foretold[len(self.decisions)], symbol.dtype))
+        array = self._given(np.array(self._example_values(symbol.id)))
         assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
         where = user_line() if self.asked is None else self.asked.where
         if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
@@ -275,15 +275,15 @@ class Asking:
             self.guard(functools.partial(getter, {}), value, what)
             return
         if self._builder.nodes[symbol.id].op is INPUT:
-            varying = self.varying[self._tracer.sources[self._builder.inputs.index(symbol.id)]]
-            varying.position.taken = varying.position.taken or not varying.by_value
+            lifted = self.lifted[self._tracer.sources[self._builder.inputs.index(symbol.id)]]
+            lifted.position.taken = lifted.position.taken or not lifted.by_value
         # each number knows the others of its call
         self.guard_argument(getter.positions[0], functools.partial(_decided_again, getter), value, what)
 
     def value_of(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol in the call that is being traced: the program does not depend on it."""
         self._check_values(symbol)
-        return self._values(symbol.id)
+        return self._example_values(symbol.id)
 
     def _check_values(self, symbol: Symbol) -> None:
         """Raise CaptureError if there are none: inside a function given to control flow."""
@@ -292,11 +292,11 @@ class Asking:
 
     def value_of_node(self, id_: int) -> np.ndarray:
         """The value of a node in the call that is being traced, in memory of its own."""
-        return np.array(self._values(id_))
+        return np.array(self._example_values(id_))
 
     def hold_inputs(self) -> None:
         """Compute values from the inputs as they are now, from now on."""
-        self._values.hold()
+        self._example_values.hold()
 
     def draw_all(self) -> None:
         """Draw all random numbers that the program needs."""
@@ -319,8 +319,8 @@ class Asking:
                     with contextlib.nullcontext() if self._tracer.sizes is None else self._tracer.sizes.asking():
                         self.drawn[i] = np.asarray(earlier.draw())
             return self.drawn[k]
-        if isinstance(source, Reached) and source.kind is not None:
-            return np.asarray(self._tracer.moving[source], self._builder.nodes[self._builder.inputs[k]].dtype)
+        if isinstance(source, Lifted) and source.kind is not None:
+            return np.asarray(self._tracer.lifted[source], self._builder.nodes[self._builder.inputs[k]].dtype)
         data = self._tracer.given(source)._d
         return np.asarray(data.array if data.__class__ is Deferred else data)
 
@@ -389,5 +389,5 @@ def _values_of(tensor: Tensor) -> Seen:
     return seen(array)
 
 
-def _decided_again(getter: HostedValue, varying: Any) -> Seen:
-    return getter(varying.numbers)
+def _decided_again(getter: HostedValue, lifted: Any) -> Seen:
+    return getter(lifted.numbers)
