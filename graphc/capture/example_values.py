@@ -11,6 +11,7 @@ import numpy as np
 from graphc.capture.sources import Argument, Lifted
 from graphc.ir import INPUT, Builder, Node
 from graphc.ir.dimensions import concrete_node, dims_of
+from graphc.ir.structure import ancestors
 from graphc.ops.dims import recordings
 from graphc.ops.interpret import run_kernel
 
@@ -43,13 +44,7 @@ class ExampleValues:
     def __call__(self, id_: int) -> np.ndarray:
         """The value of node `id_`. Raises what its run-time checks, or those of what it depends on, raise."""
         known, nodes = self._known, self._builder.nodes
-        missing: set[int] = set()
-        stack = [id_]
-        while stack:
-            i = stack.pop()
-            if i not in known and i not in missing:
-                missing.add(i)
-                stack.extend(nodes[i].inputs)
+        missing = ancestors(nodes, [id_], known) - known.keys()
         for i in sorted(missing):  # the order in which they were appended
             known[i] = self._compute(nodes[i])
         return known[id_]

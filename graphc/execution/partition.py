@@ -19,7 +19,7 @@ from graphc.errors import CaptureError
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import NEVER, Price, cheapest_cut
 from graphc.ir.memory import without_collector
-from graphc.ir.structure import inline
+from graphc.ir.structure import ancestors, inline
 from graphc.ops import Op, Trait
 from graphc.ops.aval import Aval, Bundle
 from graphc.passes import optimize
@@ -175,8 +175,8 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     nodes = joint.nodes
     result, gradients = joint.result
     ours = joint.inputs[:forward_inputs]
-    first = _with_items(nodes, _ancestors(nodes, [r.id for r in refs_of(result)]))
-    needed = _ancestors(nodes, [r.id for r in gradients])
+    first = _with_items(nodes, ancestors(nodes, [r.id for r in refs_of(result)]))
+    needed = ancestors(nodes, [r.id for r in gradients])
     late = _late(nodes, needed, first, joint.inputs[forward_inputs:])
     # what the backward part asks of what does not depend on cotangents
     asked = {i for id in late for i in nodes[id].inputs if i not in late} | {
@@ -188,7 +188,7 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     residuals = sorted(cheapest_cut(early, prices, asked), key={id: k for k, id in enumerate(nodes)}.__getitem__)
 
     backward, residuals, saved = _backward_part(joint, forward_inputs, residuals)
-    kept = first | _ancestors(nodes, residuals)
+    kept = first | ancestors(nodes, residuals)
     # an input that only the backward part reads is no ancestor of the result, and still an input of the forward part
     forward_nodes = {id: n for id, n in nodes.items() if id in kept or id in ours}
     forward = Graph(joint.name, forward_nodes, ours, (*result, tuple(Ref(id) for id in residuals)), joint.history)
@@ -205,7 +205,7 @@ def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> t
     """
     nodes, gradients = joint.nodes, joint.result[1]
     ours = joint.inputs[:forward_inputs]
-    again = _ancestors(nodes, [r.id for r in gradients], residuals)
+    again = ancestors(nodes, [r.id for r in gradients], frozenset(residuals))
     taken = [id for id in residuals if id in again]
     saved = [id for id in ours if id in again and id not in taken]
     backward_nodes: dict[int, Node] = {}
@@ -225,20 +225,6 @@ def residual_bytes(parts: Split) -> int:
     *results, residuals = parts.forward.result
     held = {ref.id for ref in refs_of(results)}
     return sum(_bytes(parts.forward.nodes[ref.id].aval) for ref in residuals if ref.id not in held)
-
-
-def _ancestors(nodes: Any, roots: Collection[int], end: Collection[int] = ()) -> set[int]:
-    """`roots` and what they are computed from, not further than the nodes `end`."""
-    seen: set[int] = set()
-    ends = frozenset(end)
-    stack = list(roots)
-    while stack:
-        id = stack.pop()
-        if id not in seen:
-            seen.add(id)
-            if id not in ends:
-                stack.extend(nodes[id].inputs)
-    return seen
 
 
 def _with_items(nodes: Mapping[int, Node], first: set[int]) -> set[int]:

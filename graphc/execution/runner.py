@@ -42,6 +42,7 @@ from graphc.execution.partition import Split, split, split_for
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
 from graphc.ir import Graph, Ref, refs_of
+from graphc.ir.structure import ancestors
 from graphc.lowering import lower
 from graphc.passes import optimize
 
@@ -295,11 +296,7 @@ class Runner:
         """The nodes that the results which require grad are made of: not those that only the effects need."""
         graph = self._replayed[0]
         refs = refs_of(graph.result)
-        found = {refs[k].id for k in self._live}
-        for node in reversed(list(graph.operations())):
-            if node.id in found:
-                found.update(node.inputs)
-        return found
+        return ancestors(graph.nodes, [refs[k].id for k in self._live])
 
     def unmodified(self, node: tape.Node, given: list[Any]) -> None:
         """Raise RuntimeError if an input that `replay` reads has been written in place since the call of `node`."""
