@@ -109,7 +109,7 @@ class Function:
         sources: list[Any] = [Argument(k) for k in range(len(fed))]
         place = {i: k for k, i in enumerate(tracer.builder.inputs)}
         for i in graph.inputs[len(fed) :]:
-            source = tracer.sources[place[i]]
+            source = tracer.state.sources[place[i]]
             if isinstance(source, Argument):
                 missing, aval = nodes[i].params["name"], nodes[i].aval
                 raise errors.GraphError(

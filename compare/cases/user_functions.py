@@ -33,9 +33,9 @@ class Forward(NamedTuple):
 def functions_of(program: Program, wrt: Collection[int]) -> list[Forward]:
     """The calls of autograd.Functions in a program, in order. wrt: ids of the inputs that gradients are for."""
     nodes, found = program.graph.nodes, list[Forward]()
-    for function in () if program.rules is None else program.rules.functions:
+    for function in () if program.recorded.rules is None else program.recorded.rules.functions:
         outputs = tuple(nodes[id] for id in function.outputs if id in nodes)
-        starts = {id for id in function.inputs if id in program.recorded or id in wrt}
+        starts = {id for id in function.inputs if id in program.recorded.nodes or id in wrt}
         if outputs and starts:
             ends = {node.inputs[0] for node in outputs}
             inside, smooth = _between(program.graph, starts, ends)

@@ -77,7 +77,9 @@ def _outputs(case: Case) -> dict[str, Tensor]:
     needed = ancestors(graph.nodes, graph.outputs)
     for node in filter(lambda node: node.id in needed, graph.operations()):
         result = run(node.op, [values[k] for k in node.inputs], node.params)
-        values[node.id] = result if node.id in program.recorded else result.detach().requires_grad_(node.id in leaves)
+        values[node.id] = (
+            result if node.id in program.recorded.nodes else result.detach().requires_grad_(node.id in leaves)
+        )
     cotangents = given[len(graph.inputs) : len(graph.inputs) + len(joint.seeded)]
     gradients = _gradients(case, [values[graph.outputs[k]] for k in joint.seeded], cotangents, values)
     computed = zip(joint.labels, joint.graph.outputs, strict=True)

@@ -1,5 +1,6 @@
 """Capture: an honest Python program becomes a graph."""
 
+from graphc.capture.program import Effects, Program
 from graphc.capture.sources import (
     Argument,
     ArgumentGuard,
@@ -22,7 +23,7 @@ from graphc.capture.sources import (
     Source,
     ViewOf,
 )
-from graphc.capture.trace import Program, capture, trace
+from graphc.capture.trace import capture, trace
 from graphc.capture.tracer import Tracer
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Draw",
     "Drawn",
     "Effect",
+    "Effects",
     "Given",
     "GradOf",
     "Guard",

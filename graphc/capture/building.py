@@ -237,7 +237,7 @@ class Building(Interpreter):
 
     def leaf_changed(self, tensor: Tensor) -> None:
         if self.has(tensor) and tensor._n is not None:
-            self.tracer.autograd.leaves[self.tracer.read(tensor).id] = tensor
+            self.tracer.state.leaves[self.tracer.read(tensor).id] = tensor
 
     def values_read(self, tensor: Tensor) -> None:
         """Values of a variable that Python reads are read while the graph is built."""

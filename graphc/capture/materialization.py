@@ -29,9 +29,9 @@ class Materializer:
         if not isinstance(leaf, Tensor):
             return leaf.concrete()
         if id(leaf) not in self._known:
-            owner = self._tracer.owner_of(leaf)
+            owner = self._tracer.state.owner_of(leaf)
             if isinstance(owner, (Argument, Captured, Lifted)):
-                found = self._tracer.given(owner)
+                found = self._tracer.state.given(owner)
             else:
                 found = Tensor._wrap(self._tracer.concretization.value_of_node(self._tracer.read(leaf).id))
                 found = Parameter(found, leaf.requires_grad) if isinstance(leaf, Parameter) else found

@@ -250,7 +250,7 @@ class Numbers:
 
     def _own(self, number: Number) -> Number:
         """A traced number, of the trace around this one perhaps, in this trace."""
-        if self._tracer.outer is None or number.tracer is self._tracer:
+        if self._tracer.state.outer is None or number.tracer is self._tracer:
             return number
         if id(number) not in self._lifted:
             outer = number.tracer.wrap(number.symbol, False)

@@ -7,27 +7,20 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from eager.core.state import interpreting
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
-from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.materialization import Materializer
 from graphc.capture.number import Number
+from graphc.capture.program import Checks, Effects, Guarded, MadeLeaf, Program, Recorded, Result
 from graphc.capture.sources import (
-    ArgumentGuard,
     Computed,
-    Decision,
     Drawn,
-    Effect,
-    Guard,
     History,
-    Owner,
-    Returned,
-    Source,
     ViewOf,
 )
 from graphc.capture.state.append_only import done_once
@@ -43,71 +36,6 @@ from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
 from graphc.ops.aval import Bundle
 from graphc.ops.dims import Dim, Sizes
-
-
-class MadeLeaf(NamedTuple):
-    """A leaf that a function has made and returns as leaf number `result`; `grad` is the number of its `.grad`."""
-
-    result: int
-    grad: int | None
-
-
-class Program(NamedTuple):
-    """A traced function: its graph, where the graph's inputs come from, and what else the function did.
-
-    graph      returns the function's result, or the leaves of it where that is no nest of tuples, lists and dicts
-    sources    one for each input of the graph
-    effects    in-place writes and gradients, to be carried out after a run
-    guards     what must still hold for the graph to be right; `argument_guards` and `overlaps`, of the arguments
-    decisions  the values of traced tensors that Python has read
-    structure  the result, with a Slot for each leaf
-    returned   what each leaf of the result is
-    numbers    which leaves are Python numbers
-    histories  what autograd knows of each leaf
-    changes    what the function puts into Python state: the place, and the value with Slots, numbered on from those of
-               the result
-    broken     what backward() raises, by the node of a result
-    recorded   ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
-    made       the leaves among the results that the function has made
-    leaves     (node, number): gradients for an input that was written stop at this node, too; the leaves that are
-               `made` are numbered on from the inputs
-    rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
-    drawn      random numbers that were drawn already: for the call that was traced
-    unread     nodes that may fail, and whose values nothing else of the program reads
-    """
-
-    graph: Graph
-    sources: tuple[Source, ...]
-    effects: tuple[Effect, ...]
-    guards: tuple[Guard, ...]
-    argument_guards: tuple[ArgumentGuard, ...]
-    overlaps: tuple[tuple[Owner, Owner, Any], ...]
-    decisions: tuple[Decision, ...]
-    structure: Any
-    returned: tuple[Returned, ...]
-    numbers: frozenset[int]
-    histories: tuple[History, ...]
-    changes: tuple[tuple[Change, Any], ...]
-    broken: dict[int, str]
-    recorded: frozenset[int]
-    made: tuple[MadeLeaf, ...]
-    leaves: tuple[tuple[int, int], ...]
-    rules: Autograd | None
-    drawn: Drawn
-    unread: tuple[int, ...]
-
-    @classmethod
-    def simple(
-        cls, graph: Graph, sources: Sequence[Source], effects: Sequence[Effect], structure: Any,
-        returned: Sequence[Returned],
-    ) -> Program:  # fmt: skip
-        """A program that depends on nothing else, and whose results have no history."""
-        return cls(
-            graph=graph, sources=tuple(sources), effects=tuple(effects), guards=(), argument_guards=(), overlaps=(),
-            decisions=(), structure=structure, returned=tuple(returned), numbers=frozenset(),
-            histories=(History.NONE,) * len(returned), changes=(), broken={}, recorded=frozenset(), made=(), leaves=(),
-            rules=None, drawn=Drawn(), unread=(),
-        )  # fmt: skip
 
 
 def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -129,7 +57,7 @@ def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     <BLANKLINE>
     """
     program = capture(fn, args, kwargs)
-    if program.effects:
+    if program.effects.tensors:
         raise errors.CaptureError(
             f"{program.graph.name} changes tensors that outlive the call, which a graph alone cannot express. "
             "Remedy: use graphc.compile, which carries the changes out."
@@ -165,11 +93,11 @@ def capture(
     tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
-    tracer.concretization.foretold = foretold
+    tracer.state.foretold = foretold
     if drawn is not None:
-        tracer.concretization.drawn = drawn
+        tracer.state.drawn = drawn
         drawn.clear()
-    tracer.sizes, tracer.batches = batches or (None, {})
+    tracer.state.sizes, tracer.state.batches = batches or (None, {})
     numbers = iter(range(len(given)))
 
     def stand_in(tensor: Tensor, path: str) -> Any:
@@ -182,7 +110,7 @@ def capture(
     scope = interpreting(tracer)
     try:
         scope.__enter__()
-        with contextlib.nullcontext() if tracer.sizes is None else tracer.sizes.recording():
+        with contextlib.nullcontext() if tracer.state.sizes is None else tracer.state.sizes.recording():
             if environment is not None:
                 environment.start(tracer)
             try:
@@ -251,7 +179,7 @@ class _Undoing:
             if self.whole and self.program is None:
                 forget(self._environment, self._tracer, self._containers)
             self._environment.restore()
-        for change, _ in reversed(self.program.changes) if self.program is not None else ():
+        for change, _ in reversed(self.program.effects.state) if self.program is not None else ():
             if change.find is None:  # else it is a change of a copy
                 change.write(change.before)
 
@@ -260,7 +188,7 @@ def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
     """Undo what a traced function has done before it raised: it will be traced again."""
     for change in reversed(environment.written()):
         change.write(change.before)
-    tracer.concretization.drawn.put_back()
+    tracer.state.drawn.put_back()
 
 
 def finished(
@@ -300,33 +228,29 @@ def finished(
     if is_plain(structure) and alone == len(leaves):
         tree = map_leaves(structure, lambda slot, path: refs[slot.index])
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), tree)
-    autograd = tracer.autograd
-    broken = dict(autograd.broken)  # a view is made, after the run, of its base, which is what the program returns
+    broken = dict(tracer.autograd.broken)
+    # a view is made, after the run, of its base, which is what the program returns
     for ref, made, history in zip(refs, returned, histories, strict=True):
         if history is History.BROKEN and isinstance(made, ViewOf) and isinstance(made.base, Computed):
             broken[made.base.id] = broken[ref.id]
+    state = tracer.state
+    decisions, tape = tuple(state.decisions), tracer.autograd
+    read = [*graph.outputs, *(e.id for e in effects if e.id is not None), *(d.id for d in decisions)]
+    ends = tracer.gradient_ends([tensor for tensor, _ in own.values()])
     return Program(
-        graph=graph,
-        sources=tuple(tracer.sources),
-        effects=tuple(effects),
-        guards=tuple(tracer.concretization.guards),
-        argument_guards=tuple(tracer.concretization.argument_guards),
-        overlaps=tuple((a, b, how) for (a, b), how in tracer.mutation.overlaps.items()),
-        decisions=tuple(tracer.concretization.decisions),
-        structure=structure,
-        returned=tuple(returned),
-        numbers=numbers,
-        histories=tuple(histories),
-        changes=tuple(zip(changes, put, strict=True)),
-        broken=broken,
-        recorded=tracer.recorded,
-        made=tuple(own_leaves),
-        leaves=tuple(tracer.gradient_ends([tensor for tensor, _ in own.values()])),
-        rules=autograd if autograd.has_rules else None,
-        drawn=tracer.concretization.drawn,
-        unread=_unread(graph.nodes, [*graph.outputs, *(e.id for e in effects if e.id is not None),
-                                     *(d.id for d in tracer.concretization.decisions)]),
-    )  # fmt: skip
+        graph,
+        tuple(tracer.state.sources),
+        Result(structure, tuple(returned), numbers, tuple(histories), tuple(own_leaves)),
+        Effects(tuple(effects), tuple(zip(changes, put, strict=True))),
+        Guarded(
+            tuple(state.guards),
+            tuple(state.argument_guards),
+            tuple((a, b, how) for (a, b), how in tracer.state.overlaps.items()),
+        ),
+        Checks(decisions, _unread(graph.nodes, read)),
+        Recorded(tracer.recorded, tuple(ends), broken, tape if tape.has_rules else None),
+        state.drawn,
+    )
 
 
 def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:

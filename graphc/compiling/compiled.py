@@ -10,31 +10,28 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from eager.core.state import current_interpreter
-from eager.core.tensor import Tensor
 from eager.nn import Module
 from graphc import errors, forking
-from graphc.capture import Drawn, Program, capture
+from graphc.capture import Drawn
 from graphc.capture.building import building_of, outside
-from graphc.capture.state.environment import Environment
-from graphc.capture.state.lifted_numbers import lifted_of, take_by_value, with_lifted
 from graphc.capture.state.lifting import LiftedPlaces
-from graphc.capture.symbolic_program import SymbolicProgram
-from graphc.capture.trace import forget
 from graphc.capture.tree import tensors_of
 from graphc.compiling.disable import switch
-from graphc.compiling.dynamic_shapes import DynamicShapes
+from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.module import CompiledModule
 from graphc.compiling.paths import Paths
-from graphc.compiling.signature import Signatures, difference
-from graphc.compiling.specializations import Specialization
-from graphc.execution.runner import CheckFailed, OtherPath, Runner, abandon
+from graphc.compiling.signature import Call, Signatures, difference
+from graphc.compiling.specializations import Specialization, Specializations
+from graphc.compiling.tracing import traced
+from graphc.execution.runner import CheckFailed, OtherPath, Runner
 
-LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
+Path = tuple[bytes, ...]  # the values of the first decisions of a call
+Marks = list[tuple[Any, Any]]  # generators, and their states
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
@@ -57,7 +54,7 @@ class Compiled:
         self._signatures = Signatures()
         self._shapes = DynamicShapes(dynamic)
         self._paths = Paths(self.__name__)
-        self._specializations: dict[Any, tuple[Specialization, ...]] = {}  # the latest used first
+        self._specializations = Specializations()
         self._lifted = LiftedPlaces()
         self._lock = forking.renewed(threading.RLock())
         self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
@@ -79,129 +76,109 @@ class Compiled:
                 return self._fn(*args, **kwargs)  # inside another trace: part of that graph
             with outside():
                 return self(*args, **kwargs)
-        signature, tensors = self._signatures.of(args, kwargs)
-        tried = self._specializations.get(signature, ())
-        for specialization in tried:
-            if specialization.holds(tensors):
-                result = self._run(specialization, signature, tensors, args, kwargs)
-                self._take_fast_call(specialization, args, kwargs)
-                return result
-        derived = self._derived(signature, tensors)
-        if derived is not None:
-            return self._run(derived, signature, tensors, args, kwargs)
-        return self._trace_and_run(signature, tensors, args, kwargs, tried)
+        call = self._signatures.of(args, kwargs)
+        found = self._find(call)
+        if found is None:
+            return self._trace_and_run(call)
+        result = self._run(found, call)
+        if found is self._latest and found.calls > 1:
+            if found.fast_call is ...:
+                found.fast_call = fast_call(found, call)
+            self._fast_call = found.fast_call
+        return result
 
-    def _run(
-        self, specialization: Specialization, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any
-    ) -> Any:
-        if specialization is not self._latest:
-            self._used(specialization, signature)
-        specialization.calls += 1
-        states = specialization.runner.states()
+    def _find(self, call: Call, path: Path = ()) -> Specialization | None:
+        """The program for `call`, of which so much is known, if there is one; or if it takes no trace to make it."""
+        found = self._specializations.find(call, path)
+        if found is not None:
+            return found
+        for family in self._shapes.of(call.signature):
+            sizes = family.symbolic.sizes_of(call.tensors) if family.first.agrees(path) else None
+            if sizes is not None and family.first.holds(call.tensors):
+                with self._lock:
+                    if (found := self._derived(family, sizes, call)) is not None:
+                        return found
+        return None
+
+    def _derived(self, family: Family, sizes: Mapping[str, int], call: Call) -> Specialization | None:
+        """The program of a family for the sizes of a call. None if that has been tried, or fails."""
+        if any(s.family is family for s in self._specializations.of(call.signature)):
+            return None
+        start = time.perf_counter()
         try:
-            if not specialization.writes:
-                return specialization.runner.run(tensors, None, (args, kwargs))
+            program = family.symbolic.at(sizes)
+        except errors.GraphError as error:
+            self._shapes.refuse(call.signature, error)
+            return None
+        runner = Runner(program, call.tensors, self._device, self._strict)
+        seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
+        made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
+        self._put_first(made)
+        return made
+
+    def _run(self, found: Specialization, call: Call) -> Any:
+        """The result of `call` by a program whose guards hold; by other means, if that stops."""
+        if found is not self._latest:
+            self._put_first(found)
+        found.calls += 1
+        states = found.runner.states()
+        try:
+            if not found.writes:
+                return found.runner.run(call.tensors, None, call.given)
             taken: list[bool] = []
             try:
                 taken.extend(map(self._writing.acquire, (False,)))  # known at once to have been taken
                 waited = not taken[0]
                 with self._writing if waited else contextlib.nullcontext():
-                    if not waited or specialization.holds(tensors):
-                        return specialization.runner.run(tensors, None, (args, kwargs))
+                    if not waited or found.holds(call.tensors):
+                        return found.runner.run(call.tensors, None, call.given)
             finally:
                 if taken and taken[0]:
                     self._writing.release()
-            return self(*args, **kwargs)  # another thread has changed what the program depends on
+            return self(*call.args, **call.kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
-        return self._otherwise(stopped, specialization, states, tensors, args, kwargs)
+        return self._otherwise(stopped, found, states, call)
 
-    def _otherwise(
-        self,
-        stopped: OtherPath | CheckFailed,
-        specialization: Specialization,
-        states: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-    ) -> Any:
-        """The call by other means, after `specialization` has `stopped`; `states`: marks of generators, before."""
-        if isinstance(stopped, CheckFailed):
-            return self._eagerly(states, args, kwargs)
+    def _otherwise(self, stopped: OtherPath | CheckFailed, by: Specialization, states: Marks, call: Call) -> Any:
+        """The call by other means, after a program has `stopped`; `states`: marks of generators, before."""
         for generator, mark in states:
             generator.rewind(mark)
-        signature, values = specialization.signature, stopped.values
-        siblings = self._specializations.get(signature, ())
-        for sibling in siblings:
-            if sibling.agrees(values) and sibling.holds(tensors):
-                return self._run(sibling, signature, tensors, args, kwargs)
-        derived = self._derived(signature, tensors, values)
-        if derived is not None:
-            return self._run(derived, signature, tensors, args, kwargs)
-        decision = specialization.program.decisions[len(values) - 1]
-        if self._paths.uncounted(decision, [e for e in siblings if e.counts and e.holds(tensors)]):
-            return self._eagerly(states, args, kwargs)
-        return self._trace_and_run(signature, tensors, args, kwargs, siblings, values)
+        if isinstance(stopped, OtherPath):
+            path = stopped.values
+            found = self._find(call, path)
+            if found is not None:
+                return self._run(found, call)
+            siblings = self._specializations.of(call.signature)
+            counted = [s for s in siblings if s.counts and s.holds(call.tensors)]
+            if not self._paths.uncounted(by.program.checks.decisions[len(path) - 1], counted):
+                return self._trace_and_run(call, path)
+        return self._fn(*call.args, **call.kwargs)  # eager's exception, and what it changes before
 
-    def _derived(self, signature: Any, tensors: list[Tensor], values: tuple[bytes, ...] = ()) -> Specialization | None:
-        """The program for the sizes of this call, from an earlier trace with symbolic sizes."""
-        for family in self._shapes.of(signature):
-            first = family.first
-            sizes = family.symbolic.sizes_of(tensors) if first.agrees(values) else None
-            if sizes is None or not first.holds(tensors):
-                continue
-            with self._lock:
-                if any(e.family is family for e in self._specializations.get(signature, ())):
-                    continue  # has been tried
-                start = time.perf_counter()
-                try:
-                    program = family.symbolic.at(sizes)
-                except errors.GraphError as error:
-                    self._shapes.refuse(signature, error)
-                    continue
-                runner = Runner(program, tensors, self._device, self._strict)
-                specialization = Specialization(signature, program, first.environment, runner)
-                specialization.seconds = {"passes": time.perf_counter() - start}
-                specialization.reason, specialization.family = family.reason(sizes), family
-                self._insert(specialization, signature)
-                return specialization
-        return None
-
-    def _take_fast_call(self, specialization: Specialization, args: Any, kwargs: Any) -> None:
-        """Let the next call try `specialization`, which has just run, before anything else."""
-        if specialization is self._latest:
-            if specialization.fast_call is ...:
-                specialization.fast_call = None if kwargs else fast_call(specialization, args)
-            self._fast_call = specialization.fast_call
-
-    def _used(self, specialization: Specialization, signature: Any) -> None:
-        """Let `specialization` be the first that is tried next time."""
-        self._latest, self._fast_call = specialization, None
-        with self._lock:
-            others = tuple(e for e in self._specializations.get(signature, ()) if e is not specialization)
-            self._specializations = self._with(signature, (specialization, *others))
-
-    def _with(
-        self, signature: Any, specializations: tuple[Specialization, ...]
-    ) -> dict[Any, tuple[Specialization, ...]]:
-        """The programs, with these for `signature`, the latest used. A new dict: nobody sees it half made."""
-        found = {known: some for known, some in self._specializations.items() if known != signature}
-        return {**found, signature: specializations} if specializations else found
-
-    def _trace_and_run(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        tried: tuple[Specialization, ...],
-        foretold: tuple[bytes, ...] = (),
-        again: int = AGAIN,
-    ) -> Any:
-        """Trace the call, and run the program; or one that another thread has made since `tried` were looked at."""
+    def _trace_and_run(self, call: Call, path: Path = (), again: int = AGAIN) -> Any:
+        """Trace the call, and run the program; or one that another thread has made meanwhile."""
         drawn = Drawn()
         try:
-            return self._traced(signature, tensors, args, kwargs, tried, foretold, again, drawn)
+            with self._lock:
+                found = self._specializations.find(call, path)
+                made = None if found is not None else self._specialized(call, path, drawn)
+            if made is None:
+                assert found is not None
+                return self._run(found, call)
+            states = [*drawn.marks, *made.runner.states([generator for generator, _ in drawn.marks])]
+            try:
+                with self._writing if made.writes else contextlib.nullcontext():
+                    return made.runner.run(call.tensors, drawn, call.given)
+            except CheckFailed:
+                again = 0
+            except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
+                path = other.values
+                self._discard(made)
+            for generator, mark in states:
+                generator.rewind(mark)
+            if again:
+                return self._trace_and_run(call, path, again - 1)
+            return self._fn(*call.args, **call.kwargs)
         except Exception:
             raise
         except BaseException:  # an interrupt: unless the program has run, all is as before the call
@@ -212,167 +189,59 @@ class Compiled:
                 raise
             raise
 
-    def _traced(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        tried: tuple[Specialization, ...],
-        foretold: tuple[bytes, ...],
-        again: int,
-        drawn: Drawn,
-    ) -> Any:
-        with self._lock:
-            now = [e for e in self._specializations.get(signature, ()) if not any(e is t for t in tried)]
-            made = next((e for e in now if e.agrees(foretold) and e.holds(tensors)), None)
-            specialization = made or self._made(signature, tensors, args, kwargs, foretold, drawn)
-        if made is not None:
-            return self._run(made, signature, tensors, args, kwargs)
-        runner = specialization.runner
-        states = [*drawn.marks, *runner.states([generator for generator, _ in drawn.marks])]
+    def _specialized(self, call: Call, path: Path, drawn: Drawn) -> Specialization:
+        """A new program for this call. `drawn` gets what the trace has drawn."""
+        reason, known = self._reason(call), self._specializations
+        if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
+            raise errors.RetraceError(
+                errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
+            )
+        if path:
+            others = [s for s in known.of(call.signature) if s.program.checks.decisions and s.holds(call.tensors)]
+            self._paths.check(call.signature, others, path)
+        start = time.perf_counter()
+        for one in known:
+            self._lifted.learn(one.environment.broken_places())
         try:
-            with self._writing if specialization.writes else contextlib.nullcontext():
-                return runner.run(tensors, drawn, (args, kwargs))
-        except CheckFailed:
-            again = 0
-        except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
-            foretold = other.values
-            self._discard(specialization)
-        if not again:
-            return self._eagerly(states, args, kwargs)
-        for generator, mark in states:
-            generator.rewind(mark)
-        tried = self._specializations.get(signature, ())
-        return self._trace_and_run(signature, tensors, args, kwargs, tried, foretold, again - 1)
+            environment, program, symbolic = traced(self._fn, call, self._lifted, self._shapes, path, drawn)
+        except errors.UnrolledError as error:
+            self._paths.unrolled(call.signature, error)
+            raise
+        middle = time.perf_counter()
+        runner = Runner(program, call.tensors, self._device, self._strict)
+        seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
+        made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
+        made.calls = 1
+        self._log.append(made.reason)
+        if symbolic is not None:
+            self._shapes.add(call.signature, symbolic, made)
+        self._put_first(made)
+        return made
+
+    def _put_first(self, specialization: Specialization) -> None:
+        """Let a program be the first that is tried next time."""
+        self._fast_call = None
+        with self._lock:
+            for dropped in self._specializations.put_first(specialization):
+                if dropped.program.checks.decisions:
+                    self._paths.lose(dropped.signature, len(dropped.program.graph))
+        self._latest, self._fast_call = specialization, None
 
     def _discard(self, specialization: Specialization) -> None:
         """Forget a program that holds for no call."""
         with self._lock:
             self._fast_call = None
-            left = tuple(e for e in self._specializations.get(specialization.signature, ()) if e is not specialization)
-            self._specializations = self._with(specialization.signature, left)
+            self._specializations.discard(specialization)
             self._log.remove(specialization.reason)
 
-    def _eagerly(self, states: Any, args: Any, kwargs: Any) -> Any:
-        """The call as eager runs it, after a run-time check has failed: its exception, and what it changes before."""
-        for generator, mark in states:
-            generator.rewind(mark)
-        return self._fn(*args, **kwargs)
-
-    def _made(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        foretold: tuple[bytes, ...],
-        drawn: Drawn,
-    ) -> Specialization:
-        """A new program for this call. `drawn` gets what the trace has drawn."""
-        reason, known = self._reason(signature, tensors), self._specializations.get(signature, ())
-        if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
-            raise errors.RetraceError(
-                errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
-            )
-        if foretold:
-            others = [e for e in known if e.program.decisions and e.holds(tensors)]
-            self._paths.check(signature, others, foretold)
-        start = time.perf_counter()
-        for specialization in {
-            id(e): e for specializations in self._specializations.values() for e in specializations
-        }.values():
-            self._lifted.learn(specialization.environment.broken_places())
-        try:
-            environment, program, symbolic = self._captured(signature, tensors, args, kwargs, foretold, drawn)
-        except errors.UnrolledError as error:
-            self._paths.unrolled(signature, error)
-            raise
-        traced = time.perf_counter()
-        specialization = Specialization(
-            signature, program, environment, Runner(program, tensors, self._device, self._strict)
-        )
-        specialization.seconds = {"trace": traced - start, "passes": time.perf_counter() - traced}
-        specialization.reason, specialization.calls = reason or "first call", 1
-        self._log.append(specialization.reason)
-        if symbolic is not None:
-            self._shapes.add(signature, symbolic, specialization)
-        self._insert(specialization, signature)
-        return specialization
-
-    def _captured(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        foretold: tuple[bytes, ...],
-        drawn: Drawn,
-    ) -> tuple[Environment, Program, SymbolicProgram | None]:
-        """The program for this call; and the pattern that it is of, if sizes are symbolic.
-
-        What fails with symbolic sizes or traced numbers is traced without: C code may not take them. So is what asks
-        for the `type` of numbers.
-        """
-        raised: Exception | None = None
-        batches = self._shapes.batches(signature, tensors)
-        first = Environment(self._fn, args, kwargs, self._lifted)
-        numbered = bool(first.lifting.numbers or lifted_of(tensors))
-        if numbered and first.asks_types:
-            self._lifted.fix(first.lifting)
-            take_by_value(tensors)
-            first, numbered = Environment(self._fn, args, kwargs, self._lifted), False
-        for sizes, numbers in [(s, n) for s in (True, False) for n in (True, False)]:
-            if (sizes and batches is None) or (numbers and not numbered):
-                continue
-            lifted = self._lifted if numbers else self._lifted.without_numbers()
-            environment = first if raised is None else Environment(self._fn, args, kwargs, lifted)
-            last = not sizes and not numbers
-            failed = functools.partial(abandon, (args, kwargs), environment)
-            traced = with_lifted(tensors, args, kwargs, not numbers)
-            try:
-                program = capture(
-                    self._fn, *traced, environment=environment, foretold=foretold, batches=batches if sizes else None,
-                    drawn=drawn, failed=failed if last else functools.partial(forget, environment),
-                )  # fmt: skip
-                symbolic = None
-                if sizes and batches is not None:
-                    symbolic = SymbolicProgram(program, *batches, tensors)
-                    at = symbolic.at(batches[0].hints)
-                    program = at._replace(drawn=program.drawn)
-            except Exception as error:
-                if last or isinstance(error, errors.UnrolledError):
-                    raise
-                raised, batches = error, self._shapes.batches(signature, tensors)
-                continue
-            if raised is not None and numbered and not numbers:
-                self._lifted.fix(first.lifting)
-                take_by_value(tensors)
-            if raised is not None and batches is not None and not sizes:
-                self._shapes.refuse(signature, raised)
-            return environment, program, symbolic
-        raise AssertionError("the last trace returns or raises")
-
-    def _insert(self, specialization: Specialization, signature: Any) -> None:
-        specializations = self._with(signature, (specialization, *self._specializations.get(signature, ())))
-        while sum(map(len, specializations.values())) > LARGEST:
-            oldest = next(iter(specializations))
-            *left, dropped = specializations[oldest]
-            if dropped.program.decisions:
-                self._paths.lose(oldest, len(dropped.program.graph))
-            specializations[oldest] = tuple(left)
-            if not left:
-                del specializations[oldest]
-        self._specializations, self._latest, self._fast_call = specializations, specialization, None
-
-    def _reason(self, signature: Any, tensors: list[Tensor]) -> str:
+    def _reason(self, call: Call) -> str:
         """Why a program has to be made; "" for the first."""
-        if not self._specializations:
+        if not len(self._specializations):
             return ""
-        known = self._specializations.get(signature)
+        known = self._specializations.of(call.signature)
         if not known:
-            return difference(signature, self._specializations)
-        return "; ".join(known[0].guards.broken(tensors)) or "values of tensors lead along another path"
+            return difference(call.signature, self._specializations.signatures)
+        return "; ".join(known[0].guards.broken(call.tensors)) or "values of tensors lead along another path"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -396,10 +265,8 @@ class Compiled:
         """Every program: its signature, why it was made, its size, its path, and the time that each stage took."""
         from graphc.compiling.explanation import explanation
 
-        specializations = [e for specializations in self._specializations.values() for e in specializations]
-        return explanation(
-            self.__name__, specializations, self._log, [*self._shapes.described(), *self._paths.described()]
-        )
+        made, notes = [*self._specializations], [*self._shapes.described(), *self._paths.described()]
+        return explanation(self.__name__, made, self._log, notes)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):

@@ -83,7 +83,9 @@ class DynamicShapes:
             return None
         if len(known.families) >= MOST_FAMILIES:  # those that await another state of Python go first
             known.families = [f for f in known.families if f.first.environment.holds()]
-        if sum(not f.first.program.decisions for f in known.families) >= MOST_FAMILIES:  # paths have their own bound
+        if (
+            sum(not f.first.program.checks.decisions for f in known.families) >= MOST_FAMILIES
+        ):  # paths have their own bound
             known.refused = TOO_MANY
             return None
         sizes, names, found = Sizes(user_line), {}, {}
@@ -98,7 +100,7 @@ class DynamicShapes:
         """Note what a trace with symbolic sizes has given: a family, unless it holds for one size only."""
         known = self._classes[_class_of(signature)]
         sizes = symbolic.sizes
-        if specialization.program.rules is not None:
+        if specialization.program.recorded.rules is not None:
             known.refused = RULES
         elif sizes.taken and sizes.fixed() >= sizes.hints.keys():
             where, condition = next(iter(sizes.taken.items()))

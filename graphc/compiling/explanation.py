@@ -18,7 +18,7 @@ def explanation(
         inputs = ", ".join(f"{n}: {a}" for n, a in zip(graph.input_names, graph.input_avals(), strict=True))
         lines.append(f"  ({inputs})")
         lines.append(f"    because: {made.reason}")
-        for decision in made.program.decisions:
+        for decision in made.program.checks.decisions:
             kind = f"size by values ({decision.counts})" if decision.counts else "path"
             lines.append(f"    {kind}: {decision.shown} at {decision.where}")
         lines.append(f"    {len(made.program.graph)} -> {len(graph)} nodes, {_plural(made.calls, 'call')}")

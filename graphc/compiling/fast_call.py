@@ -16,6 +16,7 @@ from graphc.capture import Captured
 from graphc.capture.generated import indented
 from graphc.compiling.disable import switch
 from graphc.compiling.guards import KNOWN
+from graphc.compiling.signature import Call
 from graphc.compiling.specializations import Specialization
 from graphc.execution.call_code import CallCode
 from graphc.execution.runner import CheckFailed, OtherPath
@@ -26,21 +27,24 @@ MOST = 8  # tensors: with more, finding the same tensor twice takes a set
 FastCall = Callable[[Any, tuple[Any, ...]], Any]
 
 
-def fast_call(specialization: Specialization, args: tuple[Any, ...]) -> FastCall | None:
-    """f(compiled, args): what `compiled` returns by this program for positional arguments like `args`; MISS for others.
+def fast_call(made: Specialization, call: Call) -> FastCall | None:
+    """f(compiled, args): what `compiled` returns by this program, for arguments like those of `call`; MISS for others.
 
-    None for arguments that are not all different plain tensors.
+    None for named arguments, and for those that are not all different plain tensors.
     """
-    grad, _, outside_inference, *described = specialization.signature  # the guards ask for the default dtype
-    if not outside_inference or not all(map(_plain, args)) or len(args) > MOST or len(described) != 4 * len(args):
+    args = call.args
+    grad, _, outside_inference, *described = made.signature  # the guards ask for the default dtype
+    plain = not call.kwargs and all(map(_plain, args)) and len(described) == 4 * len(args)
+    if not outside_inference or not plain or len(args) > MOST:
         return None
     names = [f"t{k}" for k in range(len(args))]
     tensors = f"[{', '.join(names)}]"
-    runner, program = specialization.runner, specialization.program
+    runner, program = made.runner, made.program
     code = CallCode(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "inference": made_in_inference, "grad_mode": grad_mode,
-        "switch": switch, "specialization": specialization,
+        "switch": switch, "made": made,
+        "Call": Call, "signature": made.signature,
         "refused": (OtherPath, CheckFailed), "states": runner.states, **KNOWN,
     }  # fmt: skip
     head = [
@@ -56,14 +60,14 @@ def fast_call(specialization: Specialization, args: tuple[Any, ...]) -> FastCall
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")
     arrays = {id(s.tensor): code.array(k, s) for k, s in enumerate(program.sources) if isinstance(s, Captured)}
-    body = specialization.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed)
-    body += [" specialization.calls += 1", " drawn = None", *code.lines("(args, {})")]
+    body = made.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed)
+    body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [
             " saved = states()", " try:", *indented(body),
             " except refused as error: stopped = error",
         ]  # fmt: skip
-    if specialization.writes:
+    if made.writes:
         body = [
             " taken = []",
             " try:",
@@ -74,7 +78,7 @@ def fast_call(specialization: Specialization, args: tuple[Any, ...]) -> FastCall
             "  if taken and taken[0]: compiled._writing.release()",
         ]
     if runner.stops:
-        body.append(f" return compiled._otherwise(stopped, specialization, saved, {tensors}, args, {{}})")
+        body.append(f" return compiled._otherwise(stopped, made, saved, Call(signature, {tensors}, args, {{}}))")
     return code.bind("fast_call", ["def fast_call(compiled, args):", *head, *body], scope)
 
 

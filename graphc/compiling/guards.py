@@ -70,7 +70,7 @@ class Guards:
             for s in program.sources
             if isinstance(s, Captured)
         ]
-        self._layouts = {id(guard.layout): guard for guard in program.guards if guard.layout is not None}
+        self._layouts = {id(guard.layout): guard for guard in program.guarded.state if guard.layout is not None}
         self._numbers = [s for s in program.sources if isinstance(s, Lifted) and s.kind is not None]
         self._lifted_kinds = environment.lifting.kinds
         self._sharing = Sharing(program)
@@ -107,14 +107,14 @@ class Guards:
             lines += code.lines(constant)
         if self._numbers or self._lifted_kinds:
             lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
-        for getter, value, _, layout in self._program.guards:
+        for getter, value, _, layout in self._program.guarded.state:
             if id(layout) not in captured:
                 differs = f"{names.of(getter)}() != {names.of(value)}"
                 if (quick := getattr(getter, "quick", None)) is not None:
                     lines += [" try:", f"  if ({quick(names.of)}) and {differs}: {miss}", f" except KeyError: {miss}"]
                 else:
                     lines.append(f" if {differs}: {miss}")
-        for position, getter, value, _ in self._program.argument_guards:
+        for position, getter, value, _ in self._program.guarded.arguments:
             lines.append(f" if {names.of(getter)}({tensors}[{position}]) != {names.of(value)}: {miss}")
         if self._sharing.needed:
             asked = "not alone and " if self._sharing.only_alone else ""
@@ -149,8 +149,8 @@ class Guards:
         if not self._lifted_alike(tensors):
             # the numbers that the rest is computed from may be missing
             return found or ["a value that is read anew at each call is of another kind"]
-        found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._program.guards if g() != v]
-        for position, getter, value, what in self._program.argument_guards:
+        found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._program.guarded.state if g() != v]
+        for position, getter, value, what in self._program.guarded.arguments:
             if getter(tensors[position]) != value:
                 name = self._program.graph.input_names[self._program.sources.index(Argument(position))]
                 found.append(f"of argument '{name}', {what} changed")

@@ -78,7 +78,7 @@ class Paths:
 
 def _parting(values: tuple[bytes, ...], others: Sequence[Specialization]) -> str:
     """The line of the decision at which a path with these values parts from `others`."""
-    paths = [specialization.program.decisions for specialization in others]
+    paths = [specialization.program.checks.decisions for specialization in others]
     shared = [(sum(d.value == v for d, v in zip(path, values, strict=False)), path) for path in paths]
     count, path = max(shared, key=lambda pair: pair[0])
     return path[min(count, len(path) - 1)].where

@@ -7,7 +7,7 @@ import itertools
 import math
 import reprlib
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
@@ -57,6 +57,24 @@ class Identities:
         return number
 
 
+class Call(NamedTuple):
+    """A call of a compiled function.
+
+    signature  what tells it apart from calls that need other programs
+    tensors    those among the arguments, and the numbers that are lifted
+    """
+
+    signature: Any
+    tensors: list[Tensor]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def given(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments."""
+        return self.args, self.kwargs
+
+
 @final
 class Signatures:
     """The signatures of the calls of one function."""
@@ -65,8 +83,8 @@ class Signatures:
         self._identities = Identities()
         self._positions = Positions()
 
-    def of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, list[Tensor]]:
-        """(signature, the tensors among the arguments, and the numbers that vary)."""
+    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The call with these arguments."""
         key: list[Any] = [grad_enabled(), default_float(), made_in_inference() is None]
         tensors: list[Tensor] = []
         described = _Described(key, tensors, [], {})
@@ -87,7 +105,7 @@ class Signatures:
             key.append(tuple([containers.index(c) for c in containers]))  # the same container twice
         if len(tensors) > 1 and len(different := {id(t): k for k, t in enumerate(tensors)}) != len(tensors):
             key.append(tuple([different[id(t)] for t in tensors]))  # the same tensor twice
-        return tuple(key), tensors
+        return Call(tuple(key), tensors, args, kwargs)
 
     def _add(self, value: Any, described: _Described, where: Where | None) -> None:
         """Append to what is `described` what tells `value` apart; `where` it is, if numbers there may vary."""

@@ -55,7 +55,7 @@ class Split(NamedTuple):
 def with_effects(program: Program) -> Graph:
     """The graph of `program` that returns (result, values of its effects)."""
     graph = program.graph
-    effects = tuple(Ref(e.id) for e in program.effects if e.id is not None)
+    effects = tuple(Ref(e.id) for e in program.effects.tensors if e.id is not None)
     return graph.replace(graph.nodes, (graph.result, effects))
 
 
@@ -117,7 +117,7 @@ def _differentiated(
     Returns who has built them; the node of each, by number, for those that get one; and what only the user's rules
     reach. Raises _Refused.
     """
-    outputs = [r.id for r, h in zip(refs_of(program.graph.result), program.histories, strict=True) if h is LIVE]
+    outputs = [r.id for r, h in zip(refs_of(program.graph.result), program.result.histories, strict=True) if h is LIVE]
 
     def seeds(builder: Builder) -> dict[int, Any]:
         found: dict[int, Any] = {}
@@ -128,11 +128,11 @@ def _differentiated(
         return found
 
     targets = [(k, whole.inputs[k]) for k in wrt if k < len(whole.inputs)]
-    targets += [(k, id) for id, k in program.leaves if k in wrt]
+    targets += [(k, id) for id, k in program.recorded.ends if k in wrt]
     try:
         builder, grads, late = _pulled(program, whole, seeds, [id for _, id in targets])
     except Exception as error:
-        if program.rules is None and not isinstance(error, CaptureError):
+        if program.recorded.rules is None and not isinstance(error, CaptureError):
             raise
         raise _Refused(error) from error
     totals: dict[int, Any] = {}
@@ -146,11 +146,11 @@ def _pulled(
     program: Program, whole: Graph, seeds: Callable[[Builder], dict[int, Any]], ends: list[int]
 ) -> tuple[Builder, dict[int, Any], list[Tensor]]:
     """The gradients of the nodes `ends`: who has built them, the gradients, and what only the user's rules reach."""
-    if program.rules is not None:
-        return program.rules.pullback(whole, seeds, ends)
+    if program.recorded.rules is not None:
+        return program.recorded.rules.pullback(whole, seeds, ends)
     builder = Builder(whole.nodes)
     builder.inputs = list(whole.inputs)
-    return builder, pullback(builder, seeds(builder), ends, program.recorded), []
+    return builder, pullback(builder, seeds(builder), ends, program.recorded.nodes), []
 
 
 @without_collector

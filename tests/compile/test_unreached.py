@@ -43,7 +43,7 @@ class Materialized(torch.autograd.Function):
         return ga + 1, gb + 2
 
 
-class CallCode(torch.autograd.Function):
+class Straight(torch.autograd.Function):
     """No gradient for its second input."""
 
     @staticmethod
@@ -110,7 +110,7 @@ LINKS: dict[str, Link] = {
     "vmapped": lambda a, b: torch.func.vmap(lambda p, q: p * q)(a, b),
     "indices": lambda a, b: a[b.detach().argsort()],
     "a hook": hooked,
-    "a rule": CallCode.apply,
+    "a rule": Straight.apply,
     "first of two": lambda a, b: Pair.apply(a, b)[0],
     "second of two": lambda a, b: Materialized.apply(a, b)[1],
     "both of two": lambda a, b: sum(Pair.apply(a, b)),

@@ -262,16 +262,16 @@ def test_what_is_no_loop_on_values_is_not_refused(name: str) -> None:
     graph = compiling.Compiled(function, None, False, False, None)
     with pytest.MonkeyPatch.context() as patch:  # what XLA makes of it is of no interest
         patch.setattr(compiling, "Runner", Halted)
-        with pytest.raises(Lifted):
+        with pytest.raises(Reached):
             graph(*arguments())
 
 
-class Lifted(Exception):
+class Reached(Exception):
     """The trace has ended."""
 
 
 def Halted(*_: Any) -> Any:
-    raise Lifted
+    raise Reached
 
 
 def test_the_form_in_the_graph_takes_any_number_of_rounds() -> None:

@@ -51,8 +51,8 @@ def _unsigned(blind: Callable[[Any], bool]) -> Plant:
     sound = Signatures.of
 
     def of(self: Signatures, args: Any, kwargs: Any) -> Any:
-        key, tensors = sound(self, args, kwargs)
-        return tuple("anything" if blind(item) else item for item in key), tensors
+        call = sound(self, args, kwargs)
+        return call._replace(signature=tuple("anything" if blind(item) else item for item in call.signature))
 
     return lambda: attribute(Signatures, "of", of)
 
@@ -79,8 +79,8 @@ def _as_constants(sound: Any) -> Any:
     """Tensors that the function reaches are built into the program with the values of the first call."""
 
     def capture(self: Tracer, tensor: Tensor) -> Any:
-        if tensor._n is None and self.owners.get(id(tensor)) is None:
-            self.fresh[id(tensor)] = tensor
+        if tensor._n is None and self.state.owners.get(id(tensor)) is None:
+            self.state.fresh[id(tensor)] = tensor
         return sound(self, tensor)
 
     return capture

@@ -16,6 +16,7 @@ from compare.selftest.trials import in_turn, numbers, program, session
 from eager.rng.sampling import default_generator
 from graphc.capture.flow import draws
 from graphc.capture.sources import Draw
+from graphc.capture.trace_state import TraceState
 from graphc.capture.tracer import Tracer
 from graphc.execution.call_code import CallCode
 from graphc.execution.runner import Runner
@@ -29,12 +30,12 @@ def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
 
 def _input(wrong: Callable[[Draw], Draw]) -> Plant:
     """Each draw of a program becomes a `wrong` one."""
-    sound = Tracer.input
+    sound = TraceState.input
 
-    def made(self: Tracer, name: str, aval: Any, source: Any) -> Any:
+    def made(self: TraceState, name: str, aval: Any, source: Any) -> Any:
         return sound(self, name, aval, wrong(source) if isinstance(source, Draw) else source)
 
-    return lambda: attribute(Tracer, "input", made)
+    return lambda: attribute(TraceState, "input", made)
 
 
 def _kept(source: Draw) -> Draw:

@@ -56,7 +56,7 @@ class TracedBody:
         own: bool = True, rule: bool = False,
     ):  # fmt: skip
         self.what, self.where = what, user_line()
-        tracer = Tracer(outer.name_of, outer=outer)
+        tracer = Tracer(outer.state.name_of, outer=outer)
         tracer.rule_depth = outer.rule_depth + rule
         builder = tracer.builder
         builder.scope = outer.builder.scope
@@ -77,10 +77,10 @@ class TracedBody:
         if effects:
             raise errors.CaptureError(errors.EFFECT_IN_BODY.format(what=what, used=self.where))
         self.requires = [t._n is not None for t in self.results.leaves]
-        outer.concretization.guards += tracer.concretization.guards
+        outer.state.guards += tracer.state.guards
         self.draws: dict[int, Draw] = {}
         self.reached: dict[int, tuple[Tensor, int]] = {}  # id of tensor -> the tensor, and its input
-        for id_, source in zip(builder.inputs[len(stands) :], tracer.sources, strict=True):
+        for id_, source in zip(builder.inputs[len(stands) :], tracer.state.sources, strict=True):
             if isinstance(source, Captured):
                 self.reached[id(source.tensor)] = source.tensor, id_
             else:
@@ -166,7 +166,7 @@ def with_rules(autograd: Autograd, graph: Graph) -> tuple[Graph, frozenset[int],
     """
     tracer = autograd.tracer
     with tracer.reopened(graph):
-        count = len(tracer.sources)
+        count = len(tracer.state.sources)
         moved = close(tracer, partial(_rule, tracer))
         builder = tracer.builder
         result = rename(graph.result, {id_: moved.get(id_, id_) for id_ in graph.outputs})
@@ -211,6 +211,6 @@ def apply(
     symbols = emit(builder, op, symbols, **params)
     live = [needed and grad_enabled() and is_inexact(s.dtype) for needed, s in zip(requires, symbols, strict=True)]
     if any(live):
-        tracer.autograd.recorded.add(before)  # the operation itself, then its results
-        tracer.autograd.recorded.update(s.id for s, alive in zip(symbols, live, strict=True) if alive)
+        tracer.state.recorded.add(before)  # the operation itself, then its results
+        tracer.state.recorded.update(s.id for s, alive in zip(symbols, live, strict=True) if alive)
     return [tracer.wrap(s, alive) for s, alive in zip(symbols, live, strict=True)]

@@ -76,7 +76,7 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
     def appended(node: Node) -> int:
         builder.next_id += 1
         nodes[node.id] = node
-        autograd.recorded.add(node.id)
+        tracer.state.recorded.add(node.id)
         return node.id
 
     for function in autograd.functions:
@@ -90,7 +90,7 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
         hooks.add(bundle)
         moved[id] = appended(Node(builder.next_id, ITEM, (bundle,), {"index": 0}, nodes[id].aval, *_place(nodes, id)))
     nodes.update(items)
-    for id in autograd.recorded - hooks if moved else ():
+    for id in tracer.state.recorded - hooks if moved else ():
         nodes[id] = nodes[id].on(tuple(moved.get(i, i) for i in nodes[id].inputs))
     builder.nodes = _ordered(nodes)
     return moved

@@ -10,6 +10,7 @@ import numpy as np
 
 from eager.core.state import storage_of
 from eager.core.tensor import Deferred, Tensor
+from graphc.capture.program import Program
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -23,7 +24,6 @@ from graphc.capture.sources import (
     Source,
 )
 from graphc.capture.storage.inputs import relation
-from graphc.capture.trace import Program
 
 
 def given(source: Source, tensors: list[Tensor]) -> Tensor:
@@ -53,8 +53,8 @@ class Sharing:
     """
 
     def __init__(self, program: Program):
-        self._known = {(a, b): how for a, b, how in program.overlaps}
-        written = {owner_of(effect.target) for effect in program.effects}
+        self._known = {(a, b): how for a, b, how in program.guarded.overlaps}
+        written = {owner_of(effect.target) for effect in program.effects.tensors}
         owners = dict.fromkeys([*(owner_of(s) for s in program.sources if not hasattr(s, "draw")), *written])
         brought = [s for s in owners if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
         self._some_brought = any(s in written for s in brought)
