@@ -2,7 +2,7 @@
 
 What is done to each element alone (`x[mask] * 2 + 1`) is done to all of `x`, and where the result goes back to the
 places of the same mask (`x[mask] += 1`), that is a `where`. Anything else that is asked of such a tensor, its shape
-for one, makes it one of a known number of elements: the trace then holds for that count (`Asking.count_of`).
+for one, makes it one of a known number of elements: the trace then holds for that count (`Concretization.count_of`).
 """
 
 from __future__ import annotations

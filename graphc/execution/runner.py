@@ -74,7 +74,7 @@ class Runner:
     the residuals.
 
     stops whether a check or a decision may stop a call, before anything has changed
-    run   f(tensors, drawn, given): the result of a call, and its effects; see `Straight.function`. Raises OtherPath
+    run   f(tensors, drawn, given): the result of a call, and its effects; see `CallCode.function`. Raises OtherPath
           or CheckFailed, before anything has changed
     plan, services   what its code is made of
     """
