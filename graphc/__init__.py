@@ -20,7 +20,7 @@ _WHERE = {
     "optimize": "graphc.passes",
     "explain": "graphc.passes",
     "load": "graphc.ir.files",
-    "codegen": "graphc.lowering.codegen",
+    "codegen": "graphc.lowering.standalone",
     "stablehlo": "graphc.lowering.export",
     "export": "graphc.lowering.export",
     "to_graphdef": "graphc.lowering.export",
@@ -32,8 +32,8 @@ _WHERE = {
     "scan": "graphc.capture.flow.control",
     "fori_loop": "graphc.capture.flow.control",
     "map": "graphc.capture.flow.control",
-    "disable": "graphc.compiling.disabling",
-    "enable": "graphc.compiling.disabling",
+    "disable": "graphc.compiling.disable",
+    "enable": "graphc.compiling.disable",
 }
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [

@@ -21,7 +21,7 @@ def _tensorboard(graph: Graph) -> bytes:
 
 
 def _jax(graph: Graph) -> str:
-    from graphc.lowering.codegen import codegen
+    from graphc.lowering.standalone import codegen
 
     return codegen(graph)
 

@@ -11,7 +11,7 @@ from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture import Argument, Captured, Computed, Effect, Program
 from graphc.capture.building import Building, building_of, graph_of, outside
-from graphc.capture.dynamic import derived, sizes_of_shapes
+from graphc.capture.symbolic_program import derived, sizes_of_shapes
 from graphc.capture.tree import Slot, leaves_of, map_leaves
 from graphc.execution.runner import Runner
 from graphc.ir import INPUT
@@ -109,7 +109,7 @@ class Function:
         sources: list[Any] = [Argument(k) for k in range(len(fed))]
         place = {i: k for k, i in enumerate(tracer.builder.inputs)}
         for i in graph.inputs[len(fed) :]:
-            source = tracer.sources[place[i]]
+            source = tracer.state.sources[place[i]]
             if isinstance(source, Argument):
                 missing, aval = nodes[i].params["name"], nodes[i].aval
                 raise errors.GraphError(

@@ -81,19 +81,19 @@ def _alone(op: Op, arrays: Sequence[np.ndarray], params: Any) -> Graph:
 def simulated(seed: int, together: float = 0.0) -> Iterator[None]:
     """Context: eager's ops, and the gradient rules of `backward()`, round at random. Its fast paths are closed."""
     machine = _Machine(seed, together)
-    before = dispatch.run_kernel, dispatch.F, dispatch.double_module
+    before = dispatch.run_kernel, dispatch.F, dispatch.double_ops
     closing = state.Closing()
     closing.set(True)
-    dispatch.run_kernel, dispatch.F, dispatch.double_module = machine.run, _Language(machine), _Plain
+    dispatch.run_kernel, dispatch.F, dispatch.double_ops = machine.run, _Language(machine), _Plain
     try:
         yield
     finally:
-        dispatch.run_kernel, dispatch.F, dispatch.double_module = before
+        dispatch.run_kernel, dispatch.F, dispatch.double_ops = before
         closing.set(False)
 
 
 class _Plain:
-    """`dispatch.double_module` without generated code."""
+    """`dispatch.double_ops` without generated code."""
 
     @staticmethod
     def get(op: Op) -> Callable[..., Any]:

@@ -129,7 +129,7 @@ class _PlainJax:
         split = len(program.graph.inputs)
         self._arrays, self._cotangents = case.operands[:split], case.cotangents
         wrt = [p for i in case.wrt for p in i.positions]
-        self._new_reverse = lambda: ReverseMode(self._graph, wrt, joint.seeded, program.recorded)
+        self._new_reverse = lambda: ReverseMode(self._graph, wrt, joint.seeded, program.recorded.nodes)
         self._reverse = self._new_reverse() if what == BOTH else None
         self._forward = lower(self._graph)
 
@@ -155,7 +155,7 @@ def _jax(case: Case, what: str) -> Contender:
         raise ValueError(f"mode 'jax.jit' needs a program that can be captured. {_WITHOUT}") from case.failure
     if what == BOTH and case.writes_leaves:
         raise ValueError(f"mode 'jax.jit' has no gradients for leaves that the program writes. {_WITHOUT}")
-    if what == BOTH and program.rules is not None:
+    if what == BOTH and program.recorded.rules is not None:
         raise ValueError(f"mode 'jax.jit' has no gradients by rules of the user's (autograd.Function). {_WITHOUT}")
     plain = _PlainJax(case, what)
     return Contender("jax.jit", plain.call, plain.cost)

@@ -20,7 +20,6 @@ from eager.core.tensor import Tensor
 from eager.rng.sampling import default_generator
 from graphc import forking
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
-from graphc.capture.records import opener
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.places import Place
@@ -29,6 +28,7 @@ from graphc.capture.storage.sharing import owner_of
 from graphc.capture.trace import forget
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, map_leaves, map_tensors, tensors_of
+from graphc.capture.user_objects import opener
 from graphc.ir import Node
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
@@ -112,7 +112,7 @@ class Call:
 
         def failed(tracer: Tracer, containers: Containers) -> None:
             builder = tracer.builder
-            self.unfinished = Unfinished(dict(builder.nodes), tuple(builder.inputs), tuple(tracer.sources))
+            self.unfinished = Unfinished(dict(builder.nodes), tuple(builder.inputs), tuple(tracer.state.sources))
             forget(environment, tracer, containers)
 
         return capture(self._wrap(self.fn), self.args, self.kwargs, environment=environment, failed=failed)
@@ -131,7 +131,7 @@ class Call:
                 if isinstance(source, (Argument, Captured))
             ]
             known = {id(t) for _, t, _ in named}
-            for effect in self.program.effects:  # tensors that are written and never read
+            for effect in self.program.effects.tensors:  # tensors that are written and never read
                 tensor = self._tensor(owner_of(effect.target))
                 if id(tensor) not in known:
                     known.add(id(tensor))
@@ -284,8 +284,8 @@ class Call:
             for place, value in self._traced:
                 place.write(value)
             known: dict[int, Any] = {}
-            values = [map_leaves(value, filled, "", known, _holding_slots) for _, value in program.changes]
-            for (change, _), value in zip(program.changes, values, strict=True):
+            values = [map_leaves(value, filled, "", known, _holding_slots) for _, value in program.effects.state]
+            for (change, _), value in zip(program.effects.state, values, strict=True):
                 change.carry_out(value, given)
             return self._held()
 
@@ -319,13 +319,13 @@ class Call:
     def _live(self, k: int, output: Tensor) -> bool:
         if not output.requires_grad:
             return False
-        histories = None if self.program is None else self.program.histories
+        histories = None if self.program is None else self.program.result.histories
         return histories is None or k >= len(histories) or histories[k] is not History.BROKEN
 
     def seeds(self, k: int, dtype: np.dtype) -> bool:
         """Whether slot number `k` of the program's result has a cotangent. Needs `program`."""
         assert self.program is not None
-        history = self.program.histories[k]
+        history = self.program.result.histories[k]
         return history is History.LIVE or (self._constant and history is History.NONE and is_inexact(dtype))
 
     def _slots_of(self, tensors: list[Tensor]) -> list[int]:
@@ -337,20 +337,20 @@ class Call:
     def slots(self) -> Mapping[str, Any]:
         """Leaves of the program's result by label: a Slot, or a number that the trace has fixed. Needs `program`."""
         assert self.program is not None
-        return flatten(self.program.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
+        return flatten(self.program.result.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
 
     @cached_property
     def keeps_containers(self) -> bool:
         """Whether the result has a container in it that was there before the call. Needs `program`."""
         assert self.program is not None
-        return bool(flatten(self.program.structure, lambda x: type(x) is Kept)[1])
+        return bool(flatten(self.program.result.structure, lambda x: type(x) is Kept)[1])
 
     @cached_property
     def tensor_slots(self) -> list[int]:
         """Of each tensor of the result, the number of its slot."""
         assert self.program is not None
         found = [leaf.index for leaf in self.slots.values() if type(leaf) is Slot]
-        return [index for index in found if index not in self.program.numbers]
+        return [index for index in found if index not in self.program.result.numbers]
 
     def cotangent(self, k: int, aval: Aval) -> np.ndarray:
         """The random cotangent of slot number `k` of the result: see `random_cotangent`."""

@@ -49,7 +49,7 @@ class Case(Call):
     def wide_joint(self) -> Joint:
         """The program in float64, and its gradients: rules hold their own numbers in float64 too."""
         assert self.program is not None
-        if self.program.rules is not None:  # traced in the program's own precision, numbers and all
+        if self.program.recorded.rules is not None:  # traced in the program's own precision, numbers and all
             return self.joint._replace(graph=widen(self.joint.graph))
         return joint_of(self, widen(self.program.graph))
 
@@ -57,12 +57,12 @@ class Case(Call):
     def slots_left(self) -> Mapping[str, Slot]:
         """By label: which slots the program leaves in Python state."""
         program = self.program
-        if program is None or not program.changes:
+        if program is None or not program.effects.state:
             return {}
         tensors: dict[int, Slot] = {}
 
         def placeholder(slot: Slot) -> Any:
-            if slot.index in program.numbers:
+            if slot.index in program.result.numbers:
                 return slot
             tensor = Tensor._wrap(np.zeros(()))
             tensors[id(tensor)] = slot
@@ -80,7 +80,7 @@ class Case(Call):
     def gradient_ids(self, i: Input) -> list[int]:
         """The ids of the nodes at which gradients for this tensor stop: its inputs, and what is written into it."""
         assert self.program is not None
-        return [*self.input_ids(i), *(id for id, p in self.program.leaves if p in i.positions)]
+        return [*self.input_ids(i), *(id for id, p in self.program.recorded.ends if p in i.positions)]
 
     @cached_property
     def functions(self) -> list[Forward]:

@@ -58,7 +58,7 @@ def joint_of(case: Case, graph: Graph) -> Joint:
     """
     program = case.program
     assert program is not None
-    structure, _ = flatten(program.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))
+    structure, _ = flatten(program.result.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))
     refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
     live = [k for k in case.tensor_slots if case.seeds(k, graph.nodes[refs[k]].dtype)] if case.wrt else []
 
@@ -71,18 +71,18 @@ def joint_of(case: Case, graph: Graph) -> Joint:
 
     labels = [label for label, leaf in case.slots.items() if type(leaf) is Slot]
     result = refs[: len(labels)]
-    for effect in program.effects:
+    for effect in program.effects.tensors:
         if effect.id is not None and isinstance(effect.target, _WRITTEN):
             labels.append(case.effect_label(effect.target))
             result.append(effect.id)
     for label, slot in case.slots_left.items():
         labels.append(label)
         result.append(refs[slot.index])
-    for id in program.unread:  # for what they raise
+    for id in program.checks.unread:  # for what they raise
         labels.append(f"unread {id}")
         result.append(id)
     builder, found, late, lacking = _pulled(case, graph, seeds) if live else (_copy(graph), {}, [], "")
-    for effect in program.effects:
+    for effect in program.effects.tensors:
         if effect.id is not None and isinstance(effect.target, MemoryOf):
             for label, shown in _shown(case, effect.target, builder.symbol(effect.id)):
                 labels.append(label)
@@ -117,13 +117,13 @@ def _pulled(
     targets = [id for i in case.wrt for id in case.gradient_ids(i)]
     late: list[Tensor] = []
     try:
-        if program.rules is not None:
+        if program.recorded.rules is not None:
             with case.preserved():  # the rules are the user's Python, and may write state
-                traced, found, late = program.rules.pullback(graph, seeds, targets)
+                traced, found, late = program.recorded.rules.pullback(graph, seeds, targets)
             builder = _copy(Graph(graph.name, traced.nodes, tuple(traced.inputs), graph.result))  # the trace is closed
         else:
             builder = _copy(graph)
-            found = pullback(builder, seeds(builder), targets, program.recorded)
+            found = pullback(builder, seeds(builder), targets, program.recorded.nodes)
     except GraphError as error:  # a rule that is a Python program, inside control flow
         builder = _copy(graph)
         seeds(builder)  # the inputs are there, whoever uses them

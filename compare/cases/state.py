@@ -12,11 +12,11 @@ import numpy as np
 
 from compare.cases.outcome import flatten, is_number
 from eager.core.tensor import Tensor
-from graphc.capture.records import attributes
 from graphc.capture.state.places import Attribute, Inside, Path, Place, Table
-from graphc.capture.state.reachable import Reachable
+from graphc.capture.state.reachability import Reachability
 from graphc.capture.state.snapshots import SCALARS, is_flat
 from graphc.capture.tree import Slot, children
+from graphc.capture.user_objects import attributes
 
 
 class Held(NamedTuple):
@@ -35,7 +35,7 @@ class State:
     """
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]):
-        reachable = Reachable()
+        reachable = Reachability()
         reachable.start(fn, dict(kwargs), args)
         reachable.run()
         places = [*reachable.places, *_places_in_arguments(fn, args, kwargs)]

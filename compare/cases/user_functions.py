@@ -8,6 +8,7 @@ from typing import NamedTuple, final
 from compare.judging.opinions import passes
 from graphc.capture import Program
 from graphc.ir import Graph, Node
+from graphc.ir.structure import ancestors
 
 
 @final
@@ -32,9 +33,9 @@ class Forward(NamedTuple):
 def functions_of(program: Program, wrt: Collection[int]) -> list[Forward]:
     """The calls of autograd.Functions in a program, in order. wrt: ids of the inputs that gradients are for."""
     nodes, found = program.graph.nodes, list[Forward]()
-    for function in () if program.rules is None else program.rules.functions:
+    for function in () if program.recorded.rules is None else program.recorded.rules.functions:
         outputs = tuple(nodes[id] for id in function.outputs if id in nodes)
-        starts = {id for id in function.inputs if id in program.recorded or id in wrt}
+        starts = {id for id in function.inputs if id in program.recorded.nodes or id in wrt}
         if outputs and starts:
             ends = {node.inputs[0] for node in outputs}
             inside, smooth = _between(program.graph, starts, ends)
@@ -44,12 +45,7 @@ def functions_of(program: Program, wrt: Collection[int]) -> list[Forward]:
 
 def _between(graph: Graph, starts: Collection[int], ends: Collection[int]) -> tuple[frozenset[int], bool]:
     """The nodes that depend on `starts` and that `ends` are made of; whether a derivative leads through them."""
-    needed, todo = set[int](), list(ends)
-    while todo:
-        id = todo.pop()
-        if id not in needed and id not in starts:
-            needed.add(id)
-            todo += graph.nodes[id].inputs
+    needed = ancestors(graph.nodes, ends, starts)
     reached, smooth = set(starts), set(starts)
     for node in graph.operations():
         if node.id in needed and not reached.isdisjoint(node.inputs):

@@ -97,7 +97,7 @@ def _described(error: Exception | None) -> str:
 
 def _narrow_decision(case: Case) -> str:
     """The line in which Python decides on a value that rounding can change; "" if there is none."""
-    decisions = () if case.program is None else case.program.decisions
+    decisions = () if case.program is None else case.program.checks.decisions
     spreads = ((d.where, case.yardstick.noise.get(d.id)) for d in decisions)
     return next((where for where, s in spreads if s is not None and s.dtype == bool and s.any()), "")
 

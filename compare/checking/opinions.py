@@ -50,7 +50,7 @@ def opinions_of(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) ->
         return
     joint, yardstick = case.wide_joint, case.wide_yardstick
     # rules of the user's are traced in the program's precision: their numbers are rounded to it
-    noise = (yardstick if case.program is None or case.program.rules is None else case.yardstick).noise
+    noise = (yardstick if case.program is None or case.program.recorded.rules is None else case.yardstick).noise
     for label, found in outcome.gradients.items():
         if label not in joint.labels:
             yield Finding(mode.name, label, Verdict.NO_OPINION, joint.lacking)

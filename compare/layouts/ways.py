@@ -16,17 +16,17 @@ from graphc.ops import Op
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel, with_defaults
 
-Place = Callable[[np.ndarray], np.ndarray]
-Way = Callable[[Op, Sequence[np.ndarray], Mapping[str, Any], Place], list[np.ndarray]]
+Relayout = Callable[[np.ndarray], np.ndarray]
+Way = Callable[[Op, Sequence[np.ndarray], Mapping[str, Any], Relayout], list[np.ndarray]]
 RESULT = 0  # the place of the op's value among what a way gives; gradients follow
 
 
-def by_kernel(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Place) -> list[np.ndarray]:
+def by_kernel(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Relayout) -> list[np.ndarray]:
     """What the kernel gives."""
     return [run_kernel(op, operands, with_defaults(op, params))]
 
 
-def by_tape(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Place) -> list[np.ndarray]:
+def by_tape(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Relayout) -> list[np.ndarray]:
     """What eager gives, and its gradients for a cotangent that is laid out by `place`."""
     tensors = [Tensor._wrap(a) for a in operands]
     leaves = [t for k, t in enumerate(tensors) if op.arg_of(k) in op.vjp and is_inexact(t._dtype())]
@@ -47,21 +47,21 @@ def cotangent(value: np.ndarray) -> np.ndarray:
     return np.asarray(numbers * (1 + 0.5j) if value.dtype.kind == "c" else numbers).astype(value.dtype)
 
 
-def in_place(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Place) -> list[np.ndarray]:
+def in_place(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Relayout) -> list[np.ndarray]:
     """What the in-place form leaves in its first operand."""
     tensors = [Tensor._wrap(a) for a in operands]
     getattr(Tensor, f"{op.name}_")(*tensors, **params)
     return [tensors[0]._array()]
 
 
-def with_itself(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Place) -> list[np.ndarray]:
+def with_itself(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Relayout) -> list[np.ndarray]:
     """The same where all operands are the first."""
     target = Tensor._wrap(operands[0])
     getattr(Tensor, f"{op.name}_")(*[target] * len(operands), **params)
     return [target._array()]
 
 
-def into_out(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Place) -> list[np.ndarray]:
+def into_out(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Relayout) -> list[np.ndarray]:
     """What is written to an `out` that is laid out by `place`."""
     tensors = [Tensor._wrap(a) for a in operands]
     value = functions[op.name](*tensors)._array()

@@ -57,7 +57,7 @@ def _differentiated(case: Case) -> Iterator[Step]:
     with case.preserved():
         arrays = case.arrays()
     for step in executed(graph, arrays, wholes=True):
-        if step.outer.id in program.recorded and (step.node.op.vjp or step.node.op.structured):
+        if step.outer.id in program.recorded.nodes and (step.node.op.vjp or step.node.op.structured):
             yield step
 
 

@@ -13,6 +13,7 @@ from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import Verdict, judge
 from compare.locating.culprit import Culprit, first_line
 from eager import autograd
+from graphc.capture import Effects
 from graphc.execution import partition
 from graphc.ops.aval import aval_of
 
@@ -45,7 +46,7 @@ def _in_two_parts(case: Case) -> dict[str, np.ndarray]:
     program = case.program
     assert program is not None
     positions = sorted({p for i in case.wrt for p in i.positions})
-    parts = partition.split(program._replace(effects=()), positions, False)
+    parts = partition.split(program._replace(effects=Effects()), positions, False)
     count = len(program.graph.inputs)
     arrays, rest = case.operands[:count], case.operands[count:]
     kept = outputs_of(parts.forward, evaluate(parts.forward, arrays, checked=False))

@@ -30,7 +30,7 @@ def source_of(case: Case) -> Program:
         raise MinimizeError(f"the source of {case.name} returns in several places")
     given = inspect.signature(fn).bind(*case.args, **case.kwargs)
     given.apply_defaults()
-    place = _Place()
+    place = _Scope()
     for name, value in given.arguments.items():
         place.put(name, value)
     place.around(node, fn, {*given.arguments})
@@ -69,7 +69,7 @@ class _Unannotated(ast.NodeTransformer):
         return ast.Pass() if node.value is None else ast.copy_location(ast.Assign([node.target], node.value), node)
 
 
-class _Place:
+class _Scope:
     """Where a function is written down anew: what comes before it, so that it finds what it reaches."""
 
     def __init__(self):

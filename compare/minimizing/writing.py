@@ -33,13 +33,13 @@ def program_of(case: Case) -> Program:
         arrays = case.arrays(laid=True)
     wanted = {id(i.tensor) for i in case.wrt}
     leaves = {node for i in case.inputs if id(i.tensor) in wanted for node in case.input_ids(i)}
-    writer = _Writer(leaves | case.program.recorded if leaves else None)
+    writer = _Writer(leaves | case.program.recorded.nodes if leaves else None)
     known = {id: f"x{k}" for k, id in enumerate(graph.inputs)}
     inputs = [Input.of(known[id], a, id in leaves) for id, a in zip(graph.inputs, arrays, strict=True)]
     lines = writer.block(graph, known)
     results = [known[id] for id in graph.outputs]
     sources = dict(zip(case.program.sources, graph.inputs, strict=True))
-    lines += [_effect(e, known, sources) for e in case.program.effects if e.id is not None]
+    lines += [_effect(e, known, sources) for e in case.program.effects.tensors if e.id is not None]
     inputs += writer.inputs
     program = Program(graph.name, inputs, [statement(line) for line in lines if line], results)
     return live(program, list(dict.fromkeys(r for r in results if r.isidentifier())))

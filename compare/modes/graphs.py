@@ -97,7 +97,7 @@ def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
     assert program is not None
     ids = dict(zip(joint.labels, joint.graph.outputs, strict=True))
     tensors = {label: leaf.index for label, leaf in case.slots.items() if type(leaf) is Slot}
-    numbers = {label for label, k in tensors.items() if k in program.numbers}
+    numbers = {label for label, k in tensors.items() if k in program.result.numbers}
     held = _state(case, outputs)
     effects = {label for label in outputs if label.endswith(" after the call")} - held.keys() - case.slots_left.keys()
     changes = {label: a for label, a in outputs.items() if label in effects}
@@ -105,7 +105,11 @@ def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
         joint.structure,
         {label: _result(outputs.get(label, leaf), label in numbers) for label, leaf in case.slots.items()},
         {label: Aval(*joint.graph.nodes[ids[label]].aval) for label in tensors if label not in numbers},
-        {label: program.histories[k] is not History.NONE for label, k in tensors.items() if label not in numbers},
+        {
+            label: program.result.histories[k] is not History.NONE
+            for label, k in tensors.items()
+            if label not in numbers
+        },
         {label: a for label, a in outputs.items() if label.startswith("gradient of ")},
         {label: a for label, a in changes.items() if _changed(case, label, a)} | arrays_in(held),
         structures_in(held),
@@ -127,7 +131,7 @@ def _state(case: Case, outputs: Mapping[str, np.ndarray]) -> dict[str, Held]:
         if slot.index in same:
             return same[slot.index]
         array = arrays[slot.index]
-        return array.item() if slot.index in program.numbers else Tensor._wrap(array)
+        return array.item() if slot.index in program.result.numbers else Tensor._wrap(array)
 
     return case.state_after(leaf)
 

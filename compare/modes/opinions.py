@@ -117,14 +117,14 @@ def _other_gradients(case: Case) -> str:
     assert program is not None
     if case.writes_leaves:
         return "a leaf is written without history: its gradient is that of the new value"
-    if program.rules is not None and program.rules.has_hooks:
+    if program.recorded.rules is not None and program.recorded.rules.has_hooks:
         return "a hook of the user's may change gradients"
     for function in case.functions:
         if not function.smooth:
             return f"the gradient of the autograd.Function at {function.where} is not that of its value, on purpose"
     nodes = program.graph.nodes
-    flowing = program.recorded.union(*(case.input_ids(i) for i in case.wrt))
-    for id in sorted(program.recorded):
+    flowing = program.recorded.nodes.union(*(case.input_ids(i) for i in case.wrt))
+    for id in sorted(program.recorded.nodes):
         op, inputs = nodes[id].op, nodes[id].inputs
         if op.traits & Trait.SURROGATE:
             return f"the gradient of '{op.name}' is not that of its value, on purpose"
@@ -157,5 +157,5 @@ def differentiation(case: Case) -> Differentiation:
         arrays = [widen_array(a) for a in case.arrays()]
     graph = widen(program.graph)
     cotangents = dict(zip(case.joint.seeded, case.cotangents, strict=True))
-    recorded = program.recorded.union(*(f.inside for f in case.functions))
+    recorded = program.recorded.nodes.union(*(f.inside for f in case.functions))
     return Differentiation(graph, arrays, {k: widen_array(ct) for k, ct in cotangents.items()}, recorded)

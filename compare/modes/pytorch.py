@@ -20,7 +20,7 @@ from compare.locating.gradient_rules import in_gradient_rules
 from compare.modes.graphs import outcome_of
 from compare.modes.protocol import NOT_CAPTURED
 from graphc.errors import require
-from graphc.ir import Graph
+from graphc.ir.structure import ancestors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,7 +52,7 @@ class PyTorch:
         assert case.program is not None
         graph = case.program.graph
         values = evaluate(graph, case.operands[: len(graph.inputs)])
-        needed = _needed(graph)
+        needed = ancestors(graph.nodes, graph.outputs)  # not the values on which Python has decided
         for node in filter(lambda node: node.id in needed, graph.operations()):
             operands = [values[i] for i in node.inputs]
             found = to_numpy(run(node.op, [to_torch(a) for a in operands], node.params))
@@ -74,23 +74,16 @@ def _outputs(case: Case) -> dict[str, Tensor]:
     leaves = {id for i in case.wrt for id in case.gradient_ids(i)}
     for id in leaves & values.keys():
         values[id].requires_grad_()
-    needed = _needed(graph)
+    needed = ancestors(graph.nodes, graph.outputs)
     for node in filter(lambda node: node.id in needed, graph.operations()):
         result = run(node.op, [values[k] for k in node.inputs], node.params)
-        values[node.id] = result if node.id in program.recorded else result.detach().requires_grad_(node.id in leaves)
+        values[node.id] = (
+            result if node.id in program.recorded.nodes else result.detach().requires_grad_(node.id in leaves)
+        )
     cotangents = given[len(graph.inputs) : len(graph.inputs) + len(joint.seeded)]
     gradients = _gradients(case, [values[graph.outputs[k]] for k in joint.seeded], cotangents, values)
     computed = zip(joint.labels, joint.graph.outputs, strict=True)
     return {label: gradients[label] if label in gradients else values[id] for label, id in computed}
-
-
-def _needed(graph: Graph) -> set[int]:
-    """The nodes that the outputs are computed from: not the values on which Python has decided."""
-    needed = set(graph.outputs)
-    for node in reversed(list(graph.operations())):
-        if node.id in needed:
-            needed.update(node.inputs)
-    return needed
 
 
 def _gradients(

@@ -55,7 +55,7 @@ def _objections(case: Case) -> Iterator[Objected]:
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] > ALIKE or not all(isinstance(a, np.ndarray) for a in step.operands):
             continue
-        for part, detail in disputes(node, step.operands, step.value, step.outer.id in program.recorded):
+        for part, detail in disputes(node, step.operands, step.value, step.outer.id in program.recorded.nodes):
             if (node.op.name, part) not in said:
                 said.add((node.op.name, part))
                 given = dict(zip(node.inputs, step.operands, strict=True))

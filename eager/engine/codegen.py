@@ -199,7 +199,7 @@ class Generated:
         self.source = source
 
 
-class Module:
+class GeneratedOps:
     """Generated functions for one dtype. They share one namespace, whose `DT` is the gate."""
 
     def __init__(self, dtype: np.dtype, tensor: type, parameter: type, miss: Callable[..., Any]):

@@ -29,7 +29,7 @@ from graphc.ops.spec import OPS, Op
 
 cast = OPS["cast"]
 SCALARS = (bool, int, float, complex, np.generic)
-double_module: Any = None  # codegen.Module for float64, set by eager.surface.operators
+double_ops: Any = None  # codegen.GeneratedOps for float64, set by eager.engine.language
 
 
 def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:

@@ -38,9 +38,9 @@ class Immediate(Interpreter):
             first, last = operands[op.rule.first], operands[-1]
             if isinstance(first, Tensor):
                 if first._d.dtype is FLOAT64:
-                    return dispatch.double_module.get(op)(*operands, **params)
+                    return dispatch.double_ops.get(op)(*operands, **params)
             elif len(operands) == 2 and isinstance(last, Tensor) and last._d.dtype is FLOAT64 and op.pointwise:
-                return dispatch.double_module.reflected(op)(last, first)
+                return dispatch.double_ops.reflected(op)(last, first)
         return dispatch.plain(op, operands, params)
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:

@@ -11,16 +11,16 @@ from typing import Any
 from eager.core.state import grad_enabled
 from eager.core.tensor import Parameter, Tensor
 from eager.engine import dispatch
-from eager.engine.codegen import Module
+from eager.engine.codegen import GeneratedOps
 from eager.engine.dispatch import apply, plain_or_trace
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.interpret import with_defaults
 from graphc.ops.spec import OPS, Op
 
-single = Module(FLOAT32, Tensor, Parameter, apply)
+single = GeneratedOps(FLOAT32, Tensor, Parameter, apply)
 single.scope["miss_operator"] = dispatch.apply_operator
 single.scope["miss_reflected"] = dispatch.apply_reflected
-double = dispatch.double_module = Module(FLOAT64, Tensor, Parameter, plain_or_trace)
+double = dispatch.double_ops = GeneratedOps(FLOAT64, Tensor, Parameter, plain_or_trace)
 
 
 def function_of(op: Op) -> Callable[..., Any]:

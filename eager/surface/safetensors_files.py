@@ -32,7 +32,7 @@ _ENTRY = Record({"dtype": Text(most=20), "shape": Row(Whole(0), most=64), "data_
 _METADATA = Table(Text(most=LIMITS.size), Text(most=LIMITS.size))
 
 
-class Entry(NamedTuple):
+class StoredTensor(NamedTuple):
     """A tensor in a file: its dtype and shape, and the bytes that it takes."""
 
     dtype: np.dtype
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     size: int
 
 
-def header(start: bytes, file: IO[bytes], refuse: Refuse) -> tuple[dict[str, Entry], dict[str, str]]:
+def header(start: bytes, file: IO[bytes], refuse: Refuse) -> tuple[dict[str, StoredTensor], dict[str, str]]:
     """The tensors in the order in which they lie in the file, and the metadata. `start` has been read of it already.
 
     Leaves `file` where the data begin. Raises what `refuse` makes of (problem, place) unless all of it is sound.
@@ -59,49 +59,49 @@ def header(start: bytes, file: IO[bytes], refuse: Refuse) -> tuple[dict[str, Ent
         raise damaged("its header is no object", "")
     metadata = table.pop(METADATA, {})
     _METADATA.check(metadata, METADATA, damaged)
-    for name, entry in table.items():
-        _ENTRY.check(entry, name, damaged)
-    entries: dict[str, Entry] = {}
+    for name, tensor in table.items():
+        _ENTRY.check(tensor, name, damaged)
+    stored: dict[str, StoredTensor] = {}
     at = 0
-    for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
-        if entry["dtype"] not in NUMPY_OF:
-            raise refuse(UNKNOWN.format(kind=entry["dtype"]), name)
-        dtype, shape = DTYPES[NUMPY_OF[entry["dtype"]]].numpy, tuple(entry["shape"])
-        begin, end = entry["data_offsets"]
+    for name, tensor in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
+        if tensor["dtype"] not in NUMPY_OF:
+            raise refuse(UNKNOWN.format(kind=tensor["dtype"]), name)
+        dtype, shape = DTYPES[NUMPY_OF[tensor["dtype"]]].numpy, tuple(tensor["shape"])
+        begin, end = tensor["data_offsets"]
         if begin != at or end - begin != math.prod(shape) * dtype.itemsize:
             raise damaged(f"{dtype}{list(shape)} cannot lie from byte {begin} to {end}, behind byte {at}", name)
-        entries[name], at = Entry(dtype, shape, end - begin), end
-    return entries, metadata
+        stored[name], at = StoredTensor(dtype, shape, end - begin), end
+    return stored, metadata
 
 
-def read(file: IO[bytes], entries: dict[str, Entry], refuse: Refuse) -> dict[str, np.ndarray]:
+def read(file: IO[bytes], stored: dict[str, StoredTensor], refuse: Refuse) -> dict[str, np.ndarray]:
     """The tensors, in memory of their own."""
 
     def damaged(problem: str, place: str) -> Exception:
         return refuse(DAMAGED.format(what=problem), place)
 
-    found = {name: _array(e, _exactly(file, e.size, damaged, name), refuse, name) for name, e in entries.items()}
+    found = {name: _array(e, _exactly(file, e.size, damaged, name), refuse, name) for name, e in stored.items()}
     if file.read(1):
         raise damaged("there is more behind its last tensor", "")
     return found
 
 
-def mapped(file: IO[bytes], entries: dict[str, Entry], refuse: Refuse) -> dict[str, np.ndarray]:
+def mapped(file: IO[bytes], stored: dict[str, StoredTensor], refuse: Refuse) -> dict[str, np.ndarray]:
     """The tensors in the file itself: what is written to them stays in memory."""
-    begin, total = file.tell(), sum(entry.size for entry in entries.values())
+    begin, total = file.tell(), sum(tensor.size for tensor in stored.values())
     if os.fstat(file.fileno()).st_size != begin + total:
         raise refuse(DAMAGED.format(what=f"it has not the {total:,} bytes of data that its header tells of"), "")
     data = np.memmap(file, np.uint8, mode="c").view(np.ndarray)  # type: ignore[call-overload]
     found: dict[str, np.ndarray] = {}
-    for name, entry in entries.items():
-        found[name] = _array(entry, data[begin : begin + entry.size], refuse, name)
-        begin += entry.size
+    for name, tensor in stored.items():
+        found[name] = _array(tensor, data[begin : begin + tensor.size], refuse, name)
+        begin += tensor.size
     return found
 
 
-def _array(entry: Entry, memory: Any, refuse: Refuse, name: str) -> np.ndarray:
+def _array(tensor: StoredTensor, memory: Any, refuse: Refuse, name: str) -> np.ndarray:
     try:
-        return np.ndarray(entry.shape, entry.dtype, memory)
+        return np.ndarray(tensor.shape, tensor.dtype, memory)
     except ValueError as error:  # a shape without elements that NumPy has no number for
         raise refuse(DAMAGED.format(what=str(error)), name) from None
 

@@ -1,5 +1,6 @@
 """Capture: an honest Python program becomes a graph."""
 
+from graphc.capture.program import Effects, Program
 from graphc.capture.sources import (
     Argument,
     ArgumentGuard,
@@ -15,14 +16,14 @@ from graphc.capture.sources import (
     Guard,
     History,
     LeafFlag,
+    Lifted,
     MemoryOf,
     PastOf,
-    Reached,
     Returned,
     Source,
     ViewOf,
 )
-from graphc.capture.trace import Program, capture, trace
+from graphc.capture.trace import capture, trace
 from graphc.capture.tracer import Tracer
 
 __all__ = [
@@ -35,15 +36,16 @@ __all__ = [
     "Draw",
     "Drawn",
     "Effect",
+    "Effects",
     "Given",
     "GradOf",
     "Guard",
     "History",
     "LeafFlag",
+    "Lifted",
     "MemoryOf",
     "PastOf",
     "Program",
-    "Reached",
     "Returned",
     "Source",
     "Tracer",

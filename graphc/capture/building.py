@@ -30,6 +30,7 @@ from graphc.capture.sources import Argument
 from graphc.capture.tracer import Tracer
 from graphc.ir import Graph, Ref, Symbol
 from graphc.ir.sizes import ANY
+from graphc.ir.structure import ancestors
 from graphc.ops import Op
 from graphc.ops.aval import Aval
 from graphc.ops.dims import Dim, Sizes, has_dim
@@ -183,7 +184,7 @@ class Building(Interpreter):
 
     def leaf_changed(self, tensor: Tensor) -> None:
         if self.has(tensor) and tensor._n is not None:
-            self.tracer.autograd.leaves[self.tracer.read(tensor).id] = tensor
+            self.tracer.state.leaves[self.tracer.read(tensor).id] = tensor
 
     def is_constant(self, tensor: Tensor) -> bool:
         return not self.has(tensor)
@@ -283,13 +284,7 @@ def graph_of(building: Building, outputs: Sequence[Tensor], name: str, first: Co
     """The part of a graph under construction that `outputs` need. Inputs `first` (ids) come first, needed or not."""
     nodes = building.tracer.builder.nodes
     ids = [building.tracer.read(t).id for t in outputs]
-    needed: set[int] = set(first)
-    stack = [*ids]
-    while stack:
-        i = stack.pop()
-        if i not in needed:
-            needed.add(i)
-            stack.extend(nodes[i].inputs)
+    needed = ancestors(nodes, ids, frozenset(first)) | set(first)
     rest = [i for i in building.tracer.builder.inputs if i in needed and i not in first]
     kept = {i: node for i, node in nodes.items() if i in needed}
     return Graph(name, kept, (*first, *rest), tuple(Ref(i) for i in ids))

@@ -24,6 +24,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.rules import torch_name
 
 if TYPE_CHECKING:
+    from graphc.capture.trace_state import TraceState
     from graphc.capture.tracer import Tracer
 
 _USER, _CLONE = OPS["user_function"], OPS["clone"]
@@ -44,13 +45,11 @@ class UserFunction(NamedTuple):
 class Autograd:
     """What the tape is to eager: which nodes gradients flow through, the leaves, and their `.grad`."""
 
-    def __init__(self, tracer: Tracer):
-        self.tracer = tracer
-        self._builder = tracer.builder
-        self.recorded: set[int] = set()  # nodes that gradients flow through
+    def __init__(self, state: TraceState, tracer: Tracer):
+        self._state, self.tracer = state, tracer
+        self._builder = state.builder
         self.freed: set[int] = set()  # nodes that a backward() has gone through
         self.broken: dict[int, str] = {}  # results -> what their backward() raises
-        self.leaves: dict[int, Tensor] = {}  # node -> the leaf tensor whose value it is
         self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
         self._initial: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
         self._before: dict[int, Tensor] = {}  # the tensor that `.grad` was before the program
@@ -58,7 +57,7 @@ class Autograd:
         self._custom: dict[int, Custom] = {}  # output nodes of user Functions
         self.functions: list[UserFunction] = []
         self.outside: set[int] = set()  # inputs that are tensors of the program around a function of control flow
-        self.hooks = Hooks(self)
+        self.hooks = Hooks(state, self)
         self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
         self._past: list[tuple[Tensor, Symbol, bool]] = []  # gradients that go on to history from before the program
         self._behind: set[int] = set()  # leaves that those will reach
@@ -77,21 +76,21 @@ class Autograd:
     def _read_grad(self, tensor: Tensor) -> Tensor | None:
         """The `.grad` that the tensor has before the program starts."""
         tracer = self.tracer
-        owner = tracer.owner_of(tensor)
+        owner = self._state.owner_of(tensor)
         if owner is None:
             return getattr(tensor, "_g", None) if tensor._d.__class__ is not Symbol else None
-        given = tracer.given(owner)
+        given = self._state.given(owner)
         grad = getattr(given, "_g", None)
         if isinstance(owner, Argument):
-            tracer.asking.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
+            tracer.concretization.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
-            what = f"whether the .grad of {tracer.asking.called(given)} is None"
+            what = f"whether the .grad of {tracer.concretization.called(given)} is None"
             tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None, what)
         if grad is None:
             self._initial[id(tensor)] = None
             return None
-        name = (tracer.name_of(tensor) or "captured") + "_grad"
-        symbol = tracer.input(name, Aval(tuple(tensor._d.shape), grad._dtype()), GradOf(owner))
+        name = (self._state.name_of(tensor) or "captured") + "_grad"
+        symbol = self._state.input(name, Aval(tuple(tensor._d.shape), grad._dtype()), GradOf(owner))
         self._initial[id(tensor)] = symbol.id
         before = self._before[id(tensor)] = tracer.wrap(symbol, False)
         return before
@@ -102,7 +101,7 @@ class Autograd:
 
     def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """See `eager.core.interpreter.Interpreter`."""
-        self.tracer.owner_of(tensor)
+        self._state.owner_of(tensor)
         self._grads[id(tensor)] = (tensor, value)
 
     def effects(self) -> list[Effect]:
@@ -111,7 +110,7 @@ class Autograd:
         numbers: dict[int, int] = {}
         tracer = self.tracer
         for key, (tensor, grad) in self._grads.items():
-            owner = tracer.owner_of(tensor)
+            owner = self._state.owner_of(tensor)
             final = None if grad is None else tracer.read(grad).id
             before = self._before.get(key)
             if owner is not None and before is not None and before is not grad:  # someone may hold it
@@ -126,7 +125,7 @@ class Autograd:
                 found.append(Effect(GradOf(owner), final, history, number))
         self._refuse_shared(found)
         for tensor, g, keep in self._past:
-            owner = tracer.owner_of(tensor)
+            owner = self._state.owner_of(tensor)
             assert owner is not None
             found.append(Effect(PastOf(owner, keep), g.id))
         self.hooks.guard()
@@ -134,22 +133,23 @@ class Autograd:
 
     def _refuse_shared(self, effects: list[Effect]) -> None:
         """Refuse to write in place what shares memory: a `.grad` with another one, or with a tensor of the call."""
-        tracer = self.tracer
         written = {e.target: e.id for e in effects if e.id is not None and e.fresh is None}
-        written |= {m.origin: m.symbol.id for m in tracer.memories.written.values() if m.origin is not None}
-        owners = [tracer.owner_of(self._grads[key][0]) for key in self._before]
+        written |= {m.origin: m.symbol.id for m in self._state.memories.written.values() if m.origin is not None}
+        owners = [self._state.owner_of(self._grads[key][0]) for key in self._before]
         grads = [GradOf(owner) for owner in owners if owner is not None]
-        for a, b in overlapping({s: tracer.given(s) for s in (*grads, *tracer.owners.values())} if grads else {}):
+        for a, b in overlapping(
+            {s: self._state.given(s) for s in (*grads, *self._state.owners.values())} if grads else {}
+        ):
             id_ = written.get(a, written.get(b))
             if id_ is not None and (a in grads or b in grads):
-                where = tracer.builder.nodes[id_].where or "an unknown line"
+                where = self._state.builder.nodes[id_].where or "an unknown line"
                 raise errors.CaptureError(errors.SHARED_GRAD.format(used=where))
 
     def grads(self) -> dict[int, GradOf]:
         """The tensors, by id, that are the `.grad` of one that outlives the program: of which."""
         found: dict[int, GradOf] = {}
         for tensor, grad in self._grads.values():
-            owner = self.tracer.owner_of(tensor)
+            owner = self._state.owner_of(tensor)
             if grad is not None and owner is not None:
                 found[id(grad)] = GradOf(owner)
         return found
@@ -167,7 +167,7 @@ class Autograd:
         """See `eager.core.interpreter.Interpreter`."""
         for output in outputs:  # a leaf itself, perhaps, that nothing has used yet
             self.tracer.read(output)
-        wrt = self.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
+        wrt = self._state.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
         grads = self._pullback(outputs, cotangents, list(wrt), create_graph, keep)
         for id_, g in grads.items():
             tensor = wrt[id_]
@@ -184,18 +184,18 @@ class Autograd:
             self.set_grad(tensor, tracer.wrap(g, create_graph and g.id in self._live()))
         elif create_graph:
             self.set_grad(tensor, tracer.wrap(tracer.read(old) + g, True))
-            self.recorded.add(self._builder.next_id - 1)
+            self._state.recorded.add(self._builder.next_id - 1)
         else:
             with set_grad_enabled(False):
                 tracer.assign(old, tracer.wrap(tracer.read(old) + g, False), "add")
 
     def _goes_on(self, tensor: Tensor, g: Symbol, keep: bool) -> None:
         """`tensor` has a history from before the program: the gradient goes on there, after the program."""
-        owner = self.tracer.owner_of(tensor)
+        owner = self._state.owner_of(tensor)
         if owner is None:
             return
         self._past.append((tensor, g, keep))
-        for node in walks.reachable([self.tracer.given(owner)._n]):
+        for node in walks.reachable([self._state.given(owner)._n]):
             if tape.is_leaf(node) and (leaf := node[tape.PARENTS]()) is not None:
                 self._behind.add(id(leaf))
 
@@ -224,22 +224,22 @@ class Autograd:
 
         among  all that are asked about, and what they were computed through
         """
-        live = set(self.leaves)
+        live = set(self._state.leaves)
         nodes = self._builder.nodes
         for id_ in nodes if among is None else sorted(among):
             node, op = nodes[id_], nodes[id_].op
             rule = self._custom.get(id_)
             given = node.inputs if rule is None else rule.inputs
             through = (i for k, i in enumerate(given) if rule or op.structured or op.arg_of(k) in op.vjp)
-            if id_ in self.recorded and not live.isdisjoint(through):
+            if id_ in self._state.recorded and not live.isdisjoint(through):
                 live.add(id_)
         return live
 
     def _nodes_of(self, tensor: Tensor) -> list[int]:
         """The nodes at which gradients for a tensor arrive: a leaf that has been written has one for each value."""
         id_ = self.tracer.read(tensor).id
-        leaf = self.leaves.get(id_)
-        return [id_] if leaf is None else [i for i, t in self.leaves.items() if t is leaf]
+        leaf = self._state.leaves.get(id_)
+        return [id_] if leaf is None else [i for i, t in self._state.leaves.items() if t is leaf]
 
     def _pullback(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], wrt: list[int], create_graph: bool, keep: bool
@@ -257,7 +257,7 @@ class Autograd:
         with set_grad_enabled(create_graph):
             grads = self._apart(self._walk(builder, seeds, wrt, create_graph), before)
         if create_graph:
-            self.recorded.update(range(before, builder.next_id))
+            self._state.recorded.update(range(before, builder.next_id))
         if not keep:
             self.freed |= {i for i in walked if _saves(builder.nodes[i].op)}
         return grads
@@ -276,13 +276,13 @@ class Autograd:
 
     def _walk(self, builder: Builder, seeds: dict[int, Symbol], wrt: Collection[int], create_graph: bool) -> Any:
         arrived = functools.partial(self._arrived, create_graph=create_graph)
-        return pullback(builder, seeds, wrt, self.recorded, custom=self._custom, arrived=arrived)
+        return pullback(builder, seeds, wrt, self._state.recorded, custom=self._custom, arrived=arrived)
 
     def _problem(self, walked: Collection[int]) -> str:
         """Why a gradient rule of these nodes does not have what it needs: freed, or written in place. "" if it has."""
         if not self.freed.isdisjoint(walked):
             return tape.FREED
-        late = self.tracer.memories.overwritten
+        late = self._state.memories.overwritten
         if not late:
             return ""
         nodes = self._builder.nodes
@@ -299,7 +299,7 @@ class Autograd:
             for i in [*saved, *([id_] if "r" in names else ())]:
                 if i in late:
                     aval, origin = nodes[i].aval, ""
-                    if nodes[i].op.differentiable and i in self.recorded:
+                    if nodes[i].op.differentiable and i in self._state.recorded:
                         origin = f", which is output 0 of {nodes[i].op.node_name.partition('Backward')[0]},"
                     now, then = late[i] + 1, late[i]
                     return tape.MODIFIED.format(
@@ -336,7 +336,7 @@ class Autograd:
             results.append(t if symbol is None else tracer.wrap(symbol, differentiable))
         for k, t in enumerate(outputs):
             if any(t is written for written in rule.ctx.dirty_tensors):  # it is that tensor which has the new history
-                tracer.writing.written(t, results[k], wanted[k])
+                tracer.mutation.written(t, results[k], wanted[k])
                 results[k] = t
         saved, rule.ctx.to_save = rule.ctx.to_save, ()
 
@@ -353,7 +353,7 @@ class Autograd:
         self.functions.append(UserFunction(tuple(outs), ids, called))
         entry = Custom(tuple(outs), ids, shares)
         self._custom.update(dict.fromkeys((id_ for id_ in outs if id_ >= 0), entry))
-        self.recorded.update(range(before, builder.next_id))
+        self._state.recorded.update(range(before, builder.next_id))
         return results
 
     @property
@@ -378,7 +378,7 @@ class Autograd:
         self._replaying = True
         try:
             with tracer.reopened(graph), set_grad_enabled(False):
-                count = len(tracer.sources)
+                count = len(self._state.sources)
                 given = seeds(builder)
                 found = self._walk(builder, given, wrt, False)
                 return builder, found, tracer.reached_since(count)
@@ -393,7 +393,7 @@ class Autograd:
         stack = list(ids)
         while stack:
             id_ = stack.pop()
-            if id_ in self.recorded and id_ not in found:
+            if id_ in self._state.recorded and id_ not in found:
                 found.add(id_)
                 rule = self._custom.get(id_)
                 stack.extend(self._builder.nodes[id_].inputs if rule is None else rule.inputs)
@@ -403,7 +403,7 @@ class Autograd:
         """What autograd knows of `tensor`."""
         if tensor._n is None:
             return History.NONE
-        if isinstance(tensor._n, list) and tape.is_leaf(tensor._n) and self.tracer.owner_of(tensor) is None:
+        if isinstance(tensor._n, list) and tape.is_leaf(tensor._n) and self._state.owner_of(tensor) is None:
             return History.LEAF
         id_ = self.tracer.read(tensor).id
         problem = self._problem(self.history_of([id_]))
@@ -417,7 +417,7 @@ class Autograd:
             return False
         id_ = self.tracer.read(tensor).id
         sources = {id_, *(i for h in self.history_of([id_]) for i in self._builder.nodes[h].inputs)}
-        return not sources.isdisjoint(self.leaves)
+        return not sources.isdisjoint(self._state.leaves)
 
 
 def _has_no_grad(tensor: Tensor) -> bool:

@@ -20,6 +20,7 @@ from graphc.capture.state.places import Change
 
 if TYPE_CHECKING:
     from graphc.capture.gradients import Autograd
+    from graphc.capture.trace_state import TraceState
 
 Rule = Callable[[list[Tensor]], list[Tensor | None]]
 
@@ -32,8 +33,8 @@ class Registry(dict[int, Callable[[Tensor], Any]]):
 class Hooks:
     """The hooks of one trace."""
 
-    def __init__(self, autograd: Autograd):
-        self._autograd, self._tracer = autograd, autograd.tracer
+    def __init__(self, state: TraceState, autograd: Autograd):
+        self._state, self._autograd, self._tracer = state, autograd, autograd.tracer
         self._registered: dict[int, Registry] = {}  # by node
         self._reached: dict[int, Tensor] = {}  # leaves that gradients have arrived at, so that their hooks have run
 
@@ -46,7 +47,7 @@ class Hooks:
 
     def hook_after(self, tensor: Tensor, hook: Callable[[Tensor], Any]) -> hooks.RemovableHandle:
         """See `eager.core.interpreter.Interpreter.hook_after`. CaptureError for a tensor from before the call."""
-        if not isinstance(tensor._n, list) or self._tracer.owner_of(tensor) is not None:
+        if not isinstance(tensor._n, list) or self._state.owner_of(tensor) is not None:
             raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
         return hooks.RemovableHandle(hooks.hooked(tensor._n).accumulated, hook)
 
@@ -71,12 +72,12 @@ class Hooks:
 
     def _from_before(self, id_: int) -> Tensor | None:
         """The tensor from before the call whose value is node `id_`."""
-        leaf = self._autograd.leaves.get(id_)
-        return leaf if leaf is not None and self._tracer.owner_of(leaf) is not None else None
+        leaf = self._state.leaves.get(id_)
+        return leaf if leaf is not None and self._state.owner_of(leaf) is not None else None
 
     def of(self, id_: int, replaying: bool) -> list[Callable[[Tensor], Any]]:
         """The hooks that a gradient meets that arrives at node `id_`; `replaying`: after the trace, on the tape."""
-        leaf = self._autograd.leaves.get(id_)
+        leaf = self._state.leaves.get(id_)
         if replaying and self._from_before(id_) is not None:
             return []  # where the tape runs them
         found = list(self._registered.get(id_, Registry()).values())
@@ -90,15 +91,15 @@ class Hooks:
         tracer = self._tracer
         captured: list[Tensor] = []
         for leaf in self._reached.values():
-            match tracer.owner_of(leaf):
+            match self._state.owner_of(leaf):
                 case Argument(position):
-                    tracer.asking.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
+                    tracer.concretization.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
                 case Captured(tensor):
                     captured.append(tensor)
                 case _:
                     pass
         if captured:
-            called = ", ".join(map(tracer.asking.called, captured))
+            called = ", ".join(map(tracer.concretization.called, captured))
             tracer.guard(functools.partial(_hooks_of_all, captured), _hooks_of_all(captured), f"the hooks of {called}")
 
 

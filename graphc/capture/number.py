@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 import numpy as np
 
 from eager.core.tensor import Tensor
-from graphc.capture.showing import is_only_shown
+from graphc.capture.display_only import is_only_shown
 from graphc.ir import Builder, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.dims import is_dim
@@ -57,7 +57,7 @@ class Number:
             symbol = builder.apply(OPS["reshape"], (symbol,), {"shape": ()})
         kind = category(symbol.dtype)
         if symbol.dtype.kind == "c":
-            return tracer.asking.known_number(symbol)
+            return tracer.concretization.known_number(symbol)
         wide = BOOL if symbol.dtype == BOOL else FLOAT64 if kind >= category(FLOAT64) else INT64
         stopped = builder.emit(_STOP, (symbol,), {})
         return Number(tracer, stopped if symbol.dtype == wide else builder.emit(_CAST, (stopped,), {"dtype": wide}))
@@ -86,12 +86,12 @@ class Number:
         """The Python number; the program depends on it from now on."""
         if self._known is None:
             self._symbol.check_open(self._tracer.builder)
-            self._known = self._tracer.asking.known_number(self._symbol)
+            self._known = self._tracer.concretization.known_number(self._symbol)
         return self._known
 
     def concrete(self) -> Any:
         """The Python number in the call that is being traced, for showing it."""
-        return self._tracer.asking.value_of(self._symbol).item()
+        return self._tracer.concretization.value_of(self._symbol).item()
 
     @staticmethod
     def as_operands(builder: Builder, op: Op, operands: Sequence[Any]) -> list[Any]:
@@ -250,7 +250,7 @@ class Numbers:
 
     def _own(self, number: Number) -> Number:
         """A traced number, of the trace around this one perhaps, in this trace."""
-        if self._tracer.outer is None or number.tracer is self._tracer:
+        if self._tracer.state.outer is None or number.tracer is self._tracer:
             return number
         if id(number) not in self._lifted:
             outer = number.tracer.wrap(number.symbol, False)

@@ -39,15 +39,15 @@ class Captured:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Reached:
-    """An input that is read anew, by `get`, at each call: a tensor, or a number of type `kind`, in a moving place."""
+class Lifted:
+    """An input that is read anew, by `get`, at each call: a tensor, or a number of type `kind`, in a lifted place."""
 
     path: str
     get: Callable[[], Any]
     kind: type | None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reached) and other.path == self.path
+        return isinstance(other, Lifted) and other.path == self.path
 
     def __hash__(self) -> int:
         return hash(self.path)
@@ -58,7 +58,7 @@ class Reached:
 class GradOf:
     """An input, or an effect, that is the `.grad` of the tensor behind another source."""
 
-    of: Argument | Captured | Reached
+    of: Argument | Captured | Lifted
 
 
 @final
@@ -66,7 +66,7 @@ class GradOf:
 class DataOf:
     """An effect: the tensor behind another source shows other memory from now on, its own staying as it is."""
 
-    of: Argument | Captured | Reached
+    of: Argument | Captured | Lifted
 
 
 @final
@@ -83,7 +83,7 @@ class LeafFlag:
 class PastOf:
     """An effect: a gradient that goes on into the history that the tensor behind another source has."""
 
-    of: Argument | Captured | Reached
+    of: Argument | Captured | Lifted
     keep: bool
 
 
@@ -92,7 +92,7 @@ class PastOf:
 class MemoryOf:
     """An input that is the whole memory, as a vector, that the tensor behind another source shows a part of."""
 
-    of: Argument | Captured | Reached
+    of: Argument | Captured | Lifted
 
 
 @final
@@ -134,7 +134,7 @@ class Drawn(dict[int, Any]):
         super().clear()
 
 
-Owner = Argument | Captured | Reached
+Owner = Argument | Captured | Lifted
 Source = Owner | GradOf | MemoryOf | Draw
 
 

@@ -7,106 +7,34 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
-from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
+from graphc.capture.materialization import Materializer
 from graphc.capture.number import Number
-from graphc.capture.outcomes import Outcomes
-from graphc.capture.records import has_leaves, is_traced, opener
+from graphc.capture.program import Checks, Effects, Guarded, MadeLeaf, Program, Recorded, Result
 from graphc.capture.sources import (
-    ArgumentGuard,
     Computed,
-    Decision,
     Drawn,
-    Effect,
-    Guard,
     History,
-    Owner,
-    Returned,
-    Source,
     ViewOf,
 )
+from graphc.capture.state.append_only import done_once
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
-from graphc.capture.state.growing import done_once
+from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.state.places import Change
-from graphc.capture.state.varying import Varying
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
+from graphc.capture.user_objects import has_leaves, is_traced, opener
 from graphc.ir import Graph, Node
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
 from graphc.ops.dims import Dim, Sizes
-
-
-class MadeLeaf(NamedTuple):
-    """A leaf that a function has made and returns as leaf number `result`; `grad` is the number of its `.grad`."""
-
-    result: int
-    grad: int | None
-
-
-class Program(NamedTuple):
-    """A traced function: its graph, where the graph's inputs come from, and what else the function did.
-
-    graph      returns the function's result, or the leaves of it where that is no nest of tuples, lists and dicts
-    sources    one for each input of the graph
-    effects    in-place writes and gradients, to be carried out after a run
-    guards     what must still hold for the graph to be right; `argument_guards` and `overlaps`, of the arguments
-    decisions  the values of traced tensors that Python has read
-    structure  the result, with a Slot for each leaf
-    returned   what each leaf of the result is
-    numbers    which leaves are Python numbers
-    histories  what autograd knows of each leaf
-    changes    what the function puts into Python state: the place, and the value with Slots, numbered on from those of
-               the result
-    broken     what backward() raises, by the node of a result
-    recorded   ids of the nodes that gradients flow through (not those made under no_grad, or from detached values)
-    made       the leaves among the results that the function has made
-    leaves     (node, number): gradients for an input that was written stop at this node, too; the leaves that are
-               `made` are numbered on from the inputs
-    rules      the trace, if gradients depend on autograd.Functions or hooks of the user's
-    drawn      random numbers that were drawn already: for the call that was traced
-    unread     nodes that may fail, and whose values nothing else of the program reads
-    """
-
-    graph: Graph
-    sources: tuple[Source, ...]
-    effects: tuple[Effect, ...]
-    guards: tuple[Guard, ...]
-    argument_guards: tuple[ArgumentGuard, ...]
-    overlaps: tuple[tuple[Owner, Owner, Any], ...]
-    decisions: tuple[Decision, ...]
-    structure: Any
-    returned: tuple[Returned, ...]
-    numbers: frozenset[int]
-    histories: tuple[History, ...]
-    changes: tuple[tuple[Change, Any], ...]
-    broken: dict[int, str]
-    recorded: frozenset[int]
-    made: tuple[MadeLeaf, ...]
-    leaves: tuple[tuple[int, int], ...]
-    rules: Autograd | None
-    drawn: Drawn
-    unread: tuple[int, ...]
-
-    @classmethod
-    def simple(
-        cls, graph: Graph, sources: Sequence[Source], effects: Sequence[Effect], structure: Any,
-        returned: Sequence[Returned],
-    ) -> Program:  # fmt: skip
-        """A program that depends on nothing else, and whose results have no history."""
-        return cls(
-            graph=graph, sources=tuple(sources), effects=tuple(effects), guards=(), argument_guards=(), overlaps=(),
-            decisions=(), structure=structure, returned=tuple(returned), numbers=frozenset(),
-            histories=(History.NONE,) * len(returned), changes=(), broken={}, recorded=frozenset(), made=(), leaves=(),
-            rules=None, drawn=Drawn(), unread=(),
-        )  # fmt: skip
 
 
 def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -128,7 +56,7 @@ def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     <BLANKLINE>
     """
     program = capture(fn, args, kwargs)
-    if program.effects:
+    if program.effects.tensors:
         raise errors.CaptureError(
             f"{program.graph.name} changes tensors that outlive the call, which a graph alone cannot express. "
             "Remedy: use graphc.compile, which carries the changes out."
@@ -164,15 +92,15 @@ def capture(
     tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
-    tracer.asking.foretold = foretold
+    tracer.state.foretold = foretold
     if drawn is not None:
-        tracer.asking.drawn = drawn
+        tracer.state.drawn = drawn
         drawn.clear()
-    tracer.sizes, tracer.batches = batches or (None, {})
+    tracer.state.sizes, tracer.state.batches = batches or (None, {})
     numbers = iter(range(len(given)))
 
     def stand_in(tensor: Tensor, path: str) -> Any:
-        if isinstance(tensor, Varying):
+        if isinstance(tensor, LiftedNumber):
             return tracer.number(tensor, next(numbers), path)
         return tracer.argument(tensor, next(numbers), path)
 
@@ -181,18 +109,18 @@ def capture(
     scope = interpreting(tracer)
     try:
         scope.__enter__()
-        with contextlib.nullcontext() if tracer.sizes is None else tracer.sizes.recording():
+        with contextlib.nullcontext() if tracer.state.sizes is None else tracer.state.sizes.recording():
             if environment is not None:
                 environment.start(tracer)
             try:
                 result = fn(*containers.args, **containers.kwargs)
             except Exception as raised:
-                error = tracer.asking.refusal(raised) or raised
+                error = tracer.concretization.refusal(raised) or raised
                 if failed is not None and environment is not None:
                     if isinstance(error, errors.GraphcError):
                         failed = functools.partial(forget, environment)  # it is not the program that has failed
                     failed(tracer, containers)
-                    Outcomes(tracer).reveal(error)
+                    Materializer(tracer).reveal(error)
                 if error is not raised:
                     raise error from raised
                 raise
@@ -250,7 +178,7 @@ class _Undoing:
             if self.whole and self.program is None:
                 forget(self._environment, self._tracer, self._containers)
             self._environment.restore()
-        for change, _ in reversed(self.program.changes) if self.program is not None else ():
+        for change, _ in reversed(self.program.effects.state) if self.program is not None else ():
             if change.find is None:  # else it is a change of a copy
                 change.write(change.before)
 
@@ -259,7 +187,7 @@ def forget(environment: Environment, tracer: Tracer, containers: Any) -> None:
     """Undo what a traced function has done before it raised: it will be traced again."""
     for change in reversed(environment.written()):
         change.write(change.before)
-    tracer.asking.drawn.put_back()
+    tracer.state.drawn.put_back()
 
 
 def finished(
@@ -299,33 +227,29 @@ def finished(
     if is_plain(structure) and alone == len(leaves):
         tree = map_leaves(structure, lambda slot, path: refs[slot.index])
     graph = tracer.builder.graph(identifier(getattr(fn, "__name__", type(fn).__name__)), tree)
-    autograd = tracer.autograd
-    broken = dict(autograd.broken)  # a view is made, after the run, of its base, which is what the program returns
+    broken = dict(tracer.autograd.broken)
+    # a view is made, after the run, of its base, which is what the program returns
     for ref, made, history in zip(refs, returned, histories, strict=True):
         if history is History.BROKEN and isinstance(made, ViewOf) and isinstance(made.base, Computed):
             broken[made.base.id] = broken[ref.id]
+    state = tracer.state
+    decisions, tape = tuple(state.decisions), tracer.autograd
+    read = [*graph.outputs, *(e.id for e in effects if e.id is not None), *(d.id for d in decisions)]
+    ends = tracer.gradient_ends([tensor for tensor, _ in own.values()])
     return Program(
-        graph=graph,
-        sources=tuple(tracer.sources),
-        effects=tuple(effects),
-        guards=tuple(tracer.asking.guards),
-        argument_guards=tuple(tracer.asking.argument_guards),
-        overlaps=tuple((a, b, how) for (a, b), how in tracer.writing.overlaps.items()),
-        decisions=tuple(tracer.asking.decisions),
-        structure=structure,
-        returned=tuple(returned),
-        numbers=numbers,
-        histories=tuple(histories),
-        changes=tuple(zip(changes, put, strict=True)),
-        broken=broken,
-        recorded=tracer.recorded,
-        made=tuple(own_leaves),
-        leaves=tuple(tracer.gradient_ends([tensor for tensor, _ in own.values()])),
-        rules=autograd if autograd.has_rules else None,
-        drawn=tracer.asking.drawn,
-        unread=_unread(graph.nodes, [*graph.outputs, *(e.id for e in effects if e.id is not None),
-                                     *(d.id for d in tracer.asking.decisions)]),
-    )  # fmt: skip
+        graph,
+        tuple(tracer.state.sources),
+        Result(structure, tuple(returned), numbers, tuple(histories), tuple(own_leaves)),
+        Effects(tuple(effects), tuple(zip(changes, put, strict=True))),
+        Guarded(
+            tuple(state.guards),
+            tuple(state.argument_guards),
+            tuple((a, b, how) for (a, b), how in tracer.state.overlaps.items()),
+        ),
+        Checks(decisions, _unread(graph.nodes, read)),
+        Recorded(tracer.recorded, tuple(ends), broken, tape if tape.has_rules else None),
+        state.drawn,
+    )
 
 
 def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -20,8 +20,8 @@ from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import call_text
 from graphc import errors
-from graphc.capture import selecting
-from graphc.capture.asking import Asking
+from graphc.capture import masked_selection
+from graphc.capture.concretization import Concretization
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
@@ -31,27 +31,23 @@ from graphc.capture.sources import (
     DataOf,
     Draw,
     Effect,
-    GradOf,
     History,
     LeafFlag,
+    Lifted,
     MemoryOf,
-    Owner,
-    Reached,
     Returned,
-    Source,
     Step,
 )
-from graphc.capture.state.varying import Varying
-from graphc.capture.storage.inputs import whole_memory
+from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage.layouts import Layouts
 from graphc.capture.storage.memory import Memories, Memory, Place
+from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
-from graphc.capture.storage.writing import Writing
+from graphc.capture.trace_state import TraceState
 from graphc.capture.tree import map_tensors, tensors_of
 from graphc.ir import Builder, Graph, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
-from graphc.ops.dims import Dim, Sizes
 from graphc.ops.dtypes import UINT8, is_inexact
 from graphc.ops.strides import strides_of
 
@@ -61,8 +57,8 @@ INLINE = 64  # larger constants whose elements are all equal become `full`
 
 @final
 @forwarding({
-    "writing": "assign set_data show",
-    "asking": "guard is_constant lies_plainly number_written values_read values_shown window",
+    "mutation": "assign set_data show",
+    "concretization": "guard is_constant lies_plainly number_written values_read values_shown window",
     "autograd": "backward custom get_grad gradients has_leaves retain set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
@@ -84,81 +80,70 @@ class Tracer(Interpreter):
         whole: bool = False,
         outer: Tracer | None = None,
     ):
-        self.outer = outer
+        self.builder = builder = Builder(locate=user_line)
+        state = self.state = TraceState(builder, name_of, whole, outer, Memories(builder))
+        self.input, self.rebind, self.owner_of, self.given = state.input, state.rebind, state.owner_of, state.given
         self.rule_depth = 0  # of the trace of a gradient rule: of how many rules inside each other
         self.computed: Callable[[Tensor], Symbol | None] | None = None  # what computes a tensor of outside anew
-        self.builder = Builder(locate=user_line)
-        self.sources: list[Source] = []  # of each input
-        self.reached: dict[int, Reached] = {}  # id of a tensor in a moving place -> the place
-        self.moving: dict[Reached, Any] = {}  # what was in moving places before the program
-        self.sizes: Sizes | None = None  # those that are symbolic
-        self.batches: Mapping[int, Dim] = {}  # arguments whose first dim is symbolic
-        self.name_of = name_of
-        self.whole = whole
-        self.arguments: list[Tensor] = []
-        self.stand_ins: dict[int, Tensor] = {}  # id of an argument -> its stand-in
-        self.held: dict[int, tuple[Tensor, Symbol]] = {}  # concrete tensors and their present values
         self._modules: list[Any] = []  # those whose forward is running, outermost first
-        self.fresh: dict[int, Tensor] = {}  # concrete tensors made inside the trace
-        self.owners: dict[int, Owner] = {}  # id of tensor -> where it comes from
-        self.memories = Memories(self.builder)
-        self.writing = Writing(self)
-        self.asking = Asking(self)
-        self.builder.reader = self.asking
-        self.layouts = Layouts(self.builder, self.memories, self.asking.layout_of_input)
+        self.mutation = Mutation(state, self)
+        self.concretization = Concretization(state, self)
+        builder.reader = self.concretization
+        self.layouts = Layouts(builder, state.memories, self.concretization.layout_of_input)
         self.numbers = Numbers(self)
-        self.autograd = Autograd(self)
+        self.autograd = Autograd(state, self)
 
     # --- tensors and symbols
 
     def argument(self, tensor: Tensor, position: int, name: str) -> Tensor:
         """The traced stand-in of argument number `position`."""
-        if self.whole and id(tensor) in self.stand_ins:
-            return self.stand_ins[id(tensor)]
+        if self.state.whole and id(tensor) in self.state.stand_ins:
+            return self.state.stand_ins[id(tensor)]
         shape = tuple(tensor._d.shape)
-        if position in self.batches:
-            first: Any = self.batches[position]
+        if position in self.state.batches:
+            first: Any = self.state.batches[position]
             shape = (first, *shape[1:])
         symbol = self.input(name, Aval(shape, tensor._dtype()), Argument(position))
         stand_in = self.wrap(symbol, tensor._n is not None, type(tensor))
-        self.owners[id(stand_in)] = Argument(position)
-        self.fresh[id(stand_in)] = self.stand_ins[id(tensor)] = stand_in  # keeps its id from being used again
+        self.state.owners[id(stand_in)] = Argument(position)
+        # kept, so that its id is not used again
+        self.state.fresh[id(stand_in)] = self.state.stand_ins[id(tensor)] = stand_in
         if tensor._n is not None:
             if tensor.is_leaf:
                 stand_in._n = tensor._n  # with its hooks
-            self.autograd.leaves[symbol.id] = stand_in
-        self.writing.note(stand_in)
+            self.state.leaves[symbol.id] = stand_in
+        self.mutation.note(stand_in)
         return stand_in
 
-    def number(self, varying: Varying, position: int, name: str) -> Any:
+    def number(self, lifted: LiftedNumber, position: int, name: str) -> Any:
         """The traced number of argument number `position`; the number itself, if it is taken by value."""
         source = Argument(position)
-        number = Number(self, self.input(name, Aval((), varying._dtype()), source))
-        self.asking.varying[source] = varying
-        return number.known() if varying.by_value else number
+        number = Number(self, self.input(name, Aval((), lifted._dtype()), source))
+        self.state.lifted_numbers[source] = lifted
+        return number.known() if lifted.by_value else number
 
     def start(self, arguments: Sequence[Tensor]) -> None:
         """Tell which tensors the call is given."""
-        self.arguments = list(arguments)
+        self.state.arguments = list(arguments)
 
-    def reach(self, source: Reached, value: Any) -> None:
-        """Tell that `value` is in a moving place."""
-        self.moving[source] = value
+    def reach(self, source: Lifted, value: Any) -> None:
+        """Tell that `value` is in a lifted place."""
+        self.state.lifted[source] = value
         if isinstance(value, Tensor):
-            self.reached[id(value)] = source
+            self.state.lifted_tensors[id(value)] = source
 
     def read(self, tensor: Tensor) -> Symbol:
         """The present value of a tensor."""
-        data = selecting.settled(tensor)
+        data = masked_selection.settled(tensor)
         if data.__class__ is Symbol:
             if data.builder is not self.builder or self.builder.closed:
-                if self.outer is None or self.builder.closed:
+                if self.state.outer is None or self.builder.closed:
                     data.check_open(self.builder)
                 data = self._lifted(tensor)
         else:
-            held = self.held.get(id(tensor))
+            held = self.state.held.get(id(tensor))
             data = self._capture(tensor) if held is None else held[1]
-        place = self.memories.find(data.id)
+        place = self.state.memories.find(data.id)
         return data if place is None or place.version == place.memory.version else self._again(tensor, place)
 
     def _again(self, tensor: Tensor, place: Place) -> Symbol:
@@ -170,57 +155,49 @@ class Tracer(Interpreter):
             symbol = memory.symbol
         else:
             self.builder.where, before = user_line(), self.builder.next_id
-            symbol = self.memories.again(place)
+            symbol = self.state.memories.again(place)
             if tensor._n is not None and tensor.is_leaf:  # gradients stop at a node of its own, as they did before
                 symbol = self.builder.emit(_STOP, (symbol,), {})
-                self.memories.put(symbol, place._replace(version=memory.version))
-                self.autograd.leaves[symbol.id] = tensor
+                self.state.memories.put(symbol, place._replace(version=memory.version))
+                self.state.leaves[symbol.id] = tensor
             elif tensor._n is not None:
-                self.autograd.recorded.update(range(before, self.builder.next_id))
+                self.state.recorded.update(range(before, self.builder.next_id))
         self.rebind(tensor, symbol)
         return symbol
 
-    def rebind(self, tensor: Tensor, symbol: Symbol) -> None:
-        if tensor._d.__class__ is Symbol:
-            tensor._d = symbol
-        else:
-            self.held[id(tensor)] = (tensor, symbol)
-
-    def input(self, name: str, aval: Aval, source: Source) -> Symbol:
-        """Append an input to the program."""
-        self.sources.append(source)
-        return self.builder.input(name, aval)
-
     def _capture(self, tensor: Tensor) -> Symbol:
-        stand_in = self.stand_ins.get(id(tensor))
+        stand_in = self.state.stand_ins.get(id(tensor))
         if stand_in is not None:  # reached by itself, though it is an argument, too
-            owner = self.owners[id(stand_in)]
+            owner = self.state.owners[id(stand_in)]
             assert isinstance(owner, Argument)
-            self.asking.guard_argument(owner.position, lambda t: t is tensor, True, "which tensor it is")
+            self.concretization.guard_argument(owner.position, lambda t: t is tensor, True, "which tensor it is")
             return self.read(stand_in)
         if self.computed is not None and (known := self.computed(tensor)) is not None:
             return known
-        if id(tensor) in self.fresh:
+        if id(tensor) in self.state.fresh:
             symbol = self._constant(tensor._array())
         else:
-            name = self.name_of(tensor) or f"captured_{len(self.sources)}"
-            owner = self.owners[id(tensor)] = self.reached.get(id(tensor)) or Captured(tensor)
+            name = self.state.name_of(tensor) or f"captured_{len(self.state.sources)}"
+            owner = self.state.owners[id(tensor)] = self.state.lifted_tensors.get(id(tensor)) or Captured(tensor)
             symbol = self.input(name, Aval(tuple(tensor._d.shape), tensor._dtype()), owner)
-        self.held[id(tensor)] = (tensor, symbol)
+        self.state.held[id(tensor)] = (tensor, symbol)
         if tensor._n is not None:
-            self.autograd.leaves[symbol.id] = tensor
-        if id(tensor) not in self.fresh:
-            self.writing.note(tensor)
-        return self.held[id(tensor)][1]
+            self.state.leaves[symbol.id] = tensor
+        if id(tensor) not in self.state.fresh:
+            self.mutation.note(tensor)
+        return self.state.held[id(tensor)][1]
 
     def _lifted(self, tensor: Tensor) -> Symbol:
         """The input that stands for a tensor of the trace around this one."""
-        if id(tensor) not in self.held:
-            assert self.outer is not None
-            aval = self.outer.read(tensor).aval
-            self.owners[id(tensor)] = Captured(tensor)
-            self.held[id(tensor)] = tensor, self.input(f"captured_{len(self.sources)}", aval, Captured(tensor))
-        return self.held[id(tensor)][1]
+        if id(tensor) not in self.state.held:
+            assert self.state.outer is not None
+            aval = self.state.outer.read(tensor).aval
+            self.state.owners[id(tensor)] = Captured(tensor)
+            self.state.held[id(tensor)] = (
+                tensor,
+                self.input(f"captured_{len(self.state.sources)}", aval, Captured(tensor)),
+            )
+        return self.state.held[id(tensor)][1]
 
     def _constant(self, array: np.ndarray) -> Symbol:
         if array.size > INLINE:
@@ -237,38 +214,13 @@ class Tracer(Interpreter):
         t._n = symbol if requires_grad else None
         return t
 
-    def owner_of(self, tensor: Tensor) -> Owner | None:
-        """Where a tensor that outlives the program comes from; None for one that it has made."""
-        if tensor._d.__class__ is not Symbol and id(tensor) not in self.fresh and id(tensor) not in self.owners:
-            stand_in = self.stand_ins.get(id(tensor))
-            outside = self.reached.get(id(tensor)) or Captured(tensor)
-            self.owners[id(tensor)] = outside if stand_in is None else self.owners[id(stand_in)]
-        return self.owners.get(id(tensor))
-
-    def given(self, source: Source) -> Tensor:
-        """The concrete tensor behind a source, in the call that is being traced."""
-        match source:
-            case Argument(position):
-                return self.arguments[position]
-            case Captured(tensor):
-                return tensor
-            case Reached():
-                return self.moving[source]
-            case GradOf(of):
-                grad = self.given(of)._g
-                assert grad is not None
-                return grad
-            case MemoryOf(of):
-                return whole_memory(self.given(of))
-        raise AssertionError(source)
-
     # --- what tensors call
 
     def apply(self, op: Op, operands: Sequence[Any], params: Any) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""
         builder = self.builder
         builder.where = user_line()
-        found = selecting.applied(self, op, operands, params)
+        found = masked_selection.applied(self, op, operands, params)
         if found is not None:
             return found
         symbols, requires = [], False
@@ -290,8 +242,8 @@ class Tracer(Interpreter):
         if params:
             params = without_numbers(params)
         before = builder.next_id
-        if before >= self.asking.unrolling.next:
-            self.asking.unrolling.look()
+        if before >= self.concretization.unrolling.next:
+            self.concretization.unrolling.look()
         try:
             result = builder.apply(op, self.numbers.as_symbols(op, symbols), params)
         except Exception as error:
@@ -301,11 +253,11 @@ class Tracer(Interpreter):
             result = builder.emit(_CLONE, (result,), {})
         requires = requires and grad_enabled() and is_inexact(result.aval.dtype)
         if requires:
-            self.autograd.recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
+            self.state.recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
         found = self.wrap(result, requires)
         if op.view or (op is _INDEX and not any(i.aval.shape for i in symbols[1:])):  # x[i] by numbers
             source = self.place_of(operands[0], symbols[0])
-            place = self.memories.viewed(source, symbols[0], result, Step(op, params))
+            place = self.state.memories.viewed(source, symbols[0], result, Step(op, params))
             if place is not None:
                 if place.version != place.memory.version:  # as a concrete tensor of this trace may be
                     found._d = self._again(found, place)
@@ -314,30 +266,32 @@ class Tracer(Interpreter):
 
     def place_of(self, tensor: Tensor, symbol: Symbol) -> Place:
         """Where `tensor`, whose value is `symbol`, looks."""
-        found = self.memories.find(symbol.id)
+        found = self.state.memories.find(symbol.id)
         if found is None:
             owner, strides = self.owner_of(tensor), None
             if owner is None:
                 made = tensor._d
                 strides = strides_of(made) if made.__class__ is np.ndarray else self.layouts.of(symbol.id)
-            elif not (self.outer is not None and tensor._d.__class__ is Symbol):
-                strides = self.asking.layout(tensor, owner)
-            leaf = self.autograd.leaves.get(symbol.id)
-            found = self.memories.place(symbol, owner, leaf if leaf is not None and leaf.is_leaf else None, strides)
+            elif not (self.state.outer is not None and tensor._d.__class__ is Symbol):
+                strides = self.concretization.layout(tensor, owner)
+            leaf = self.state.leaves.get(symbol.id)
+            found = self.state.memories.place(
+                symbol, owner, leaf if leaf is not None and leaf.is_leaf else None, strides
+            )
             found.memory.tensors.add(tensor)
         return found
 
     def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""
-        return selecting.select(self, x, mask, lead, purpose)
+        return masked_selection.select(self, x, mask, lead, purpose)
 
     def replace(self, target: Tensor, value: Tensor) -> bool:
         """See `eager.core.interpreter.Interpreter`."""
-        return selecting.replace(target, value)
+        return masked_selection.replace(target, value)
 
     def created(self, tensor: Tensor) -> None:
         """See `eager.core.interpreter.Interpreter`."""
-        self.fresh[id(tensor)] = tensor
+        self.state.fresh[id(tensor)] = tensor
 
     def repeats(self, tensor: Tensor) -> bool:
         """See `eager.core.interpreter.Interpreter`."""
@@ -373,11 +327,11 @@ class Tracer(Interpreter):
         """See `eager.core.interpreter.Interpreter`."""
         fix_numbers(draw)
         source = Draw(functools.partial(draw, shape), generator)
-        return self.wrap(self.input(f"random_{len(self.sources)}", Aval(tuple(shape), dtype), source), False)
+        return self.wrap(self.input(f"random_{len(self.state.sources)}", Aval(tuple(shape), dtype), source), False)
 
     def on_interrupt(self, undo: Callable[[], None]) -> None:
         """See `eager.core.interpreter.Interpreter`."""
-        self.asking.drawn.undoing.append(undo)
+        self.state.drawn.undoing.append(undo)
 
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         """See `eager.core.interpreter.Interpreter`: as a draw of no numbers."""
@@ -392,15 +346,15 @@ class Tracer(Interpreter):
         """See `Interpreter`. From now on a node of its own stands for it: others used the one before."""
         before = self.read(tensor)
         symbol = self.builder.emit(_STOP, (before,), {})
-        place = self.memories.find(before.id)
+        place = self.state.memories.find(before.id)
         if place is not None:
-            self.memories.put(symbol, place)
+            self.state.memories.put(symbol, place)
             if not place.steps:
                 place.memory.symbol = symbol
                 place.memory.leaf = None if tensor._n is None else tensor
         self.rebind(tensor, symbol)
         if tensor._n is not None:
-            self.autograd.leaves[symbol.id] = tensor
+            self.state.leaves[symbol.id] = tensor
 
     def entered(self, tensor: Tensor, leaf: Any) -> Tensor:
         """A tensor like `tensor` that gradients can be taken with respect to: with its history, or with `leaf`."""
@@ -408,13 +362,13 @@ class Tracer(Interpreter):
             return self.apply(_CLONE, (tensor,), {})
         stand_in = self.apply(_STOP, (tensor,), {})
         stand_in._n = leaf
-        self.autograd.leaves[self.read(stand_in).id] = stand_in
+        self.state.leaves[self.read(stand_in).id] = stand_in
         return stand_in
 
     def left(self, tensor: Tensor) -> None:
         """Gradients are no longer taken with respect to `tensor`, which `entered` made."""
-        if self.autograd.leaves.get(self.read(tensor).id) is tensor:
-            del self.autograd.leaves[self.read(tensor).id]
+        if self.state.leaves.get(self.read(tensor).id) is tensor:
+            del self.state.leaves[self.read(tensor).id]
 
     # --- the end
 
@@ -434,56 +388,56 @@ class Tracer(Interpreter):
                 memory.symbol.id,
                 self._history_of(memory),
             )
-            for memory in self.memories.written.values()
+            for memory in self.state.memories.written.values()
             if memory.origin is not None
         ]
         found += self.autograd.effects()
-        for stand_in in {id(t): t for t in self.stand_ins.values()}.values():
-            owner = self.owners[id(stand_in)]
+        for stand_in in {id(t): t for t in self.state.stand_ins.values()}.values():
+            owner = self.state.owners[id(stand_in)]
             assert isinstance(owner, Argument)
             if stand_in.is_leaf and (flag := stand_in._n is not None) is (self.given(owner)._n is None):
                 found.append(Effect(LeafFlag(owner, flag), None))
         # in the order of the inputs: JAX pairs donated inputs with results of the same type in order, and a program
         # that writes each state over itself needs no copies
-        place = {source: k for k, source in enumerate(self.sources)}
+        place = {source: k for k, source in enumerate(self.state.sources)}
         return sorted(found, key=lambda effect: place.get(effect.target, len(place)))  # type: ignore[arg-type]
 
     def _history_of(self, memory: Memory) -> History:
-        if memory.leaf is not None or memory.symbol.id not in self.autograd.recorded:
+        if memory.leaf is not None or memory.symbol.id not in self.state.recorded:
             return History.NONE
         return self.autograd.history(self.wrap(memory.symbol, True))
 
     @contextlib.contextmanager
     def reopened(self, graph: Graph) -> Iterator[None]:
         """The trace goes on, for gradients, in a copy of its `graph`. What it reaches then is forgotten at the end."""
-        builder, held, count = self.builder, dict(self.held), len(self.sources)
+        builder, held, count = self.builder, dict(self.state.held), len(self.state.sources)
         builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
         try:
             with interpreting(self):
                 yield
         finally:
-            builder.closed, self.held = True, held
-            del self.sources[count:]
+            builder.closed, self.state.held = True, held
+            del self.state.sources[count:]
 
     def reached_since(self, count: int) -> list[Tensor]:
         """The tensors behind the inputs from number `count` on. Raises CaptureError for random numbers."""
-        if any(not isinstance(source, Captured) for source in self.sources[count:]):
+        if any(not isinstance(source, Captured) for source in self.state.sources[count:]):
             raise errors.CaptureError(errors.DRAW_IN_RULE)
-        return [self.given(source) for source in self.sources[count:]]
+        return [self.given(source) for source in self.state.sources[count:]]
 
     def gradient_ends(self, made: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
         """The nodes at which gradients stop besides the inputs: (node, number of the input or leaf that they are for).
 
         The leaves that the program has `made` are numbered on from the inputs.
         """
-        numbers = {source: k for k, source in enumerate(self.sources)}
-        own = {id(leaf): k for k, leaf in enumerate(made, len(self.sources))}
-        for id_, leaf in self.autograd.leaves.items():
+        numbers = {source: k for k, source in enumerate(self.state.sources)}
+        own = {id(leaf): k for k, leaf in enumerate(made, len(self.state.sources))}
+        for id_, leaf in self.state.leaves.items():
             k = own.get(id(leaf), numbers.get(self.owner_of(leaf)))  # type: ignore[arg-type]
-            if k is not None and (k >= len(self.sources) or self.builder.inputs[k] != id_):
+            if k is not None and (k >= len(self.state.sources) or self.builder.inputs[k] != id_):
                 yield id_, k
 
     @property
     def recorded(self) -> frozenset[int]:
         """The ids of the nodes that gradients flow through."""
-        return frozenset(self.autograd.recorded)
+        return frozenset(self.state.recorded)

@@ -10,31 +10,28 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from eager.core.interpreter import current_interpreter, on_arrays
-from eager.core.tensor import Tensor
 from eager.nn import Module
 from graphc import errors, forking
-from graphc.capture import Drawn, Program, capture
+from graphc.capture import Drawn
 from graphc.capture.building import building_of, outside
-from graphc.capture.dynamic import Pattern
-from graphc.capture.state.environment import Environment
-from graphc.capture.state.moving import Moving
-from graphc.capture.state.varying import take, varying_of, with_varying
-from graphc.capture.trace import forget
+from graphc.capture.state.lifting import LiftedPlaces
 from graphc.capture.tree import tensors_of
-from graphc.compiling.disabling import switch
-from graphc.compiling.entries import Entry
-from graphc.compiling.families import Families
-from graphc.compiling.hits import MISS, Hit, hit
+from graphc.compiling.disable import switch
+from graphc.compiling.dynamic_shapes import DynamicShapes, Family
+from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.module import CompiledModule
 from graphc.compiling.paths import Paths
-from graphc.compiling.signature import Signatures, difference
-from graphc.execution.runner import CheckFailed, OtherPath, Runner, abandon
+from graphc.compiling.signature import Call, Signatures, difference
+from graphc.compiling.specializations import Specialization, Specializations
+from graphc.compiling.tracing import traced
+from graphc.execution.runner import CheckFailed, OtherPath, Runner
 
-LARGEST = 64  # programs kept for one function; of the signature used longest ago, the oldest goes first
+Path = tuple[bytes, ...]  # the values of the first decisions of a call
+Marks = list[tuple[Any, Any]]  # generators, and their states
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
@@ -55,19 +52,19 @@ class Compiled:
         self._strict = strict
         self._max_retraces = max_retraces
         self._signatures = Signatures()
-        self._families = Families(dynamic)
+        self._shapes = DynamicShapes(dynamic)
         self._paths = Paths(self.__name__)
-        self._entries: dict[Any, tuple[Entry, ...]] = {}  # the latest used first
-        self._moving = Moving()
+        self._specializations = Specializations()
+        self._lifted = LiftedPlaces()
         self._lock = forking.renewed(threading.RLock())
         self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
-        self._latest: Entry | None = None
-        self._hit: Hit | None = None  # the short way to the latest, once it has run a second time
+        self._latest: Specialization | None = None
+        self._fast_call: FastCall | None = None  # the short way to the latest, once it has run a second time
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        short = self._hit
+        short = self._fast_call
         if short is not None and not kwargs and (result := short(self, args)) is not MISS:
             return result
         if switch.off or not on_arrays():
@@ -78,119 +75,109 @@ class Compiled:
                 return self._fn(*args, **kwargs)  # inside another trace: part of that graph
             with outside():
                 return self(*args, **kwargs)
-        signature, tensors = self._signatures.of(args, kwargs)
-        tried = self._entries.get(signature, ())
-        for entry in tried:
-            if entry.holds(tensors):
-                result = self._run(entry, signature, tensors, args, kwargs)
-                self._take_short_way(entry, args, kwargs)
-                return result
-        derived = self._derived(signature, tensors)
-        if derived is not None:
-            return self._run(derived, signature, tensors, args, kwargs)
-        return self._trace_and_run(signature, tensors, args, kwargs, tried)
+        call = self._signatures.of(args, kwargs)
+        found = self._find(call)
+        if found is None:
+            return self._trace_and_run(call)
+        result = self._run(found, call)
+        if found is self._latest and found.calls > 1:
+            if found.fast_call is ...:
+                found.fast_call = fast_call(found, call)
+            self._fast_call = found.fast_call
+        return result
 
-    def _run(self, entry: Entry, signature: Any, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
-        if entry is not self._latest:
-            self._used(entry, signature)
-        entry.calls += 1
-        states = entry.runner.states()
+    def _find(self, call: Call, path: Path = ()) -> Specialization | None:
+        """The program for `call`, of which so much is known, if there is one; or if it takes no trace to make it."""
+        found = self._specializations.find(call, path)
+        if found is not None:
+            return found
+        for family in self._shapes.of(call.signature):
+            sizes = family.symbolic.sizes_of(call.tensors) if family.first.agrees(path) else None
+            if sizes is not None and family.first.holds(call.tensors):
+                with self._lock:
+                    if (found := self._derived(family, sizes, call)) is not None:
+                        return found
+        return None
+
+    def _derived(self, family: Family, sizes: Mapping[str, int], call: Call) -> Specialization | None:
+        """The program of a family for the sizes of a call. None if that has been tried, or fails."""
+        if any(s.family is family for s in self._specializations.of(call.signature)):
+            return None
+        start = time.perf_counter()
         try:
-            if not entry.writes:
-                return entry.runner.run(tensors, None, (args, kwargs))
+            program = family.symbolic.at(sizes)
+        except errors.GraphError as error:
+            self._shapes.refuse(call.signature, error)
+            return None
+        runner = Runner(program, call.tensors, self._device, self._strict)
+        seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
+        made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
+        self._put_first(made)
+        return made
+
+    def _run(self, found: Specialization, call: Call) -> Any:
+        """The result of `call` by a program whose guards hold; by other means, if that stops."""
+        if found is not self._latest:
+            self._put_first(found)
+        found.calls += 1
+        states = found.runner.states()
+        try:
+            if not found.writes:
+                return found.runner.run(call.tensors, None, call.given)
             taken: list[bool] = []
             try:
                 taken.extend(map(self._writing.acquire, (False,)))  # known at once to have been taken
                 waited = not taken[0]
                 with self._writing if waited else contextlib.nullcontext():
-                    if not waited or entry.holds(tensors):
-                        return entry.runner.run(tensors, None, (args, kwargs))
+                    if not waited or found.holds(call.tensors):
+                        return found.runner.run(call.tensors, None, call.given)
             finally:
                 if taken and taken[0]:
                     self._writing.release()
-            return self(*args, **kwargs)  # another thread has changed what the program depends on
+            return self(*call.args, **call.kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
-        return self._otherwise(stopped, entry, states, tensors, args, kwargs)
+        return self._otherwise(stopped, found, states, call)
 
-    def _otherwise(
-        self, stopped: OtherPath | CheckFailed, entry: Entry, states: Any, tensors: list[Tensor], args: Any, kwargs: Any
-    ) -> Any:
-        """The call by other means, after that of `entry` has `stopped`; `states`: marks of generators, before."""
-        if isinstance(stopped, CheckFailed):
-            return self._eagerly(states, args, kwargs)
+    def _otherwise(self, stopped: OtherPath | CheckFailed, by: Specialization, states: Marks, call: Call) -> Any:
+        """The call by other means, after a program has `stopped`; `states`: marks of generators, before."""
         for generator, mark in states:
             generator.rewind(mark)
-        signature, values = entry.signature, stopped.values
-        siblings = self._entries.get(signature, ())
-        for sibling in siblings:
-            if sibling.agrees(values) and sibling.holds(tensors):
-                return self._run(sibling, signature, tensors, args, kwargs)
-        derived = self._derived(signature, tensors, values)
-        if derived is not None:
-            return self._run(derived, signature, tensors, args, kwargs)
-        decision = entry.program.decisions[len(values) - 1]
-        if self._paths.uncounted(decision, [e for e in siblings if e.counts and e.holds(tensors)]):
-            return self._eagerly(states, args, kwargs)
-        return self._trace_and_run(signature, tensors, args, kwargs, siblings, values)
+        if isinstance(stopped, OtherPath):
+            path = stopped.values
+            found = self._find(call, path)
+            if found is not None:
+                return self._run(found, call)
+            siblings = self._specializations.of(call.signature)
+            counted = [s for s in siblings if s.counts and s.holds(call.tensors)]
+            if not self._paths.uncounted(by.program.checks.decisions[len(path) - 1], counted):
+                return self._trace_and_run(call, path)
+        return self._fn(*call.args, **call.kwargs)  # eager's exception, and what it changes before
 
-    def _derived(self, signature: Any, tensors: list[Tensor], values: tuple[bytes, ...] = ()) -> Entry | None:
-        """The program for the sizes of this call, from an earlier trace with symbolic sizes."""
-        for family in self._families.of(signature):
-            first = family.first
-            sizes = family.pattern.sizes_of(tensors) if first.agrees(values) else None
-            if sizes is None or not first.holds(tensors):
-                continue
-            with self._lock:
-                if any(e.family is family for e in self._entries.get(signature, ())):
-                    continue  # has been tried
-                start = time.perf_counter()
-                try:
-                    program = family.pattern.at(sizes)
-                except errors.GraphError as error:
-                    self._families.refuse(signature, error)
-                    continue
-                runner = Runner(program, tensors, self._device, self._strict)
-                entry = Entry(signature, program, first.environment, runner)
-                entry.seconds = {"passes": time.perf_counter() - start}
-                entry.reason, entry.family = family.reason(sizes), family
-                self._insert(entry, signature)
-                return entry
-        return None
-
-    def _take_short_way(self, entry: Entry, args: Any, kwargs: Any) -> None:
-        """Let the next call try `entry`, which has just run, before anything else."""
-        if entry is self._latest:
-            if entry.hit is ...:
-                entry.hit = None if kwargs else hit(entry, args)
-            self._hit = entry.hit
-
-    def _used(self, entry: Entry, signature: Any) -> None:
-        """Let `entry` be the first that is tried next time."""
-        self._latest, self._hit = entry, None
-        with self._lock:
-            others = tuple(e for e in self._entries.get(signature, ()) if e is not entry)
-            self._entries = self._with(signature, (entry, *others))
-
-    def _with(self, signature: Any, entries: tuple[Entry, ...]) -> dict[Any, tuple[Entry, ...]]:
-        """The programs, with these for `signature`, the latest used. A new dict: nobody sees it half made."""
-        found = {known: some for known, some in self._entries.items() if known != signature}
-        return {**found, signature: entries} if entries else found
-
-    def _trace_and_run(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        tried: tuple[Entry, ...],
-        foretold: tuple[bytes, ...] = (),
-        again: int = AGAIN,
-    ) -> Any:
-        """Trace the call, and run the program; or one that another thread has made since `tried` were looked at."""
+    def _trace_and_run(self, call: Call, path: Path = (), again: int = AGAIN) -> Any:
+        """Trace the call, and run the program; or one that another thread has made meanwhile."""
         drawn = Drawn()
         try:
-            return self._traced(signature, tensors, args, kwargs, tried, foretold, again, drawn)
+            with self._lock:
+                found = self._specializations.find(call, path)
+                made = None if found is not None else self._specialized(call, path, drawn)
+            if made is None:
+                assert found is not None
+                return self._run(found, call)
+            states = [*drawn.marks, *made.runner.states([generator for generator, _ in drawn.marks])]
+            try:
+                with self._writing if made.writes else contextlib.nullcontext():
+                    return made.runner.run(call.tensors, drawn, call.given)
+            except CheckFailed:
+                again = 0
+            except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
+                path = other.values
+                self._discard(made)
+            for generator, mark in states:
+                generator.rewind(mark)
+            if again:
+                return self._trace_and_run(call, path, again - 1)
+            return self._fn(*call.args, **call.kwargs)
         except Exception:
             raise
         except BaseException:  # an interrupt: unless the program has run, all is as before the call
@@ -201,163 +188,59 @@ class Compiled:
                 raise
             raise
 
-    def _traced(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        tried: tuple[Entry, ...],
-        foretold: tuple[bytes, ...],
-        again: int,
-        drawn: Drawn,
-    ) -> Any:
-        with self._lock:
-            now = [e for e in self._entries.get(signature, ()) if not any(e is t for t in tried)]
-            made = next((e for e in now if e.agrees(foretold) and e.holds(tensors)), None)
-            entry = made or self._made(signature, tensors, args, kwargs, foretold, drawn)
-        if made is not None:
-            return self._run(made, signature, tensors, args, kwargs)
-        runner = entry.runner
-        states = [*drawn.marks, *runner.states([generator for generator, _ in drawn.marks])]
-        try:
-            with self._writing if entry.writes else contextlib.nullcontext():
-                return runner.run(tensors, drawn, (args, kwargs))
-        except CheckFailed:
-            again = 0
-        except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
-            foretold = other.values
-            self._discard(entry)
-        if not again:
-            return self._eagerly(states, args, kwargs)
-        for generator, mark in states:
-            generator.rewind(mark)
-        tried = self._entries.get(signature, ())
-        return self._trace_and_run(signature, tensors, args, kwargs, tried, foretold, again - 1)
-
-    def _discard(self, entry: Entry) -> None:
-        """Forget a program that holds for no call."""
-        with self._lock:
-            self._hit = None
-            left = tuple(e for e in self._entries.get(entry.signature, ()) if e is not entry)
-            self._entries = self._with(entry.signature, left)
-            self._log.remove(entry.reason)
-
-    def _eagerly(self, states: Any, args: Any, kwargs: Any) -> Any:
-        """The call as eager runs it, after a run-time check has failed: its exception, and what it changes before."""
-        for generator, mark in states:
-            generator.rewind(mark)
-        return self._fn(*args, **kwargs)
-
-    def _made(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        foretold: tuple[bytes, ...],
-        drawn: Drawn,
-    ) -> Entry:
+    def _specialized(self, call: Call, path: Path, drawn: Drawn) -> Specialization:
         """A new program for this call. `drawn` gets what the trace has drawn."""
-        reason, known = self._reason(signature, tensors), self._entries.get(signature, ())
+        reason, known = self._reason(call), self._specializations
         if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
             raise errors.RetraceError(
                 errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
             )
-        if foretold:
-            others = [e for e in known if e.program.decisions and e.holds(tensors)]
-            self._paths.check(signature, others, foretold)
+        if path:
+            others = [s for s in known.of(call.signature) if s.program.checks.decisions and s.holds(call.tensors)]
+            self._paths.check(call.signature, others, path)
         start = time.perf_counter()
-        for entry in {id(e): e for entries in self._entries.values() for e in entries}.values():
-            self._moving.learn(entry.environment.broken_places())
+        for one in known:
+            self._lifted.learn(one.environment.broken_places())
         try:
-            environment, program, pattern = self._captured(signature, tensors, args, kwargs, foretold, drawn)
+            environment, program, symbolic = traced(self._fn, call, self._lifted, self._shapes, path, drawn)
         except errors.UnrolledError as error:
-            self._paths.unrolled(signature, error)
+            self._paths.unrolled(call.signature, error)
             raise
-        traced = time.perf_counter()
-        entry = Entry(signature, program, environment, Runner(program, tensors, self._device, self._strict))
-        entry.seconds = {"trace": traced - start, "passes": time.perf_counter() - traced}
-        entry.reason, entry.calls = reason or "first call", 1
-        self._log.append(entry.reason)
-        if pattern is not None:
-            self._families.add(signature, pattern, entry)
-        self._insert(entry, signature)
-        return entry
+        middle = time.perf_counter()
+        runner = Runner(program, call.tensors, self._device, self._strict)
+        seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
+        made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
+        made.calls = 1
+        self._log.append(made.reason)
+        if symbolic is not None:
+            self._shapes.add(call.signature, symbolic, made)
+        self._put_first(made)
+        return made
 
-    def _captured(
-        self,
-        signature: Any,
-        tensors: list[Tensor],
-        args: Any,
-        kwargs: Any,
-        foretold: tuple[bytes, ...],
-        drawn: Drawn,
-    ) -> tuple[Environment, Program, Pattern | None]:
-        """The program for this call; and the pattern that it is of, if sizes are symbolic.
+    def _put_first(self, specialization: Specialization) -> None:
+        """Let a program be the first that is tried next time."""
+        self._fast_call = None
+        with self._lock:
+            for dropped in self._specializations.put_first(specialization):
+                if dropped.program.checks.decisions:
+                    self._paths.lose(dropped.signature, len(dropped.program.graph))
+        self._latest, self._fast_call = specialization, None
 
-        What fails with symbolic sizes or traced numbers is traced without: C code may not take them. So is what asks
-        for the `type` of numbers.
-        """
-        raised: Exception | None = None
-        batches = self._families.batches(signature, tensors)
-        first = Environment(self._fn, args, kwargs, self._moving)
-        numbered = bool(first.moving.numbers or varying_of(tensors))
-        if numbered and first.asks_types:
-            self._moving.fix(first.moving)
-            take(tensors)
-            first, numbered = Environment(self._fn, args, kwargs, self._moving), False
-        for sizes, numbers in [(s, n) for s in (True, False) for n in (True, False)]:
-            if (sizes and batches is None) or (numbers and not numbered):
-                continue
-            moving = self._moving if numbers else self._moving.without_numbers()
-            environment = first if raised is None else Environment(self._fn, args, kwargs, moving)
-            last = not sizes and not numbers
-            failed = functools.partial(abandon, (args, kwargs), environment)
-            traced = with_varying(tensors, args, kwargs, not numbers)
-            try:
-                program = capture(
-                    self._fn, *traced, environment=environment, foretold=foretold, batches=batches if sizes else None,
-                    drawn=drawn, failed=failed if last else functools.partial(forget, environment),
-                )  # fmt: skip
-                pattern = None
-                if sizes and batches is not None:
-                    pattern = Pattern(program, *batches, tensors)
-                    at = pattern.at(batches[0].hints)
-                    program = at._replace(drawn=program.drawn)
-            except Exception as error:
-                if last or isinstance(error, errors.UnrolledError):
-                    raise
-                raised, batches = error, self._families.batches(signature, tensors)
-                continue
-            if raised is not None and numbered and not numbers:
-                self._moving.fix(first.moving)
-                take(tensors)
-            if raised is not None and batches is not None and not sizes:
-                self._families.refuse(signature, raised)
-            return environment, program, pattern
-        raise AssertionError("the last trace returns or raises")
+    def _discard(self, specialization: Specialization) -> None:
+        """Forget a program that holds for no call."""
+        with self._lock:
+            self._fast_call = None
+            self._specializations.discard(specialization)
+            self._log.remove(specialization.reason)
 
-    def _insert(self, entry: Entry, signature: Any) -> None:
-        entries = self._with(signature, (entry, *self._entries.get(signature, ())))
-        while sum(map(len, entries.values())) > LARGEST:
-            oldest = next(iter(entries))
-            *left, dropped = entries[oldest]
-            if dropped.program.decisions:
-                self._paths.lose(oldest, len(dropped.program.graph))
-            entries[oldest] = tuple(left)
-            if not left:
-                del entries[oldest]
-        self._entries, self._latest, self._hit = entries, entry, None
-
-    def _reason(self, signature: Any, tensors: list[Tensor]) -> str:
+    def _reason(self, call: Call) -> str:
         """Why a program has to be made; "" for the first."""
-        if not self._entries:
+        if not len(self._specializations):
             return ""
-        known = self._entries.get(signature)
+        known = self._specializations.of(call.signature)
         if not known:
-            return difference(signature, self._entries)
-        return "; ".join(known[0].conditions.broken(tensors)) or "values of tensors lead along another path"
+            return difference(call.signature, self._specializations.signatures)
+        return "; ".join(known[0].guards.broken(call.tensors)) or "values of tensors lead along another path"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -372,7 +255,7 @@ class Compiled:
         """The JAX program of the latest call."""
         return self._last().runner.forward.source
 
-    def _last(self) -> Entry:
+    def _last(self) -> Specialization:
         if self._latest is None:
             raise RuntimeError(f"{self.__name__} has not been called yet: it is traced at its first call")
         return self._latest
@@ -381,8 +264,8 @@ class Compiled:
         """Every program: its signature, why it was made, its size, its path, and the time that each stage took."""
         from graphc.compiling.explanation import explanation
 
-        entries = [e for entries in self._entries.values() for e in entries]
-        return explanation(self.__name__, entries, self._log, [*self._families.described(), *self._paths.described()])
+        made, notes = [*self._specializations], [*self._shapes.described(), *self._paths.described()]
+        return explanation(self.__name__, made, self._log, notes)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):

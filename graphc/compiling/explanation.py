@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphc.compiling.entries import Entry
+from graphc.compiling.specializations import Specialization
 
 
-def explanation(name: str, entries: Sequence[Entry], log: Sequence[str], sizes: Sequence[str] = ()) -> str:
+def explanation(
+    name: str, specializations: Sequence[Specialization], log: Sequence[str], sizes: Sequence[str] = ()
+) -> str:
     """The programs of a compiled function: signature, reason, path, size and times of each; and `sizes`."""
-    made = f", {len(log)} made" if len(log) != len(entries) else ""
-    lines = [f"{name}: {_plural(len(entries), 'program')}{made}"]
-    for entry in entries:
-        graph = entry.runner.forward.graph
+    retraced = f", {len(log)} made" if len(log) != len(specializations) else ""
+    lines = [f"{name}: {_plural(len(specializations), 'program')}{retraced}"]
+    for made in specializations:
+        graph = made.runner.forward.graph
         inputs = ", ".join(f"{n}: {a}" for n, a in zip(graph.input_names, graph.input_avals(), strict=True))
         lines.append(f"  ({inputs})")
-        lines.append(f"    because: {entry.reason}")
-        for decision in entry.program.decisions:
+        lines.append(f"    because: {made.reason}")
+        for decision in made.program.checks.decisions:
             kind = f"size by values ({decision.counts})" if decision.counts else "path"
             lines.append(f"    {kind}: {decision.shown} at {decision.where}")
-        lines.append(f"    {len(entry.program.graph)} -> {len(graph)} nodes, {_plural(entry.calls, 'call')}")
-        lines.append(f"    {_milliseconds({**entry.seconds, **entry.runner.forward.seconds})}")
-        backward = entry.runner.backward
+        lines.append(f"    {len(made.program.graph)} -> {len(graph)} nodes, {_plural(made.calls, 'call')}")
+        lines.append(f"    {_milliseconds({**made.seconds, **made.runner.forward.seconds})}")
+        backward = made.runner.backward
         if backward is not None:
             lines.append(f"    backward: {len(backward.graph)} nodes, {_milliseconds(backward.seconds)}")
-        lines += [f"    caution: {message}" for message in entry.environment.impure]
+        lines += [f"    caution: {message}" for message in made.environment.impure]
     lines += [f"  {sentence}" for sentence in sizes]
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from typing import Any, final
 
 from graphc import errors
 from graphc.capture.sources import Decision
-from graphc.compiling.entries import Entry
+from graphc.compiling.specializations import Specialization
 
 MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
 MOST_COUNTS = 8  # of them that differ in how many elements a mask, or the like, selects; other calls run eagerly
@@ -30,14 +30,14 @@ class Paths:
         self._refused: dict[str, int] = {}  # by message: calls
         self._eagerly = Counter[tuple[str, str]]()  # calls that ran so for want of a program for their count
 
-    def check(self, signature: Any, others: Sequence[Entry], values: tuple[bytes, ...]) -> None:
+    def check(self, signature: Any, others: Sequence[Specialization], values: tuple[bytes, ...]) -> None:
         """Raise CaptureError if there may be no path beside those of `others`, which are right but for decisions.
 
         values  those of the first decisions of the new path, the last being one that no other has
         """
         if not others:
             return
-        sizes = [len(entry.program.graph) for entry in others]
+        sizes = [len(specialization.program.graph) for specialization in others]
         work = sum(sizes) - len(sizes) * min(sizes) + self._lost.get(signature, 0)
         if len(others) < MOST_PATHS and work < MOST_WORK:
             return
@@ -54,7 +54,7 @@ class Paths:
         self.lose(signature, error.nodes)
         self._note(str(error))
 
-    def uncounted(self, decision: Decision, counted: Sequence[Entry]) -> bool:
+    def uncounted(self, decision: Decision, counted: Sequence[Specialization]) -> bool:
         """Whether a call runs eagerly: `decision` is on a count, and enough programs are for others, `counted`."""
         enough = bool(decision.counts) and len(counted) >= MOST_COUNTS
         if enough:
@@ -76,9 +76,9 @@ class Paths:
             yield EAGERLY.format(calls=calls, counts=counts, where=where, most=MOST_COUNTS)
 
 
-def _parting(values: tuple[bytes, ...], others: Sequence[Entry]) -> str:
+def _parting(values: tuple[bytes, ...], others: Sequence[Specialization]) -> str:
     """The line of the decision at which a path with these values parts from `others`."""
-    paths = [entry.program.decisions for entry in others]
+    paths = [specialization.program.checks.decisions for specialization in others]
     shared = [(sum(d.value == v for d, v in zip(path, values, strict=False)), path) for path in paths]
     count, path = max(shared, key=lambda pair: pair[0])
     return path[min(count, len(path) - 1)].where

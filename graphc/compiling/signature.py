@@ -7,7 +7,7 @@ import itertools
 import math
 import reprlib
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
@@ -19,9 +19,9 @@ from eager.core.devices import device
 from eager.core.state import grad_enabled, made_in_inference
 from eager.core.tensor import Parameter, Tensor
 from graphc.capture.state.arguments import is_told_by_content
-from graphc.capture.state.moving import NUMBERS
+from graphc.capture.state.lifted_numbers import LiftedNumber, Positions, Where
+from graphc.capture.state.lifting import NUMBERS
 from graphc.capture.state.snapshots import CONTAINERS
-from graphc.capture.state.varying import Positions, Varying, Where
 from graphc.capture.tree import children, is_immutable
 from graphc.ops.dtypes import default_float
 
@@ -57,6 +57,24 @@ class Identities:
         return number
 
 
+class Call(NamedTuple):
+    """A call of a compiled function.
+
+    signature  what tells it apart from calls that need other programs
+    tensors    those among the arguments, and the numbers that are lifted
+    """
+
+    signature: Any
+    tensors: list[Tensor]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def given(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments."""
+        return self.args, self.kwargs
+
+
 @final
 class Signatures:
     """The signatures of the calls of one function."""
@@ -65,8 +83,8 @@ class Signatures:
         self._identities = Identities()
         self._positions = Positions()
 
-    def of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, list[Tensor]]:
-        """(signature, the tensors among the arguments, and the numbers that vary)."""
+    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The call with these arguments."""
         key: list[Any] = [grad_enabled(), default_float(), made_in_inference() is None]
         tensors: list[Tensor] = []
         described = _Described(key, tensors, [], {})
@@ -87,7 +105,7 @@ class Signatures:
             key.append(tuple([containers.index(c) for c in containers]))  # the same container twice
         if len(tensors) > 1 and len(different := {id(t): k for k, t in enumerate(tensors)}) != len(tensors):
             key.append(tuple([different[id(t)] for t in tensors]))  # the same tensor twice
-        return tuple(key), tensors
+        return Call(tuple(key), tensors, args, kwargs)
 
     def _add(self, value: Any, described: _Described, where: Where | None) -> None:
         """Append to what is `described` what tells `value` apart; `where` it is, if numbers there may vary."""
@@ -96,10 +114,10 @@ class Signatures:
             key += (type(value), value._d.shape, value._dtype(), value._n is None)
             tensors.append(value)
         elif isinstance(value, _SCALARS):
-            position = self._positions.varying(value, where) if where and type(value) in NUMBERS else None
+            position = self._positions.lifted(value, where) if where and type(value) in NUMBERS else None
             if position is not None:
                 key += (float, ANY, ANY) if isinstance(value, float) else (int, ANY)  # as many as for a value
-                tensors.append(Varying.of(value, position, numbers, len(tensors)))
+                tensors.append(LiftedNumber.of(value, position, numbers, len(tensors)))
             else:
                 inexact = isinstance(value, (float, complex))
                 key += (type(value), _itself(value), str(value)) if inexact else (type(value), value)

@@ -19,7 +19,7 @@ from graphc.errors import CaptureError
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import NEVER, Price, cheapest_cut
 from graphc.ir.memory import without_collector
-from graphc.ir.structure import inline
+from graphc.ir.structure import ancestors, inline
 from graphc.ops import Op, Trait
 from graphc.ops.aval import Aval
 from graphc.passes import optimize
@@ -55,7 +55,7 @@ class Split(NamedTuple):
 def with_effects(program: Program) -> Graph:
     """The graph of `program` that returns (result, values of its effects)."""
     graph = program.graph
-    effects = tuple(Ref(e.id) for e in program.effects if e.id is not None)
+    effects = tuple(Ref(e.id) for e in program.effects.tensors if e.id is not None)
     return graph.replace(graph.nodes, (graph.result, effects))
 
 
@@ -117,7 +117,7 @@ def _differentiated(
     Returns who has built them; the node of each, by number, for those that get one; and what only the user's rules
     reach. Raises _Refused.
     """
-    outputs = [r.id for r, h in zip(refs_of(program.graph.result), program.histories, strict=True) if h is LIVE]
+    outputs = [r.id for r, h in zip(refs_of(program.graph.result), program.result.histories, strict=True) if h is LIVE]
 
     def seeds(builder: Builder) -> dict[int, Any]:
         found: dict[int, Any] = {}
@@ -128,11 +128,11 @@ def _differentiated(
         return found
 
     targets = [(k, whole.inputs[k]) for k in wrt if k < len(whole.inputs)]
-    targets += [(k, id) for id, k in program.leaves if k in wrt]
+    targets += [(k, id) for id, k in program.recorded.ends if k in wrt]
     try:
         builder, grads, late = _pulled(program, whole, seeds, [id for _, id in targets])
     except Exception as error:
-        if program.rules is None and not isinstance(error, CaptureError):
+        if program.recorded.rules is None and not isinstance(error, CaptureError):
             raise
         raise _Refused(error) from error
     totals: dict[int, Any] = {}
@@ -146,11 +146,11 @@ def _pulled(
     program: Program, whole: Graph, seeds: Callable[[Builder], dict[int, Any]], ends: list[int]
 ) -> tuple[Builder, dict[int, Any], list[Tensor]]:
     """The gradients of the nodes `ends`: who has built them, the gradients, and what only the user's rules reach."""
-    if program.rules is not None:
-        return program.rules.pullback(whole, seeds, ends)
+    if program.recorded.rules is not None:
+        return program.recorded.rules.pullback(whole, seeds, ends)
     builder = Builder(whole.nodes)
     builder.inputs = list(whole.inputs)
-    return builder, pullback(builder, seeds(builder), ends, program.recorded), []
+    return builder, pullback(builder, seeds(builder), ends, program.recorded.nodes), []
 
 
 @without_collector
@@ -175,8 +175,8 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     nodes = joint.nodes
     result, gradients = joint.result
     ours = joint.inputs[:forward_inputs]
-    first = _with_items(nodes, _ancestors(nodes, [r.id for r in refs_of(result)]))
-    needed = _ancestors(nodes, [r.id for r in gradients])
+    first = _with_items(nodes, ancestors(nodes, [r.id for r in refs_of(result)]))
+    needed = ancestors(nodes, [r.id for r in gradients])
     late = _late(nodes, needed, first, joint.inputs[forward_inputs:])
     # what the backward part asks of what does not depend on cotangents
     asked = {i for id in late for i in nodes[id].inputs if i not in late} | {
@@ -188,7 +188,7 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     residuals = sorted(cheapest_cut(early, prices, asked), key={id: k for k, id in enumerate(nodes)}.__getitem__)
 
     backward, residuals, saved = _backward_part(joint, forward_inputs, residuals)
-    kept = first | _ancestors(nodes, residuals)
+    kept = first | ancestors(nodes, residuals)
     # an input that only the backward part reads is no ancestor of the result, and still an input of the forward part
     forward_nodes = {id: n for id, n in nodes.items() if id in kept or id in ours}
     forward = Graph(joint.name, forward_nodes, ours, (*result, tuple(Ref(id) for id in residuals)), joint.history)
@@ -205,7 +205,7 @@ def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> t
     """
     nodes, gradients = joint.nodes, joint.result[1]
     ours = joint.inputs[:forward_inputs]
-    again = _ancestors(nodes, [r.id for r in gradients], residuals)
+    again = ancestors(nodes, [r.id for r in gradients], frozenset(residuals))
     taken = [id for id in residuals if id in again]
     saved = [id for id in ours if id in again and id not in taken]
     backward_nodes: dict[int, Node] = {}
@@ -225,20 +225,6 @@ def residual_bytes(parts: Split) -> int:
     *results, residuals = parts.forward.result
     held = {ref.id for ref in refs_of(results)}
     return sum(_bytes(parts.forward.nodes[ref.id].aval) for ref in residuals if ref.id not in held)
-
-
-def _ancestors(nodes: Any, roots: Collection[int], end: Collection[int] = ()) -> set[int]:
-    """`roots` and what they are computed from, not further than the nodes `end`."""
-    seen: set[int] = set()
-    ends = frozenset(end)
-    stack = list(roots)
-    while stack:
-        id = stack.pop()
-        if id not in seen:
-            seen.add(id)
-            if id not in ends:
-                stack.extend(nodes[id].inputs)
-    return seen
 
 
 def _with_items(nodes: Mapping[int, Node], first: set[int]) -> set[int]:

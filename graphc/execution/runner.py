@@ -21,28 +21,30 @@ from graphc.capture import (
     Computed,
     DataOf,
     Draw,
+    Effects,
     GradOf,
     History,
     LeafFlag,
+    Lifted,
     PastOf,
     Program,
-    Reached,
     Tracer,
     ViewOf,
 )
 from graphc.capture.flow.bodies import with_rules
-from graphc.capture.outcomes import Outcomes
-from graphc.capture.records import is_traced, opener
+from graphc.capture.materialization import Materializer
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import given, owner_of
 from graphc.capture.tree import map_leaves
+from graphc.capture.user_objects import is_traced, opener
 from graphc.errors import PathChanged
+from graphc.execution.call_code import CallCode, Plan, Services, overwrite
 from graphc.execution.partition import Split, split, split_for
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
-from graphc.execution.straight import Plan, Services, Straight, overwrite
 from graphc.ir import Graph, Ref, refs_of
+from graphc.ir.structure import ancestors
 from graphc.lowering import lower
 from graphc.passes import optimize
 
@@ -73,7 +75,7 @@ class Runner:
     the residuals.
 
     stops whether a check or a decision may stop a call, before anything has changed
-    run   f(tensors, drawn, given): the result of a call, and its effects; see `Straight.function`. Raises OtherPath
+    run   f(tensors, drawn, given): the result of a call, and its effects; see `CallCode.function`. Raises OtherPath
           or CheckFailed, before anything has changed
     plan, services   what its code is made of
     """
@@ -81,16 +83,16 @@ class Runner:
     def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool):
         self._program = program
         self._sources = program.sources
-        self._effects = [e for e in program.effects if e.id is not None]
-        flags = [e.target for e in program.effects if isinstance(e.target, LeafFlag)]
+        self._effects = [e for e in program.effects.tensors if e.id is not None]
+        flags = [e.target for e in program.effects.tensors if isinstance(e.target, LeafFlag)]
         self._places: dict[Computed, int] = {}  # which output a result is
         outputs = [*self._results(), *(Output(e.id, e.history) for e in self._effects if e.id is not None)]
         self._count = len(outputs)
-        self._first_residual = len(outputs) + len(program.decisions) + len(program.unread)
-        ids = [output.id for output in outputs] + [d.id for d in program.decisions] + list(program.unread)
+        self._first_residual = len(outputs) + len(program.checks.decisions) + len(program.checks.unread)
+        ids = [output.id for output in outputs] + [d.id for d in program.checks.decisions] + list(program.checks.unread)
         graph = self._graph = program.graph.replace(program.graph.nodes, tuple(map(Ref, ids)))
         self._live = [k for k, output in enumerate(outputs) if output.history is History.LIVE]
-        broken = {k: program.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
+        broken = {k: program.recorded.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
         self._split: Split | None = None
         self.backward: Any = None
         self._lower = functools.partial(lower, device=device, strict=strict)
@@ -99,10 +101,12 @@ class Runner:
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         donated: dict[int, int] = {}  # input -> output
-        ends = [*wrt, *range(len(program.sources), len(program.sources) + len(program.made))]
+        ends = [*wrt, *range(len(program.sources), len(program.sources) + len(program.result.made))]
         if self._live and ends:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * (len(ids) - len(outputs))
-            self._differentiated = program._replace(graph=graph, histories=histories, effects=())
+            self._differentiated = program._replace(
+                graph=graph, result=program.result._replace(histories=histories), effects=Effects()
+            )
             self._split = split(self._differentiated, ends, strict)
             prechecks = self._prechecks(self._split.forward)
             self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
@@ -144,20 +148,20 @@ class Runner:
             _broken,
             _ended,
         )
-        self.run = Straight(self.plan, self.services).function()
+        self.run = CallCode(self.plan, self.services).function()
 
     def _prechecks(self, graph: Graph) -> Prechecks:
         """The checks of `graph` that each call makes before the program runs."""
-        if self._program.decisions:  # which may lead to a program without these checks
+        if self._program.checks.decisions:  # which may lead to a program without these checks
             return NONE
-        written = {owner_of(effect.target) for effect in self._program.effects}  # whose memory may be donated
+        written = {owner_of(effect.target) for effect in self._program.effects.tensors}  # whose memory may be donated
         inputs = zip(graph.inputs, self._sources, strict=False)  # the sources come first
         return prechecks(graph, [id for id, source in inputs if owner_of(source) is source and source not in written])
 
     def _results(self) -> list[Output]:
         """The outputs that the result is made of, each once."""
         found: list[Output] = []
-        leaves = zip(self._program.returned, self._program.histories, strict=True)
+        leaves = zip(self._program.result.leaves, self._program.result.histories, strict=True)
         for returned, known in leaves:
             history = History.NONE if known is History.LEAF else known
             base = returned.base if isinstance(returned, ViewOf) else returned
@@ -184,8 +188,8 @@ class Runner:
 
     def _other_path(self, outputs: Any) -> OtherPath:
         values: list[bytes] = []
-        decided = outputs[self._count : self._count + len(self._program.decisions)]
-        for decision, array in zip(self._program.decisions, decided, strict=True):
+        decided = outputs[self._count : self._count + len(self._program.checks.decisions)]
+        for decision, array in zip(self._program.checks.decisions, decided, strict=True):
             values.append(np.asarray(array).tobytes())
             if values[-1] != decision.value:
                 break
@@ -260,7 +264,7 @@ class Runner:
         """
         graph, recorded, late = self._replayed
         values: dict[int, Any] = dict(zip(graph.inputs, [*inputs, *late], strict=True))
-        leaves, ends = dict(self._program.leaves), list[tuple[Any, Tensor]]()
+        leaves, ends = dict(self._program.recorded.ends), list[tuple[Any, Tensor]]()
         for node in graph.operations():
             if node.id in self._relevant:
                 result = run_node(node, [values[i] for i in node.inputs])
@@ -277,16 +281,17 @@ class Runner:
     @functools.cached_property
     def _replayed(self) -> tuple[Graph, Collection[int], list[Tensor]]:
         """The graph that is replayed, with the user's gradient rules; its recorded nodes; what only the rules reach."""
-        rules = self._program.rules
+        rules = self._program.recorded.rules
         if rules is None:
-            return self._graph, self._program.recorded, []
+            return self._graph, self._program.recorded.nodes, []
         return with_rules(rules, self._graph)
 
     @functools.cached_property
     def _rewritten(self) -> list[int]:
         """Numbers of the inputs that `replay` reads, and that the program itself overwrites."""
         written = {effect.target for effect in self._effects}
-        any_of_them = self._program.rules is not None  # which the rules read is not known until they are traced
+        # which the rules read is not known until they are traced
+        any_of_them = self._program.recorded.rules is not None
         inputs = zip(self._sources, self._graph.inputs, strict=True)
         return [k for k, (source, id) in enumerate(inputs)
                 if source in written and (any_of_them or id in self._relevant)]  # fmt: skip
@@ -296,11 +301,7 @@ class Runner:
         """The nodes that the results which require grad are made of: not those that only the effects need."""
         graph = self._replayed[0]
         refs = refs_of(graph.result)
-        found = {refs[k].id for k in self._live}
-        for node in reversed(list(graph.operations())):
-            if node.id in found:
-                found.update(node.inputs)
-        return found
+        return ancestors(graph.nodes, [refs[k].id for k in self._live])
 
     def unmodified(self, node: tape.Node, given: list[Any]) -> None:
         """Raise RuntimeError if an input that `replay` reads has been written in place since the call of `node`."""
@@ -318,7 +319,7 @@ def _requires_grad(source: Any, tensors: list[Tensor]) -> bool:
             return tensors[position]._n is not None
         case Captured(tensor):
             return tensor._n is not None
-        case Reached():
+        case Lifted():
             return source.kind is None and source.get()._n is not None
     return False
 
@@ -329,23 +330,23 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
     given  the arguments of the call: (args, kwargs)
     """
     with interpreting(IMMEDIATE):
-        tracer.asking.draw_all()
-        tracer.asking.hold_inputs()  # values are computed from what is about to be written
+        tracer.concretization.draw_all()
+        tracer.concretization.hold_inputs()  # values are computed from what is about to be written
         made: dict[int, Tensor] = {}
         for target, id_, _, fresh in tracer.effects():
-            array = None if id_ is None else np.array(tracer.asking.value_of_node(id_))
+            array = None if id_ is None else np.array(tracer.concretization.value_of_node(id_))
             if isinstance(target, LeafFlag):
-                tracer.given(target.of).requires_grad_(target.flag)
+                tracer.state.given(target.of).requires_grad_(target.flag)
             elif isinstance(target, PastOf):
-                autograd.backward(tracer.given(target.of), Tensor._wrap(array), retain_graph=target.keep)
+                autograd.backward(tracer.state.given(target.of), Tensor._wrap(array), retain_graph=target.keep)
             elif isinstance(target, GradOf) and (array is None or fresh is not None):
                 wrapped = None if array is None else made.setdefault(fresh or 0, Tensor._wrap(array))
-                tracer.given(target.of)._g = wrapped
+                tracer.state.given(target.of)._g = wrapped
             elif isinstance(target, DataOf):
-                tracer.given(target.of)._d = array
+                tracer.state.given(target.of)._d = array
             elif array is not None:
-                overwrite(tracer.given(target), Deferred(array, array.shape, array.dtype))
-        concrete = Outcomes(tracer, given)
+                overwrite(tracer.state.given(target), Deferred(array, array.shape, array.dtype))
+        concrete = Materializer(tracer, given)
         known: dict[int, Any] = {**containers.existing(), **environment.existing()}
         changes = [*containers.changes(), *environment.written(), *tracer.autograd.hooks.staying()]
         opened = opener(is_traced, environment.owners())

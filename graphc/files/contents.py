@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import IO, Final
 
-Place = str | os.PathLike[str] | IO[bytes]
+FileLike = str | os.PathLike[str] | IO[bytes]
 Refuse = Callable[[str, str], Exception]  # the error for (problem, place in the file)
 
 DIGITS: Final = 40  # characters of a number: int() is quadratic in them; a float64 has at most 25, a 64-bit integer 20
@@ -19,7 +19,7 @@ NOT_BINARY = "the file object must be binary: its read() returned {kind}"
 _PIECE = 1 << 24
 
 
-def contents(file: Place, most: int, refuse: Refuse) -> bytes:
+def contents(file: FileLike, most: int, refuse: Refuse) -> bytes:
     """All of a file, or of what is left of a binary file object. Raises what `refuse` makes if it is longer than `most`
     bytes; OSError as `open`; TypeError for a file object that gives no bytes."""
     if isinstance(file, (str, os.PathLike)):

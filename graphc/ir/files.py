@@ -16,7 +16,7 @@ import re
 
 from graphc.errors import GraphError, ParseError
 from graphc.files import writing
-from graphc.files.contents import Place, Refuse, contents
+from graphc.files.contents import FileLike, Refuse, contents
 from graphc.files.json_text import NOT_UTF8
 from graphc.ir.graph import Graph
 from graphc.ir.lexical import LARGEST
@@ -38,7 +38,7 @@ NOT_KEPT = (
 )
 
 
-def save(graph: Graph, file: Place) -> None:
+def save(graph: Graph, file: FileLike) -> None:
     """Write `graph` to `file`, a path or a binary file object. `load` reads an equal graph with the same locations.
 
     Raises GraphError if the graph is not well formed, or holds something that a text cannot: nothing is written then.
@@ -59,7 +59,7 @@ def save(graph: Graph, file: Place) -> None:
     writing.write(file, data)
 
 
-def load(file: Place) -> Graph:
+def load(file: FileLike) -> Graph:
     """The graph that `save` wrote to `file`, a path or a binary file object, checked.
 
     Raises ParseError, which says what is wrong and in which line, for any other content. No file can run code, and

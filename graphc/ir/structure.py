@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphc.errors import GraphError
@@ -86,15 +86,16 @@ def inline(builder: Builder, graph: Graph, operands: Sequence[Symbol]) -> list[S
     return [builder.symbol(new[id]) for id in graph.outputs]
 
 
-def ancestors(nodes: Any, roots: Sequence[int]) -> set[int]:
-    """The ids `roots` and of all that they are computed from."""
+def ancestors(nodes: Any, roots: Iterable[int], end: Container[int] = ()) -> set[int]:
+    """The ids `roots` and of all that they are computed from, not further than the nodes `end`, which it has, too."""
     seen: set[int] = set()
     stack = list(roots)
     while stack:
         id = stack.pop()
         if id not in seen:
             seen.add(id)
-            stack.extend(nodes[id].inputs)
+            if id not in end:
+                stack.extend(nodes[id].inputs)
     return seen
 
 

@@ -13,9 +13,9 @@ from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol, rename
 from graphc.ir.structure import ITEM, SCAN
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
+from graphc.passes.products import MANY, row_product
 
-_MATMUL, _PERMUTE, _ADD, _SUM = OPS["matmul"], OPS["permute"], OPS["add"], OPS["sum"]
-MANY = 256  # rows of a product that is large enough by itself
+_MATMUL, _ADD = OPS["matmul"], OPS["add"]
 
 
 def batch_products(graph: Graph) -> Graph:
@@ -96,17 +96,9 @@ def _terms(body: Graph, consts: int, carries: int) -> list[_Term]:
         term = nodes[end.inputs[0] if end.inputs[1] == carry else end.inputs[1]]
         if term.aval != end.aval:
             continue
-        if (
-            term.op is _SUM
-            and term.params == {"axis": (0,), "keepdims": False}
-            and nodes[term.inputs[0]].aval.ndim == 2
-        ):
-            found.append(_Term(k, None, term.inputs[0]))
-        elif term.op is _MATMUL and nodes[term.inputs[0]].op is _PERMUTE and term.aval.ndim == 2:
-            a, b = nodes[term.inputs[0]].inputs[0], term.inputs[1]
-            # rows are kept for each step: no more than the sum that is read and written at each step
-            if nodes[b].aval.ndim == 2 and nodes[a].aval.size + nodes[b].aval.size <= term.aval.size:
-                found.append(_Term(k, a, b))
+        # rows are kept for each step: no more than the sum that is read and written at each step
+        if (product := row_product(nodes, term.id)) is not None:
+            found.append(_Term(k, *product))
     return found
 
 

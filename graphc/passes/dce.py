@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from graphc.ir import INPUT, Graph
+from graphc.ir.structure import ancestors
 
 
 def eliminate_dead_code(graph: Graph) -> Graph:
     """`graph` without the nodes that neither the result nor an impure op depends on."""
-    live = set(graph.outputs)
-    for id, node in reversed(list(graph.nodes.items())):
-        if id in live:
-            live.update(node.inputs)
-        elif node.op.impure or node.op is INPUT:
-            live.update(node.inputs, (id,))
+    kept = [id for id, node in graph.nodes.items() if node.op.impure or node.op is INPUT]
+    live = ancestors(graph.nodes, [*graph.outputs, *kept])
     if len(live) == len(graph.nodes):
         return graph
     return graph.replace({id: node for id, node in graph.nodes.items() if id in live}, graph.result)

@@ -15,10 +15,10 @@ from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.products import MANY, row_product
 
-_ADD, _PAD, _MATMUL, _PERMUTE, _SUM = (OPS[name] for name in ("add", "pad_zeros", "matmul", "permute", "sum"))
+_ADD, _PAD = OPS["add"], OPS["pad_zeros"]
 ENOUGH = 4  # products that are worth a copy of their operands
-MANY = 256  # rows of a product that is large enough by itself
 
 
 def shorten_sums(graph: Graph) -> Graph:
@@ -73,23 +73,13 @@ class _Products(NamedTuple):
 
 
 def _products(graph: Graph, terms: list[int]) -> list[_Products]:
-    nodes = graph.nodes
     groups: dict[object, list[tuple[int, int | None, int]]] = defaultdict(list)
     for id in terms:
-        node = nodes[id]
-        if node.op is _MATMUL and nodes[node.inputs[0]].op is _PERMUTE and node.aval.ndim == 2:
-            a, b = nodes[node.inputs[0]].inputs[0], node.inputs[1]
-            rows = nodes[b].aval
-            if rows.ndim == 2 and rows.shape[0] < MANY and nodes[a].aval.size + rows.size <= node.aval.size:
-                groups[rows].append((id, a, b))
-        elif node.op is _SUM and node.params == {"axis": (0,), "keepdims": False}:
-            groups["rows", nodes[node.inputs[0]].aval].append((id, None, node.inputs[0]))
-    found: list[_Products] = []
-    for group in groups.values():
-        if len(group) >= ENOUGH:
-            ids, a, b = zip(*group, strict=True)
-            found.append(_Products(ids, a if a[0] is not None else (), b))
-    return found
+        found = row_product(graph.nodes, id)
+        if found is not None and (found.a is None or graph.nodes[found.b].shape[0] < MANY):
+            groups[found.a is None, graph.nodes[found.b].aval].append((id, found.a, found.b))
+    columns = [tuple(zip(*group, strict=True)) for group in groups.values() if len(group) >= ENOUGH]
+    return [_Products(ids, a if a[0] is not None else (), b) for ids, a, b in columns]
 
 
 class _Pieces(NamedTuple):

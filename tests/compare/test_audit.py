@@ -15,7 +15,7 @@ from compare.checking.findings import Report
 from compare.checking.perturbations import perturbations
 from compare.judging.tolerance import Verdict
 from graphc.capture.state import environment
-from graphc.capture.state.places import Cell, Entry, Place
+from graphc.capture.state.places import Cell, DictItem, Place
 from graphc.compiling.signature import Signatures
 
 pytestmark = pytest.mark.quick_xla
@@ -55,7 +55,7 @@ def test_audit_of_a_sound_function():
     assert (options.power, options.negate, factors) == (2, False, [2.0, 3.0])
 
 
-@pytest.mark.parametrize(("kind", "missed"), [(Entry, "options.power changed"), (Cell, "factor changed")])
+@pytest.mark.parametrize(("kind", "missed"), [(DictItem, "options.power changed"), (Cell, "factor changed")])
 def test_guard_that_is_lost(monkeypatch: pytest.MonkeyPatch, kind: type[Place], missed: str):
     sound = environment.condition_lines
 
@@ -74,8 +74,7 @@ def test_number_that_is_no_part_of_the_signature(monkeypatch: pytest.MonkeyPatch
     sound = Signatures.of
 
     def forgetful(self: Any, args: Any, kwargs: Any) -> Any:
-        _, tensors = sound(self, args, kwargs)
-        return sound(self, args[:1], kwargs)[0], tensors
+        return sound(self, args, kwargs)._replace(signature=sound(self, args[:1], kwargs).signature)
 
     monkeypatch.setattr(Signatures, "of", forgetful)
     report = compare.audit(lambda x, n: x * n, torch.ones(2), True)

@@ -322,7 +322,7 @@ def test_signature_cache_is_bounded():
     fast = graphc.compile(lambda x, n: x + n)
     for n in range(70):
         fast(torch.zeros(1), n)
-    assert len(fast._entries) <= 64
+    assert len(fast._specializations) <= 64
 
 
 def test_graph_and_source_of_the_latest_call(data):

@@ -12,9 +12,9 @@ import pytest
 import eager as torch
 import graphc
 from graphc.autodiff import gradients
-from graphc.execution import partition as parts
 from graphc.execution.partition import Split, partition, residual_bytes
 from graphc.ir import Builder, Graph, Ref, refs_of
+from graphc.ir.structure import ancestors
 from graphc.ops.aval import Aval
 from graphc.passes import optimize
 from tests import rounding
@@ -40,8 +40,8 @@ def everything_bytes(joint: Graph, forward_inputs: int) -> int:
     """What would be kept if backward computed nothing of forward again."""
     nodes = joint.nodes
     result, grads = joint.result
-    first = parts._ancestors(nodes, [r.id for r in refs_of(result)])
-    needed = parts._ancestors(nodes, [r.id for r in grads]) - first
+    first = ancestors(nodes, [r.id for r in refs_of(result)])
+    needed = ancestors(nodes, [r.id for r in grads]) - first
     read = {i for id in needed for i in nodes[id].inputs if i in first and nodes[i].inputs}
     return sum(nodes[i].aval.size * nodes[i].aval.dtype.itemsize for i in read)
 

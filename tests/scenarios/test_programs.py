@@ -9,6 +9,8 @@ from tests.scenarios import (  # noqa: F401  (programs)
     arguments,
     branches,
     callables,
+    changing_arguments,
+    changing_state,
     compiled_modules,
     counted,
     grads,
@@ -17,7 +19,6 @@ from tests.scenarios import (  # noqa: F401  (programs)
     later_calls,
     library_state,
     models,
-    moving_state,
     python_state,
     reading,
     rules,
@@ -26,7 +27,6 @@ from tests.scenarios import (  # noqa: F401  (programs)
     tutorials,
     values_in_and_out,
     values_read,
-    varying,
     writes,
 )
 from tests.scenarios.harness import PROGRAMS, check

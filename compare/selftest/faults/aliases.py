@@ -12,7 +12,7 @@ from compare.selftest.fault import Expected, Fault, Trial, Trials
 from compare.selftest.planting import Plant, attribute, declared, wrapped
 from compare.selftest.trials import numbers, program
 from graphc.capture import MemoryOf
-from graphc.capture.storage.writing import Writing
+from graphc.capture.storage.mutation import Mutation
 from graphc.capture.tracer import Tracer
 from graphc.ops import OPS
 
@@ -75,6 +75,6 @@ FAULTS: tuple[Fault, ...] = (
     _fault("the common memory is not written", _effects(
         lambda effects: [e for e in effects if not isinstance(e.target, MemoryOf)]),
         _windows(lambda a, b: (a.add_(1), b.sum(1))[1])),
-    _fault("overlaps are not seen", lambda: attribute(Writing, "_overlapping", lambda self, owner: []),
+    _fault("overlaps are not seen", lambda: attribute(Mutation, "_overlapping", lambda self, owner: []),
            _windows(lambda a, b: (a.mul_(2), b.sum(1))[1])),
 )  # fmt: skip

@@ -19,10 +19,10 @@ from graphc.capture.gradients import Autograd
 from graphc.capture.sources import Computed, Given, LeafFlag
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.memory import Memories
+from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
-from graphc.capture.storage.writing import Writing
 from graphc.capture.tracer import Tracer
-from graphc.execution import straight
+from graphc.execution import call_code
 from graphc.execution.runner import Runner
 from graphc.ops import OPS
 
@@ -147,9 +147,9 @@ FAULTS: tuple[Fault, ...] = (
     _fault("written arguments are forgotten", wrapped(Memories, "write", _never_written), _whole_state),
     _fault("the last effect is forgotten", _effects(lambda effects: effects[:-1]), _whole_state),
     _fault("written back to the wrong tensor", _effects(_exchanged), _whole_state),
-    _fault("the history of writes is lost", wrapped(Writing, "_write", _without_history),
+    _fault("the history of writes is lost", wrapped(Mutation, "_write", _without_history),
            program(stateful.through_slice, X)),
-    _fault("overlapping arguments are taken apart", lambda: attribute(Writing, "_overlapping", lambda self, owner: []),
+    _fault("overlapping arguments are taken apart", lambda: attribute(Mutation, "_overlapping", lambda self, owner: []),
            session(stateful.overlapping)),
     _fault("a tensor comes back as a copy", wrapped(Results, "_returned", _copied), session(stateful.returned_itself)),
     _fault("a view comes back as a copy", lambda: attribute(Results, "_base", lambda self, memory: None),
@@ -160,13 +160,13 @@ FAULTS: tuple[Fault, ...] = (
            program(lambda x: x.view(-1), X)),
     _fault("a tensor comes back as a copy, of one call", wrapped(Results, "_returned", _copied),
            program(lambda x: x, X)),
-    _fault("a write replaces the memory, of one call", lambda: entry(straight._shared, "overwrite", _memory_replaced),
+    _fault("a write replaces the memory, of one call", lambda: entry(call_code._shared, "overwrite", _memory_replaced),
            program(stateful.writes, X, Y)),
-    _fault("a write replaces the memory", lambda: entry(straight._shared, "overwrite", _memory_replaced),
+    _fault("a write replaces the memory", lambda: entry(call_code._shared, "overwrite", _memory_replaced),
            session(stateful.views_held)),
     _fault(".grad is accumulated twice", wrapped(Autograd, "_accumulate", _twice), session(stateful.training)),
     _fault(".grad is not accumulated", wrapped(Autograd, "_accumulate", _overwritten_grad), session(stateful.training)),
-    _fault(".grad is not cleared", lambda: attribute(straight, "_cleared", lambda program: []),
+    _fault(".grad is not cleared", lambda: attribute(call_code, "_cleared", lambda program: []),
            session(stateful.zeroed)),
     _fault(".grad is not written", _effects(lambda effects: [e for e in effects if not isinstance(e.target, GradOf)]),
            session(stateful.training)),

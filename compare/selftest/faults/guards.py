@@ -17,12 +17,12 @@ from compare.selftest.planting import Plant, attribute, declared, together, wrap
 from compare.selftest.trials import in_turn, numbers, session
 from eager import nn
 from eager.core.tensor import Tensor
-from graphc.capture.asking import Asking
+from graphc.capture.concretization import Concretization
 from graphc.capture.state.environment import Environment
-from graphc.capture.state.places import Attribute, Cell, Entry, Inside, Kind, Place, RequiresGrad
+from graphc.capture.state.places import Attribute, Cell, ClassOf, DictItem, Inside, Place, RequiresGrad
 from graphc.capture.storage.sharing import Sharing
 from graphc.capture.tracer import Tracer
-from graphc.compiling.conditions import Conditions
+from graphc.compiling.guards import Guards
 from graphc.compiling.signature import Signatures
 from graphc.ops import OPS
 from graphc.ops.dims import Sizes
@@ -51,8 +51,8 @@ def _unsigned(blind: Callable[[Any], bool]) -> Plant:
     sound = Signatures.of
 
     def of(self: Signatures, args: Any, kwargs: Any) -> Any:
-        key, tensors = sound(self, args, kwargs)
-        return tuple("anything" if blind(item) else item for item in key), tensors
+        call = sound(self, args, kwargs)
+        return call._replace(signature=tuple("anything" if blind(item) else item for item in call.signature))
 
     return lambda: attribute(Signatures, "of", of)
 
@@ -79,8 +79,8 @@ def _as_constants(sound: Any) -> Any:
     """Tensors that the function reaches are built into the program with the values of the first call."""
 
     def capture(self: Tracer, tensor: Tensor) -> Any:
-        if tensor._n is None and self.owners.get(id(tensor)) is None:
-            self.fresh[id(tensor)] = tensor
+        if tensor._n is None and self.state.owners.get(id(tensor)) is None:
+            self.state.fresh[id(tensor)] = tensor
         return sound(self, tensor)
 
     return capture
@@ -89,7 +89,7 @@ def _as_constants(sound: Any) -> Any:
 def _unasked(sound: Any) -> Any:
     """Modules do not ask that their mode stays as it is."""
 
-    def guard(self: Asking, getter: Any, value: Any, what: str, *rest: Any) -> None:
+    def guard(self: Concretization, getter: Any, value: Any, what: str, *rest: Any) -> None:
         if "training" not in what:
             sound(self, getter, value, what, *rest)
 
@@ -97,7 +97,7 @@ def _unasked(sound: Any) -> Any:
 
 
 def _without_tensors(sound: Any) -> Any:
-    def init(self: Conditions, *args: Any) -> None:
+    def init(self: Guards, *args: Any) -> None:
         sound(self, *args)
         self._captured = []
 
@@ -282,18 +282,20 @@ FAULTS: tuple[Fault, ...] = (
     _fault("strings are not in the signature", _unsigned(lambda i: isinstance(i, str)), session(_strings_given)),
     _fault("no Python state is watched", _unwatched(lambda place: True),
            in_turn(_audited(_scaled_by_state), session(_attribute))),
-    _fault("entries of dicts are not watched", _unwatched(lambda p: isinstance(p, (Entry, Inside))),
+    _fault("entries of dicts are not watched", _unwatched(lambda p: isinstance(p, (DictItem, Inside))),
            session(_global_number)),
-    _fault("attributes are not watched", _unwatched(lambda p: isinstance(p, (Attribute, Entry))), session(_attribute)),
+    _fault("attributes are not watched", _unwatched(lambda p: isinstance(p, (Attribute, DictItem))),
+           session(_attribute)),
     _fault("enclosing variables are not watched", _unwatched(lambda p: isinstance(p, Cell)), session(_closure)),
-    _fault("contents of lists are not watched", _unwatched(lambda p: isinstance(p, (Inside, Entry))), session(_list)),
+    _fault("contents of lists are not watched", _unwatched(lambda p: isinstance(p, (Inside, DictItem))),
+           session(_list)),
     _fault("training and evaluation are not told apart", together(
-        _unwatched(lambda p: p.key == "training"), wrapped(Asking, "guard", _unasked)), session(_module_mode)),
+        _unwatched(lambda p: p.key == "training"), wrapped(Concretization, "guard", _unasked)), session(_module_mode)),
     _fault("requires_grad of parameters is not watched", together(
-        _unwatched(lambda p: isinstance(p, RequiresGrad)), wrapped(Conditions, "__init__", _without_tensors)),
+        _unwatched(lambda p: isinstance(p, RequiresGrad)), wrapped(Guards, "__init__", _without_tensors)),
         session(_parameter_frozen)),
     _fault("captured tensors are not looked at", together(
-        _unwatched(lambda p: isinstance(p, Kind)), wrapped(Conditions, "__init__", _without_tensors)),
+        _unwatched(lambda p: isinstance(p, ClassOf)), wrapped(Guards, "__init__", _without_tensors)),
         session(_buffer_reshaped)),
     _fault("captured tensors are constants", wrapped(Tracer, "_capture", _as_constants), session(_state_replaced)),
     _fault("decisions are not looked at", _undecided, session(_decision)),
@@ -302,6 +304,6 @@ FAULTS: tuple[Fault, ...] = (
     _fault("shared memory is not looked at", lambda: attribute(Sharing, "holds", lambda self, tensors: True),
            session(_same_twice)),
     _fault("conditions are not asked for",
-           lambda: attribute(Conditions, "lines", lambda self, *args: [" alone = False"]),
+           lambda: attribute(Guards, "lines", lambda self, *args: [" alone = False"]),
            in_turn(session(_strides), session(_gradients_there))),
 )  # fmt: skip

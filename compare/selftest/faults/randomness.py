@@ -16,9 +16,10 @@ from compare.selftest.trials import in_turn, numbers, program, session
 from eager.rng.sampling import default_generator
 from graphc.capture.flow import draws
 from graphc.capture.sources import Draw
+from graphc.capture.trace_state import TraceState
 from graphc.capture.tracer import Tracer
+from graphc.execution.call_code import CallCode
 from graphc.execution.runner import Runner
-from graphc.execution.straight import Straight
 
 LAYER = "random numbers"
 
@@ -29,12 +30,12 @@ def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
 
 def _input(wrong: Callable[[Draw], Draw]) -> Plant:
     """Each draw of a program becomes a `wrong` one."""
-    sound = Tracer.input
+    sound = TraceState.input
 
-    def made(self: Tracer, name: str, aval: Any, source: Any) -> Any:
+    def made(self: TraceState, name: str, aval: Any, source: Any) -> Any:
         return sound(self, name, aval, wrong(source) if isinstance(source, Draw) else source)
 
-    return lambda: attribute(Tracer, "input", made)
+    return lambda: attribute(TraceState, "input", made)
 
 
 def _kept(source: Draw) -> Draw:
@@ -93,7 +94,7 @@ def _of_default(sound: Any) -> Any:
 def _last_first(sound: Any) -> Any:
     """A program draws in the reverse order."""
 
-    def fetched(self: Straight) -> list[str]:
+    def fetched(self: CallCode) -> list[str]:
         lines = sound(self)
         places = [k for k, line in enumerate(lines) if "drawn" in line]
         for k, line in zip(places, reversed([lines[k] for k in places]), strict=True):
@@ -168,7 +169,7 @@ def _sampled(compile: Any) -> Iterator[Any]:
 _calls = in_turn(program(_two_draws, _x), session(_several_calls))
 
 FAULTS: tuple[Fault, ...] = (
-    _fault("drawn in the reverse order", wrapped(Straight, "_fetched", _last_first), _calls),
+    _fault("drawn in the reverse order", wrapped(CallCode, "_fetched", _last_first), _calls),
     _fault("the first numbers used again", _input(_kept), _calls),
     _fault("a dropout mask used again", _input(_kept), session(_dropout)),
     _fault("drawn twice", _input(_doubled), _calls),

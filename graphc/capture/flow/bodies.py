@@ -40,7 +40,7 @@ class Stand(NamedTuple):
 
 
 @final
-class Body:
+class TracedBody:
     """A function as a graph.
 
     results   what it returned
@@ -57,7 +57,7 @@ class Body:
         own: bool = True, rule: bool = False,
     ):  # fmt: skip
         self.what, self.where = what, user_line()
-        tracer = Tracer(outer.name_of, outer=outer)
+        tracer = Tracer(outer.state.name_of, outer=outer)
         tracer.rule_depth = outer.rule_depth + rule
         builder = tracer.builder
         builder.scope = outer.builder.scope
@@ -78,10 +78,10 @@ class Body:
         if effects:
             raise errors.CaptureError(errors.EFFECT_IN_BODY.format(what=what, used=self.where))
         self.requires = [t._n is not None for t in self.results.leaves]
-        outer.asking.guards += tracer.asking.guards
+        outer.state.guards += tracer.state.guards
         self.draws: dict[int, Draw] = {}
         self.reached: dict[int, tuple[Tensor, int]] = {}  # id of tensor -> the tensor, and its input
-        for id_, source in zip(builder.inputs[len(stands) :], tracer.sources, strict=True):
+        for id_, source in zip(builder.inputs[len(stands) :], tracer.state.sources, strict=True):
             if isinstance(source, Captured):
                 self.reached[id(source.tensor)] = source.tensor, id_
             else:
@@ -167,7 +167,7 @@ def with_rules(autograd: Autograd, graph: Graph) -> tuple[Graph, frozenset[int],
     """
     tracer = autograd.tracer
     with tracer.reopened(graph):
-        count = len(tracer.sources)
+        count = len(tracer.state.sources)
         moved = close(tracer, partial(_rule, tracer))
         builder = tracer.builder
         result = rename(graph.result, {id_: moved.get(id_, id_) for id_ in graph.outputs})
@@ -186,7 +186,7 @@ def _rule(tracer: Tracer, called: Called, avals: list[Aval]) -> TracedRule:
 
     stands = [Stand(aval, is_inexact(aval.dtype)) for aval in avals]
     with set_grad_enabled(True):
-        body = Body(tracer, "rule", called, stands, gradients, "a gradient rule", rule=True)
+        body = TracedBody(tracer, "rule", called, stands, gradients, "a gradient rule", rule=True)
     body.refuse_draws()
     return TracedRule(reached([body]), positions, body.graph)
 
@@ -195,7 +195,7 @@ def _named(node: Node, name: str) -> Node:
     return Node(node.id, INPUT, (), {"name": name}, node.results, node.where, node.scope)
 
 
-def reached(bodies: Sequence[Body]) -> list[Tensor]:
+def reached(bodies: Sequence[TracedBody]) -> list[Tensor]:
     """The tensors that some of the functions reach by themselves, each once."""
     found = {key: tensor for body in bodies for key, (tensor, _) in body.reached.items()}
     return list(found.values())
@@ -212,6 +212,6 @@ def apply(
     symbols = emit(builder, op, symbols, **params)
     live = [needed and grad_enabled() and is_inexact(s.dtype) for needed, s in zip(requires, symbols, strict=True)]
     if any(live):
-        tracer.autograd.recorded.add(before)  # the operation itself, then its results
-        tracer.autograd.recorded.update(s.id for s, alive in zip(symbols, live, strict=True) if alive)
+        tracer.state.recorded.add(before)  # the operation itself, then its results
+        tracer.state.recorded.update(s.id for s, alive in zip(symbols, live, strict=True) if alive)
     return [tracer.wrap(s, alive) for s, alive in zip(symbols, live, strict=True)]

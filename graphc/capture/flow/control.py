@@ -19,7 +19,7 @@ from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.capture.building import Building
-from graphc.capture.flow.bodies import Body, Stand, apply, reached
+from graphc.capture.flow.bodies import Stand, TracedBody, apply, reached
 from graphc.capture.flow.draws import per_step
 from graphc.capture.flow.nests import Nest, aval_of_tensor, check_leaves, check_structure, nest, own, unshared
 from graphc.capture.location import user_line
@@ -109,9 +109,9 @@ def _branch(
 ) -> Any:
     where = user_line()
     given = nest(operands, f"{name}: operands")
-    bodies: list[Body] = []
+    bodies: list[TracedBody] = []
     for fn, called in zip(branches, names, strict=True):
-        body = Body(
+        body = TracedBody(
             tracer, "branch", fn, _stands(given.leaves), lambda fn, xs: fn(*given.fill(xs)), f"{name}: {called}",
             own=False,
         )  # fmt: skip
@@ -169,8 +169,8 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
         return value
     traced = tracer
 
-    def trace(stands: list[Stand]) -> tuple[Body, Nest]:
-        body = Body(traced, "body", body_fn, stands, lambda fn, xs: fn(carry.fill(xs)), "while_loop: body_fn")
+    def trace(stands: list[Stand]) -> tuple[TracedBody, Nest]:
+        body = TracedBody(traced, "body", body_fn, stands, lambda fn, xs: fn(carry.fill(xs)), "while_loop: body_fn")
         body.refuse_draws()
         return body, body.results
 
@@ -179,7 +179,7 @@ def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
     def judge(fn: Function, xs: list[Tensor]) -> Tensor:
         return _truth(_single(fn(carry.fill(xs)), "while_loop: the condition"))
 
-    test = Body(traced, "condition", cond_fn, stands, judge, "while_loop: cond_fn")
+    test = TracedBody(traced, "condition", cond_fn, stands, judge, "while_loop: cond_fn")
     test.refuse_draws()
     consts = reached([test, body])
     dtypes = [stand.aval.dtype for stand in stands]
@@ -215,8 +215,8 @@ def _next(result: Any, carry: Nest, what: str, where: str) -> tuple[Any, Nest]:
 
 
 def _steady(
-    trace: Callable[[list[Stand]], tuple[Body, Nest]], carry: Nest, rows: list[Stand], what: str, where: str
-) -> tuple[Body, list[Stand], Nest]:
+    trace: Callable[[list[Stand]], tuple[TracedBody, Nest]], carry: Nest, rows: list[Stand], what: str, where: str
+) -> tuple[TracedBody, list[Stand], Nest]:
     """Trace the body of a loop until its carry comes out as it went in; also what stands for the carry, and returns.
 
     Again, if the result requires grad where the first value does not, or has a dtype that a Python number takes.
@@ -310,15 +310,15 @@ def _no_steps(f: Function, carry: Nest, rows: Nest) -> Any:
     return ys.fill([E.full(shape=(0, *a.shape), value=0, dtype=a.dtype) for a in ys.avals])
 
 
-def _traced_body(tracer: Tracer, f: Function, carry: Nest, rows: Nest) -> tuple[Body, list[Stand], Nest, Nest]:
+def _traced_body(tracer: Tracer, f: Function, carry: Nest, rows: Nest) -> tuple[TracedBody, list[Stand], Nest, Nest]:
     """The body of a scan, what stands for its carry, and what it returns: the carry, and y."""
     count = len(carry.leaves)
 
     def call(fn: Function, xs: list[Tensor]) -> Any:
         return _pair(fn(carry.fill(xs[:count]), rows.fill(xs[count:])))
 
-    def trace(stands: list[Stand]) -> tuple[Body, Nest]:
-        body = Body(tracer, "body", f, stands, call, "scan: f")
+    def trace(stands: list[Stand]) -> tuple[TracedBody, Nest]:
+        body = TracedBody(tracer, "body", f, stands, call, "scan: f")
         return body, body.results.part(0)
 
     slices = [Stand(Aval(s.aval.shape[1:], s.aval.dtype), s.requires_grad) for s in _stands(rows.leaves)]

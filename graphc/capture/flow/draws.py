@@ -35,6 +35,6 @@ def per_step(tracer: Tracer, draws: Sequence[Draw], avals: Sequence[Aval], lengt
     found: list[Tensor] = []
     for k, (draw, aval) in enumerate(zip(draws, avals, strict=True)):
         source = Draw(partial(steps.array, k), draw.generator)
-        symbol = tracer.input(f"random_{len(tracer.sources)}", Aval((length, *aval.shape), aval.dtype), source)
+        symbol = tracer.input(f"random_{len(tracer.state.sources)}", Aval((length, *aval.shape), aval.dtype), source)
         found.append(tracer.wrap(symbol, False))
     return found

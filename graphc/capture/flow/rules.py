@@ -74,7 +74,7 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
     def appended(node: Node) -> int:
         builder.next_id += 1
         nodes[node.id] = node
-        autograd.recorded.add(node.id)
+        tracer.state.recorded.add(node.id)
         return node.id
 
     for function in autograd.functions:
@@ -90,7 +90,7 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
             Node(builder.next_id, ITEM, (several,), {"index": 0}, nodes[id].results, *_place(nodes, id))
         )
     nodes.update(items)
-    for id in autograd.recorded - hooks if moved else ():
+    for id in tracer.state.recorded - hooks if moved else ():
         nodes[id] = nodes[id].on(tuple(moved.get(i, i) for i in nodes[id].inputs))
     builder.nodes = _ordered(nodes)
     return moved

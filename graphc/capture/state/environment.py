@@ -1,8 +1,8 @@
 """What a function sees besides its tensor arguments, as it is before a trace, and whether it still is at a later call.
 
 Python values are built into a graph, so all those that the function's code reaches are guarded: numbers, strings and
-the like by value, containers and ndarrays by content, tensors, functions and other objects by identity. See `reachable`
-for what is reached, and `snapshots` for when two values are the same.
+the like by value, containers and ndarrays by content, tensors, functions and other objects by identity. See
+`reachability` for what is reached, and `snapshots` for when two values are the same.
 
 Not guarded: the standard library and installed packages that know nothing of tensors (taken as constant, see
 `owners`), and what no copy can tell, such as `random.random()`; `impure` lists those calls.
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, final
 
 from graphc.capture.generated import Names
 from graphc.capture.number import Number
-from graphc.capture.state.growing import growing
-from graphc.capture.state.moving import Moving, Substituted
-from graphc.capture.state.places import Change, Entry, Inside, Place, condition_lines
-from graphc.capture.state.reachable import Reachable
+from graphc.capture.state.append_only import append_only
+from graphc.capture.state.lifting import LiftedPlaces, Lifting
+from graphc.capture.state.places import Change, DictItem, Inside, Place, condition_lines
+from graphc.capture.state.reachability import Reachability
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
 from graphc.ops.dims import has_dim
@@ -36,7 +36,7 @@ class Environment:
     names   id of a tensor that `fn` reaches by itself -> the name by which it knows it
     impure  messages: calls that a trace fixes and no guard can hold
     asks_types  whether `fn` may tell a traced number from a plain one, by its `type`
-    moving  the places whose values are read anew at each call
+    lifting the places whose values are read anew at each call
     holds() whether everything guarded is as it was
 
     >>> from types import SimpleNamespace
@@ -54,20 +54,20 @@ class Environment:
         fn: Callable[..., Any],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
-        moving: Moving | None = None,
+        lifted: LiftedPlaces | None = None,
     ):
-        reachable = Reachable()
-        reachable.start(fn, kwargs or {}, args)
-        reachable.run()
-        self.names = reachable.names
-        self.impure = list(reachable.impure)
-        self.asks_types = reachable.asks_types
-        self._caches = reachable.caches
+        reachability = Reachability()
+        reachability.start(fn, kwargs or {}, args)
+        reachability.run()
+        self.names = reachability.names
+        self.impure = list(reachability.impure)
+        self.asks_types = reachability.asks_types
+        self._caches = reachability.caches
         self._missed: list[int] = []
-        self.moving = Substituted(reachable.places, moving or Moving())
-        self._places = [place for place in reachable.places if not self.moving.covers(place)]
-        self._growing = growing(self._places, reachable.places)
-        self._guarded = [*(place for place in self._places if place.guarded), *self.moving.guards]
+        self.lifting = Lifting(reachability.places, lifted or LiftedPlaces())
+        self._places = [place for place in reachability.places if not self.lifting.covers(place)]
+        self._append_only = append_only(self._places, reachability.places)
+        self._guarded = [*(place for place in self._places if place.guarded), *self.lifting.guards]
 
     @functools.cached_property
     def holds(self) -> Callable[[], bool]:
@@ -81,16 +81,16 @@ class Environment:
 
     def start(self, tracer: Tracer) -> None:
         """The function is traced from now on."""
-        self.moving.start(tracer)
+        self.lifting.start(tracer)
         self._missed = [cache.cache_info().misses for cache in self._caches]
-        for container in self._growing:
+        for container in self._append_only:
             container.start()
 
     def restore(self) -> None:
         """The function has been traced: put back what was there for the trace alone."""
-        for container in self._growing:
+        for container in self._append_only:
             container.finish()
-        self.moving.restore()
+        self.lifting.restore()
         for cache, before in zip(self._caches, self._missed, strict=False):
             if cache.cache_info().misses != before and _holds_traced(cache):
                 cache.cache_clear()
@@ -99,7 +99,7 @@ class Environment:
         """By id: what stands for each container, which is there before the call, in results."""
         owners = [p.owner for p in self._places if isinstance(p, Inside)]
         found = {id(owner): Kept(functools.partial(_itself, owner)) for owner in owners}
-        return found | {owner: Kept(find) for owner, find in self.moving.existing()}
+        return found | {owner: Kept(find) for owner, find in self.lifting.existing()}
 
     def owners(self) -> frozenset[int]:
         """The ids of what holds the places: objects (by themselves or by their namespaces) that are there already."""
@@ -115,15 +115,15 @@ class Environment:
 
     def written(self) -> list[Change]:
         """The places whose values differ from what they were. Right after the trace: what the function has written."""
-        changed = [p for p in self._places if not (p.same() or any(grown.counts(p) for grown in self._growing))]
+        changed = [p for p in self._places if not (p.same() or any(grown.counts(p) for grown in self._append_only))]
         whole = {id(place.owner) for place in changed if isinstance(place, Inside)}  # whose elements that has, too
         found = [
             Change(place.path.shown, place.original(), place.now(), place.write)
             for place in changed
-            if not isinstance(place, Entry) or id(place.owner) not in whole
+            if not isinstance(place, DictItem) or id(place.owner) not in whole
         ]
-        added = [container.finish() for container in self._growing]
-        return found + self.moving.written() + [change for change in added if change is not None]
+        added = [container.finish() for container in self._append_only]
+        return found + self.lifting.written() + [change for change in added if change is not None]
 
 
 def _holds_traced(cache: Any) -> bool:

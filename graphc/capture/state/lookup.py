@@ -8,14 +8,14 @@ from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from eager.nn.module import Module
-from graphc.capture.state.agenda import Agenda, Method
 from graphc.capture.state.objects import NOWHERE, TABLES, has_later, is_special, namespace, of_library
 from graphc.capture.state.owners import is_user_class, is_user_code, is_user_module
-from graphc.capture.state.places import Attribute, ClassEntry, Path
+from graphc.capture.state.places import Attribute, ClassAttribute, Path
 from graphc.capture.state.snapshots import MISSING
+from graphc.capture.state.worklist import Method, Worklist
 
 
-class Lookup(Agenda):
+class Lookup(Worklist):
     """The part of the walk that takes attributes."""
 
     def _attribute(self, value: Any, name: str, path: Path, guarded: bool = True, probe: bool = False) -> Any:
@@ -72,7 +72,7 @@ class Lookup(Agenda):
                 and (value is not MISSING or probe or has_later(mro, k, name))
             ):
                 shown = path if owner is None else Path(path.shown, path.name)
-                self._place(ClassEntry, k, name, shown, guarded)
+                self._place(ClassAttribute, k, name, shown, guarded)
             if value is not MISSING:
                 bound = self._bound(value, cls, path, owner)
                 found = bound if found is MISSING else found

@@ -104,7 +104,7 @@ class Place:
 
 
 @final
-class Entry(Place):
+class DictItem(Place):
     """An entry of a dict, a namespace or a sequence."""
 
     __slots__ = ()
@@ -161,7 +161,7 @@ class Attribute(Place):
 
 
 @final
-class ClassEntry(Place):
+class ClassAttribute(Place):
     """An entry of the namespace of a class; `owner` is the class."""
 
     __slots__ = ()
@@ -247,7 +247,7 @@ class RequiresGrad(Place):
 
 
 @final
-class Kind(Place):
+class ClassOf(Place):
     """The shape and the dtype of a tensor, as text."""
 
     __slots__ = ("dtype", "shape")
@@ -416,6 +416,20 @@ def condition_lines(places: Iterable[Place], names: Names, miss: str) -> list[st
 
 
 __all__ = [
-    "Attribute", "Cell", "Change", "ClassEntry", "Contents", "Entry", "Inside", "Kind", "Missing", "Path", "Place",
-    "Reading", "RequiresGrad", "Size", "Table", "condition_lines",
+    "Attribute",
+    "Cell",
+    "Change",
+    "ClassAttribute",
+    "ClassOf",
+    "Contents",
+    "DictItem",
+    "Inside",
+    "Missing",
+    "Path",
+    "Place",
+    "Reading",
+    "RequiresGrad",
+    "Size",
+    "Table",
+    "condition_lines",
 ]  # fmt: skip

@@ -31,11 +31,11 @@ class Results:
         self.found: list[Returned] = [self._returned(t) for t in tensors]
 
     def _place(self, tensor: Tensor) -> Place | None:
-        return self._tracer.memories.find(self._tracer.read(tensor).id)
+        return self._tracer.state.memories.find(self._tracer.read(tensor).id)
 
     def _returned(self, tensor: Tensor) -> Returned:
         tracer = self._tracer
-        owner = tracer.owner_of(tensor) or self._grads.get(id(tensor))
+        owner = tracer.state.owner_of(tensor) or self._grads.get(id(tensor))
         if owner is not None:
             return Given(owner)
         place = self._place(tensor)

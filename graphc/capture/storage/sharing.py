@@ -10,20 +10,20 @@ import numpy as np
 
 from eager.core.state import storage_of
 from eager.core.tensor import Deferred, Tensor
+from graphc.capture.program import Program
 from graphc.capture.sources import (
     Argument,
     Captured,
     DataOf,
     GradOf,
     LeafFlag,
+    Lifted,
     MemoryOf,
     Owner,
     PastOf,
-    Reached,
     Source,
 )
 from graphc.capture.storage.inputs import relation
-from graphc.capture.trace import Program
 
 
 def given(source: Source, tensors: list[Tensor]) -> Tensor:
@@ -33,7 +33,7 @@ def given(source: Source, tensors: list[Tensor]) -> Tensor:
             return tensors[position]
         case Captured(tensor):
             return tensor
-        case Reached():
+        case Lifted():
             return source.get()
         case MemoryOf(of):
             return given(of, tensors)
@@ -45,7 +45,7 @@ class Sharing:
     """Which inputs of a program share memory.
 
     Two captured tensors stay as they were. What is written must share no memory with anything else that a call
-    brings: an argument, or a tensor in a moving place.
+    brings: an argument, or a tensor in a lifted place.
 
     needed      there is something to ask
     watched     the captured tensors that are written, or that what is written may share memory with
@@ -53,8 +53,8 @@ class Sharing:
     """
 
     def __init__(self, program: Program):
-        self._known = {(a, b): how for a, b, how in program.overlaps}
-        written = {owner_of(effect.target) for effect in program.effects}
+        self._known = {(a, b): how for a, b, how in program.guarded.overlaps}
+        written = {owner_of(effect.target) for effect in program.effects.tensors}
         owners = dict.fromkeys([*(owner_of(s) for s in program.sources if not hasattr(s, "draw")), *written])
         brought = [s for s in owners if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
         self._some_brought = any(s in written for s in brought)

@@ -2,8 +2,9 @@
 
 A guard on such a place would break at each call: a counter, a learning rate that a scheduler sets, a hidden state that
 is put into an attribute. So a place whose guard has broken once, and whose value has kept its *outline* (a tensor of
-one kind, a number of one type, or a nest of containers with those), is guarded by that alone from then on. What moves
-in it is read anew at each call: traced Numbers take the place of the numbers while the function is traced.
+one kind, a number of one type, or a nest of containers with those), is guarded by that alone from then on. It is
+*lifted*: what changes in it is read anew at each call, and traced Numbers take the place of the numbers while the
+function is traced.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from eager.core.tensor import Tensor
 from graphc.capture.number import Number
-from graphc.capture.sources import Reached
+from graphc.capture.sources import Lifted
 from graphc.capture.state.outlines import (
     Branch,
     NumberKind,
@@ -31,7 +32,7 @@ from graphc.capture.state.outlines import (
     outline,
     shown,
 )
-from graphc.capture.state.places import Change, Entry, Inside, Kind, Path, Place, Reading, RequiresGrad
+from graphc.capture.state.places import Change, ClassOf, DictItem, Inside, Path, Place, Reading, RequiresGrad
 from graphc.capture.state.snapshots import refill
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT64, INT64
@@ -43,8 +44,8 @@ NUMBERS = {float: FLOAT64, int: INT64}
 
 
 @final
-class Moving:
-    """The moving places of one compiled function. `numbers`: whether those with numbers are among them."""
+class LiftedPlaces:
+    """The lifted places of one compiled function. `numbers`: whether those with numbers are among them."""
 
     def __init__(self, numbers: bool = True, known: dict[Any, Any] | None = None):
         self.numbers = numbers
@@ -55,16 +56,16 @@ class Moving:
         """Take up those of `places`, whose guards have broken, that have kept their outline."""
         for place in places:
             of = outline(place.kept)
-            if not isinstance(place, (Moved, Reading)) and can_change(of) and fits(place.read(), of):
+            if not isinstance(place, (OutlineKept, Reading)) and can_change(of) and fits(place.read(), of):
                 self._known[_key(place)] = place.owner
 
-    def fix(self, substituted: Substituted) -> None:
+    def fix(self, substituted: Lifting) -> None:
         """Let places with numbers be guarded by value from now on: the function cannot be traced without."""
         self._by_value.update(map(_key, substituted.numbers))
 
-    def without_numbers(self) -> Moving:
+    def without_numbers(self) -> LiftedPlaces:
         """The same places but for those with numbers."""
-        return Moving(False, self._known)
+        return LiftedPlaces(False, self._known)
 
     def chosen(self, places: Iterable[Place]) -> Iterator[tuple[Place, Outline]]:
         """Those of `places` that move, with their outlines."""
@@ -84,8 +85,8 @@ def _key(place: Place) -> Any:
 
 
 @final
-class Moved(Place):
-    """What stands in the test for a moving place: that its value has kept its outline. `owner` is the place."""
+class OutlineKept(Place):
+    """What stands in the test for a lifted place: that its value has kept its outline. `owner` is the place."""
 
     __slots__ = ("_outline",)
     cost = 2
@@ -109,7 +110,7 @@ class Moved(Place):
 
 @final
 class _Container:
-    """A container that can change, in a moving place: what it holds before the trace, and what it is given for it."""
+    """A container that can change, in a lifted place: what it holds before the trace, and what it is given for it."""
 
     def __init__(self, container: Any, place: Place, way: Way):
         self.container = container
@@ -156,15 +157,15 @@ def _is_same(a: Any, b: Any) -> bool:
 
 
 @final
-class Substituted:
-    """The moving places among those of one environment, while the function is traced.
+class Lifting:
+    """The lifted places among those of one environment, while the function is traced.
 
     kinds   of the tensors in the places: (how to get it, its shape, dtype, and whether it requires no grad)
     guards  what has to be as it was
     """
 
-    def __init__(self, places: list[Place], moving: Moving):
-        chosen = list(moving.chosen(places))
+    def __init__(self, places: list[Place], lifted: LiftedPlaces):
+        chosen = list(lifted.chosen(places))
         holders = {id(c): p for p, of in chosen for c, _ in _containers(p.before, of)}
         chosen = [(p, of) for p, of in chosen if holders.get(id(p.owner), p) is p]  # else it is in another
         # a tensor in two places: which of them is meant cannot be told
@@ -182,7 +183,7 @@ class Substituted:
         self._places = {id(p) for p, _ in self._chosen}
         self._proxies: dict[int, Any] = {}
         self.guards: list[Place] = [
-            Moved(p, of) for p, of in self._chosen if not isinstance(of, (TensorKind, NumberKind))
+            OutlineKept(p, of) for p, of in self._chosen if not isinstance(of, (TensorKind, NumberKind))
         ]
         self.kinds = [
             (_getter(p, way), *kind) for p, of in self._chosen for way, kind in changing(of)
@@ -196,14 +197,14 @@ class Substituted:
 
     def covers(self, place: Place) -> bool:
         """Whether `place` needs no guard of its own."""
-        if isinstance(place, (RequiresGrad, Kind)):
+        if isinstance(place, (RequiresGrad, ClassOf)):
             return id(place.owner) in self._inside
-        if isinstance(place, (Inside, Entry)) and id(place.owner) in self._owners:
+        if isinstance(place, (Inside, DictItem)) and id(place.owner) in self._owners:
             return True
         return id(place) in self._places
 
     def existing(self) -> Iterator[tuple[int, Callable[[Any], Any]]]:
-        """The ids of the containers in moving places, and how to find what is there at a later call."""
+        """The ids of the containers in lifted places, and how to find what is there at a later call."""
         return ((id(c.container), c.now) for c in self._containers)
 
     def start(self, tracer: Tracer) -> None:
@@ -218,9 +219,9 @@ class Substituted:
     def _reach(self, tracer: Tracer, place: Place, way: Way, kind: TensorKind | NumberKind) -> Any:
         value, at, get = element(place.before, way), place.path.shown + shown(way), _getter(place, way)
         if isinstance(kind, TensorKind):
-            tracer.reach(Reached(at, get, None), value)
+            tracer.reach(Lifted(at, get, None), value)
             return value
-        source = Reached(at, get, kind.type)
+        source = Lifted(at, get, kind.type)
         tracer.reach(source, value)
         name = functools.reduce(Path.item, way, Path("", place.path.name)).name or "number"
         return Number(tracer, tracer.input(name, Aval((), NUMBERS[kind.type]), source))
@@ -242,7 +243,7 @@ class Substituted:
         return type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
 
     def written(self) -> list[Change]:
-        """What the function has written into the moving places; containers before the places that they are in."""
+        """What the function has written into the lifted places; containers before the places that they are in."""
         changes = [change for c in self._containers if (change := c.written()) is not None]
         places = [p for p, _ in self._chosen if p.read() is not self._proxies.get(id(p), p.before)]
         return changes + [Change(p.path.shown, p.before, p.read(), p.write) for p in places]

@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection
 from typing import Any, final
 
-from graphc.capture.state.places import Change, Entry, Inside, Place
+from graphc.capture.state.places import Change, DictItem, Inside, Place
 from graphc.capture.state.snapshots import MISSING, refill
 from graphc.capture.tree import with_sizes
 
@@ -41,7 +41,7 @@ _MARK: Any = dataclasses.make_dataclass("Mark", (), frozen=True, eq=False)()  # 
 
 
 @final
-class Growing:
+class AppendOnly:
     """A container while the function is traced. It holds a mark in place of its elements, which nobody asks for.
 
     keys    of the elements that are asked for, or written, one by one: of a sequence, those before them (if they are
@@ -139,15 +139,15 @@ def done_once(changes: list[Change], has_leaves: Callable[[Any], bool]) -> list[
     return left
 
 
-def growing(places: Collection[Place], known: Collection[Place]) -> list[Growing]:
+def append_only(places: Collection[Place], known: Collection[Place]) -> list[AppendOnly]:
     """The containers of `places` that the function only adds to, or asks for single elements, which are among `known`.
 
     Where the mark has no room the program depends on all that the container holds.
     """
-    found = list[Growing]()
+    found = list[AppendOnly]()
     for place in places:
         if isinstance(place, Inside) and not place.guarded:
-            grown = Growing(place, [p.key for p in known if p.owner is place.owner and isinstance(p, Entry)])
+            grown = AppendOnly(place, [p.key for p in known if p.owner is place.owner and isinstance(p, DictItem)])
             place.guarded = not grown.has_room
             found += [grown] if grown.has_room else []
     return found

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from graphc.capture.sources import Argument, Reached
+from graphc.capture.sources import Argument, Lifted
 from graphc.ir import INPUT, Builder, Node
 from graphc.ir.dimensions import concrete_node, dims_of
+from graphc.ir.structure import ancestors
 from graphc.ops.dims import recordings
 from graphc.ops.interpret import run_kernel
 
@@ -32,7 +33,7 @@ def seen(array: np.ndarray) -> Seen:
 
 
 @final
-class Values:
+class ExampleValues:
     """Computes what Python asks for while a function is traced, node by node on NumPy, each node once."""
 
     def __init__(self, builder: Builder, fetch: Callable[[int], np.ndarray]):
@@ -43,13 +44,7 @@ class Values:
     def __call__(self, id_: int) -> np.ndarray:
         """The value of node `id_`. Raises what its run-time checks, or those of what it depends on, raise."""
         known, nodes = self._known, self._builder.nodes
-        missing: set[int] = set()
-        stack = [id_]
-        while stack:
-            i = stack.pop()
-            if i not in known and i not in missing:
-                missing.add(i)
-                stack.extend(nodes[i].inputs)
+        missing = ancestors(nodes, [id_], known) - known.keys()
         for i in sorted(missing):  # the order in which they were appended
             known[i] = self._compute(nodes[i])
         return known[id_]
@@ -128,12 +123,12 @@ class HostedValue:
 
 @final
 class Hosted:
-    """Values that depend on numbers in moving places, or among the arguments, alone: known before a program runs."""
+    """Values that depend on numbers in lifted places, or among the arguments, alone: known before a program runs."""
 
-    def __init__(self, builder: Builder, sources: Sequence[Any], varying: Collection[Any]):
+    def __init__(self, builder: Builder, sources: Sequence[Any], lifted: Collection[Any]):
         self._builder = builder
         self._sources = sources
-        self._varying = varying
+        self._lifted = lifted
         self._others: set[int] = set()  # nodes that depend on more
 
     def getter(self, id_: int) -> HostedValue | None:
@@ -149,7 +144,7 @@ class Hosted:
             node = nodes[i]
             if node.op is INPUT:
                 needed[i] = source = self._sources[builder.inputs.index(i)]
-                if source not in self._varying and (not isinstance(source, Reached) or source.kind is None):
+                if source not in self._lifted and (not isinstance(source, Lifted) or source.kind is None):
                     self._others.add(i)
             if recordings and any(True for _ in dims_of(node)):  # sizes are known then, too, but not as sources
                 self._others.add(i)

@@ -22,28 +22,25 @@ from eager.core.tensor import Deferred, Tensor
 from eager.functional.strides import check_within, plain_window, window
 from eager.storage import is_plain
 from graphc import errors
-from graphc.capture.counts import Asked, asked_here, counted_refusal
+from graphc.capture.display_only import is_only_shown
+from graphc.capture.example_values import Constants, ExampleValues, Hosted, HostedValue, Seen, seen
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
-from graphc.capture.showing import is_only_shown
 from graphc.capture.sources import (
     Argument,
     ArgumentGuard,
     Captured,
     Decision,
     Draw,
-    Drawn,
     Guard,
+    Lifted,
     MemoryOf,
     Owner,
-    Reached,
-    Source,
 )
-from graphc.capture.state.varying import Varying
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
 from graphc.capture.storage.memory import Place
+from graphc.capture.unknown_sizes import Asked, asked_here, counted_refusal
 from graphc.capture.unrolling import Unrolling
-from graphc.capture.values import Constants, Hosted, HostedValue, Seen, Values, seen
 from graphc.ir import INPUT, Symbol
 from graphc.ops import OPS
 from graphc.ops.dims import has_dim
@@ -52,6 +49,7 @@ from graphc.ops.strided import positions
 from graphc.ops.strides import normal, row_major
 
 if TYPE_CHECKING:
+    from graphc.capture.trace_state import TraceState
     from graphc.capture.tracer import Tracer
 
 _DECIDED = OPS["decided"]
@@ -59,35 +57,26 @@ READABLE = 64  # elements of a tensor on whose values Python may decide
 
 
 @final
-class Asking:
+class Concretization:
     """The questions that one trace has been asked, and what they have been answered from.
 
-    guards, argument_guards, decisions   what the program depends on
-    foretold  what XLA has computed for the first decisions: it rounds in its own way
-    drawn     random numbers that were needed during the trace
-    varying   numbers among the arguments
     asked     which line of the user's is being counted for, if it is not the one that is running
     """
 
-    def __init__(self, tracer: Tracer):
-        self._tracer, self._builder, self._memories = tracer, tracer.builder, tracer.memories
-        self.guards: list[Guard] = []
-        self.argument_guards: list[ArgumentGuard] = []
-        self.decisions: list[Decision] = []
-        self.foretold: tuple[bytes, ...] = ()
-        self.drawn = Drawn()
-        self.varying: dict[Source, Varying] = {}
+    def __init__(self, state: TraceState, tracer: Tracer):
+        self._state, self._builder, self._memories = state, state.builder, state.memories
+        self._tracer = tracer
         self.asked: Asked | None = None
         self._shown: list[tuple[np.ndarray, str]] = []  # arrays that the function was given, and where
         self._read: set[int] = set()  # concrete tensors whose values are guarded
-        self._hosted = Hosted(tracer.builder, tracer.sources, self.varying.keys())
-        self._values = Values(tracer.builder, self._array)
-        self._constants = Constants(tracer.builder)
-        self.unrolling = Unrolling(tracer.builder)
+        self._hosted = Hosted(state.builder, state.sources, state.lifted_numbers.keys())
+        self._example_values = ExampleValues(state.builder, self._array)
+        self._constants = Constants(state.builder)
+        self.unrolling = Unrolling(state.builder)
 
     def layout(self, tensor: Tensor, owner: Owner) -> Any:
         """The strides of an input, which the program is made for from now on."""
-        given = self._tracer.given(owner)
+        given = self._state.given(owner)
         strides = strides_of_tensor(given)
         if strides is not None and has_dim(tensor._d.shape) and (order := dense_order(given)) is not None:
             assert isinstance(owner, Argument)
@@ -96,49 +85,49 @@ class Asking:
         if isinstance(owner, Argument):
             self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory")
         elif isinstance(owner, Captured):
-            self.guards.append(
+            self._state.guards.append(
                 Guard(functools.partial(strides_of_tensor, given), strides, self._layout_named(given), given)
             )
-        elif isinstance(owner, Reached):
+        elif isinstance(owner, Lifted):
             self.guard(self._later(given, strides_of_tensor), strides, self._layout_named(given))
         return strides
 
     def layout_of_input(self, position: int) -> Any:
         """The strides of the input at `position` of the graph; None if it is row-major, or not known yet."""
-        tracer = self._tracer
-        own = position - (len(self._builder.inputs) - len(tracer.sources))  # a body's operands come first: row-major
-        source = tracer.sources[own] if own >= 0 else None
-        if not isinstance(source, (Argument, Captured, Reached)):
+        # a body's operands come first: row-major
+        own = position - (len(self._builder.inputs) - len(self._state.sources))
+        source = self._state.sources[own] if own >= 0 else None
+        if not isinstance(source, (Argument, Captured, Lifted)):
             return None
-        if isinstance(source, Argument) and source.position >= len(tracer.arguments):
+        if isinstance(source, Argument) and source.position >= len(self._state.arguments):
             return None  # a placeholder: it is given when the graph is run
-        given = tracer.given(source)
+        given = self._state.given(source)
         if not isinstance(given, Tensor):
             return None
-        if tracer.outer is not None and given._d.__class__ is Symbol:
-            return normal(tuple(given._d.shape), tracer.outer.asking.strides(given))
-        return self.layout(tracer.stand_ins.get(id(given), given), source)
+        if self._state.outer is not None and given._d.__class__ is Symbol:
+            return normal(tuple(given._d.shape), self._state.outer.concretization.strides(given))
+        return self.layout(self._state.stand_ins.get(id(given), given), source)
 
     def made_plain(self, tensor: Tensor) -> None:
         """See `graphc.ops.stand_in.StandIn`."""
-        self._memories.place(self._tracer.read(tensor), None, None, None)
+        self._state.memories.place(self._tracer.read(tensor), None, None, None)
 
     def strides(self, tensor: Tensor) -> tuple[int, ...]:
         """The strides of a traced tensor, in elements."""
         symbol = self._tracer.read(tensor)
-        place = self._memories.find(symbol.id)
-        if place is None and id(tensor) in self._tracer.owners:
+        place = self._state.memories.find(symbol.id)
+        if place is None and id(tensor) in self._state.owners:
             place = self._tracer.place_of(tensor, symbol)
         strides = self._tracer.layouts.of(symbol.id) if place is None else place.strides
         return row_major(tuple(tensor._d.shape)) if strides is None else strides
 
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         """See `eager.core.interpreter.Interpreter`."""
-        self.guards.append(Guard(getter, value, what))
+        self._state.guards.append(Guard(getter, value, what))
 
     def called(self, tensor: Tensor) -> str:
         """What messages call a concrete tensor: "`self._tracer.weight`"."""
-        name = self._tracer.name_of(tensor)
+        name = self._state.name_of(tensor)
         return f"`{name}`" if name else "a captured tensor"
 
     def _layout_named(self, tensor: Tensor) -> str:
@@ -146,7 +135,7 @@ class Asking:
 
     def guard_argument(self, position: int, getter: Callable[[Tensor], Any], value: Any, what: str) -> None:
         """The program is right only while `getter`, of argument number `position`, gives `value`."""
-        self.argument_guards.append(ArgumentGuard(position, getter, value, what))
+        self._state.argument_guards.append(ArgumentGuard(position, getter, value, what))
 
     def values_read(self, tensor: Tensor) -> np.ndarray | None:
         """See `eager.core.interpreter.Interpreter`."""
@@ -154,7 +143,7 @@ class Asking:
             return None  # `array_of` has seen to it
         if self._is_written(tensor):
             return self.array_of(tensor, "reading the values after an in-place write")
-        if id(tensor) in self._tracer.fresh:
+        if id(tensor) in self._state.fresh:
             return None
         if id(tensor) not in self._read:
             self._read.add(id(tensor))
@@ -172,7 +161,7 @@ class Asking:
         if tensor._d.__class__ is Symbol:
             symbol = self._tracer.read(tensor)
             return symbol.id in self._constants or 0 in symbol.shape
-        return id(tensor) in self._tracer.fresh and not self._is_written(tensor)
+        return id(tensor) in self._state.fresh and not self._is_written(tensor)
 
     def number_written(self, tensor: Tensor) -> Any:
         """See `eager.core.interpreter.Interpreter`."""
@@ -182,13 +171,13 @@ class Asking:
 
     def _is_written(self, tensor: Tensor) -> bool:
         """Whether the program has written the memory that a concrete tensor shows."""
-        held = self._tracer.held.get(id(tensor))
+        held = self._state.held.get(id(tensor))
         place = None if held is None else self._memories.find(held[1].id)
         return place is not None and place.memory.version > 0
 
     def _later(self, tensor: Tensor, of: Callable[[Tensor], Any]) -> Callable[[], Any]:
-        """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that moves."""
-        source = self._tracer.reached.get(id(tensor))
+        """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that is lifted."""
+        source = self._state.lifted_tensors.get(id(tensor))
         if source is None:
             return functools.partial(of, tensor)
         return lambda: of(found) if isinstance(found := source.get(), Tensor) else None
@@ -198,8 +187,8 @@ class Asking:
         symbol = self._tracer.read(tensor)
         if symbol.id in self._constants:
             return self._fixed(symbol)
-        if symbol.aval.size != 1 or not self._tracer.whole:
-            if not self._tracer.whole:
+        if symbol.aval.size != 1 or not self._state.whole:
+            if not self._state.whole:
                 raise self.unknown(tensor, errors.BRANCH_ON_TRACED, "the truth value")
             return np.empty(symbol.shape, symbol.dtype)  # PyTorch's error is about its size
         if symbol.dtype != BOOL:
@@ -211,7 +200,7 @@ class Asking:
         symbol = self._tracer.read(tensor)
         if symbol.id in self._constants:
             return self._fixed(symbol)
-        if not self._tracer.whole or symbol.aval.size > READABLE:
+        if not self._state.whole or symbol.aval.size > READABLE:
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
         return self._decide(symbol)
 
@@ -228,7 +217,7 @@ class Asking:
 
     def text_values(self, tensor: Tensor) -> np.ndarray | None:
         """The values of a traced tensor for a text; the path depends on them from now on. None if it is only shown."""
-        if not self._tracer.whole or self._tracer.outer is not None or is_only_shown():
+        if not self._state.whole or self._state.outer is not None or is_only_shown():
             return None
         if tensor._n is not None:  # the text names its grad_fn
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "the text of a tensor that requires grad")
@@ -239,7 +228,7 @@ class Asking:
         symbol = self._tracer.read(tensor)
         if symbol.aval.size == 1 and symbol.id in self._constants:
             return self._fixed(symbol).item()
-        if not self._tracer.whole and self._tracer.outer is None:
+        if not self._state.whole and self._state.outer is None:
             raise self.unknown(tensor, errors.TRACED_TO_NUMPY, "reading the values")
         return Number.of(self._tracer, symbol)
 
@@ -251,13 +240,13 @@ class Asking:
         symbol = self._tracer.read(tensor)
         if symbol.id in self._constants:
             return self._fixed(symbol).item()
-        if not self._tracer.whole or self._tracer.outer is not None:
+        if not self._state.whole or self._state.outer is not None:
             raise errors.CaptureError(counted_refusal(purpose, self.asked or asked_here()))
         return self._decide(symbol, purpose).item()
 
     def _fixed(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol that is a constant: the path does not depend on it."""
-        return self._given(np.array(self._values(symbol.id)))
+        return self._given(np.array(self._example_values(symbol.id)))
 
     def _given(self, array: np.ndarray) -> np.ndarray:
         """`array`, for the function to read."""
@@ -268,9 +257,11 @@ class Asking:
     def _decide(self, symbol: Symbol, counts: str = "") -> np.ndarray:
         self._check_values(symbol)
         known = self._hosted.getter(symbol.id)
-        if known is None and len(self.decisions) < len(self.foretold):
-            self._values.tell(symbol.id, np.frombuffer(self.foretold[len(self.decisions)], symbol.dtype))
-        array = self._given(np.array(self._values(symbol.id)))
+        if known is None and len(self._state.decisions) < len(self._state.foretold):
+            self._example_values.tell(
+                symbol.id, np.frombuffer(self._state.foretold[len(self._state.decisions)], symbol.dtype)
+            )
+        array = self._given(np.array(self._example_values(symbol.id)))
         assert array.shape == tuple(map(operator.index, symbol.shape))  # values depend on how many there are
         where = user_line() if self.asked is None else self.asked.where
         if known is not None:  # it depends on numbers of Python's alone, which are known before the program runs
@@ -280,7 +271,7 @@ class Asking:
         with interpreting(self._tracer):
             self._builder.where = where
             decided = self._builder.emit(_DECIDED, (symbol, self._builder.constant(array)), {})
-        self.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist()), counts))
+        self._state.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist()), counts))
         return array
 
     def _guard_number(self, symbol: Symbol, getter: HostedValue, value: Seen) -> None:
@@ -290,32 +281,32 @@ class Asking:
             self.guard(functools.partial(getter, {}), value, what)
             return
         if self._builder.nodes[symbol.id].op is INPUT:
-            varying = self.varying[self._tracer.sources[self._builder.inputs.index(symbol.id)]]
-            varying.position.taken = varying.position.taken or not varying.by_value
+            lifted = self._state.lifted_numbers[self._state.sources[self._builder.inputs.index(symbol.id)]]
+            lifted.position.taken = lifted.position.taken or not lifted.by_value
         # each number knows the others of its call
         self.guard_argument(getter.positions[0], functools.partial(_decided_again, getter), value, what)
 
     def value_of(self, symbol: Symbol) -> np.ndarray:
         """The value of a symbol in the call that is being traced: the program does not depend on it."""
         self._check_values(symbol)
-        return self._values(symbol.id)
+        return self._example_values(symbol.id)
 
     def _check_values(self, symbol: Symbol) -> None:
         """Raise CaptureError if there are none: inside a function given to control flow."""
-        if self._tracer.outer is not None:
+        if self._state.outer is not None:
             raise self.unknown(self._tracer.wrap(symbol, False), errors.TRACED_TO_NUMPY, "the value of a number")
 
     def value_of_node(self, id_: int) -> np.ndarray:
         """The value of a node in the call that is being traced, in memory of its own."""
-        return np.array(self._values(id_))
+        return np.array(self._example_values(id_))
 
     def hold_inputs(self) -> None:
         """Compute values from the inputs as they are now, from now on."""
-        self._values.hold()
+        self._example_values.hold()
 
     def draw_all(self) -> None:
         """Draw all random numbers that the program needs."""
-        for k, source in enumerate(self._tracer.sources):
+        for k, source in enumerate(self._state.sources):
             if isinstance(source, Draw):
                 self._array(k)
 
@@ -325,18 +316,18 @@ class Asking:
 
     def _array(self, k: int) -> np.ndarray:
         """The array of input number `k`, in the call that is being traced."""
-        source = self._tracer.sources[k]
+        source = self._state.sources[k]
         if isinstance(source, Draw):
-            for i, earlier in enumerate(self._tracer.sources[: k + 1]):  # in program order
-                if isinstance(earlier, Draw) and i not in self.drawn:
-                    if not any(earlier.generator is generator for generator, _ in self.drawn.marks):
-                        self.drawn.marks.append((earlier.generator, earlier.generator.mark()))
-                    with contextlib.nullcontext() if self._tracer.sizes is None else self._tracer.sizes.asking():
-                        self.drawn[i] = np.asarray(earlier.draw())
-            return self.drawn[k]
-        if isinstance(source, Reached) and source.kind is not None:
-            return np.asarray(self._tracer.moving[source], self._builder.nodes[self._builder.inputs[k]].dtype)
-        data = self._tracer.given(source)._d
+            for i, earlier in enumerate(self._state.sources[: k + 1]):  # in program order
+                if isinstance(earlier, Draw) and i not in self._state.drawn:
+                    if not any(earlier.generator is generator for generator, _ in self._state.drawn.marks):
+                        self._state.drawn.marks.append((earlier.generator, earlier.generator.mark()))
+                    with contextlib.nullcontext() if self._state.sizes is None else self._state.sizes.asking():
+                        self._state.drawn[i] = np.asarray(earlier.draw())
+            return self._state.drawn[k]
+        if isinstance(source, Lifted) and source.kind is not None:
+            return np.asarray(self._state.lifted[source], self._builder.nodes[self._builder.inputs[k]].dtype)
+        data = self._state.given(source)._d
         return np.asarray(data.array if data.__class__ is Deferred else data)
 
     def lies_plainly(self, tensor: Tensor) -> None:
@@ -371,13 +362,13 @@ class Asking:
         elif isinstance(origin, MemoryOf):
             return place
         else:
-            given = tracer.given(origin)
+            given = self._state.given(origin)
             if isinstance(origin, Argument):
                 self.guard_argument(origin.position, is_plain, True, "how it lies in memory")
             else:
                 self.guard(self._later(given, is_plain), True, self._layout_named(given))
-        if given._d.__class__ is Symbol and origin is not None and tracer.outer is not None:
-            tracer.outer.lies_plainly(given)
+        if given._d.__class__ is Symbol and origin is not None and self._state.outer is not None:
+            self._state.outer.lies_plainly(given)
         elif not is_plain(given):
             raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "as_strided")
         return place
@@ -404,5 +395,5 @@ def _values_of(tensor: Tensor) -> Seen:
     return seen(array)
 
 
-def _decided_again(getter: HostedValue, varying: Any) -> Seen:
-    return getter(varying.numbers)
+def _decided_again(getter: HostedValue, lifted: Any) -> Seen:
+    return getter(lifted.numbers)

@@ -1,7 +1,7 @@
 """The shortest way from a call to its program: generated code for calls with plain tensors, as the latest one was.
 
-`Signatures.of`, `Entry.holds` and `Runner` are right for any call, and take longer than XLA for a small program. The
-code made here asks what they ask, of this one signature; a call that it does not fit goes the long way.
+`Signatures.of`, `Specialization.holds` and `Runner` are right for any call, and take longer than XLA for a small
+program. The code made here asks what they ask, of this one signature; a call that it does not fit goes the long way.
 """
 
 from __future__ import annotations
@@ -15,33 +15,36 @@ from eager.core.state import made_in_inference
 from eager.core.tensor import Parameter, Tensor
 from graphc.capture import Captured
 from graphc.capture.generated import indented
-from graphc.compiling.conditions import KNOWN
-from graphc.compiling.disabling import switch
-from graphc.compiling.entries import Entry
+from graphc.compiling.disable import switch
+from graphc.compiling.guards import KNOWN
+from graphc.compiling.signature import Call
+from graphc.compiling.specializations import Specialization
+from graphc.execution.call_code import CallCode
 from graphc.execution.runner import CheckFailed, OtherPath
-from graphc.execution.straight import Straight
 
 MISS: Any = object()  # the call is another one than that which the code was made for
 MOST = 8  # tensors: with more, finding the same tensor twice takes a set
 
-Hit = Callable[[Any, tuple[Any, ...]], Any]
+FastCall = Callable[[Any, tuple[Any, ...]], Any]
 
 
-def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
-    """f(compiled, args): what `compiled` returns by `entry` for positional arguments like `args`; MISS for others.
+def fast_call(made: Specialization, call: Call) -> FastCall | None:
+    """f(compiled, args): what `compiled` returns by this program, for arguments like those of `call`; MISS for others.
 
-    None for arguments that are not all different plain tensors.
+    None for named arguments, and for those that are not all different plain tensors.
     """
-    grad, _, outside_inference, *described = entry.signature  # the conditions ask for the default dtype
-    if not outside_inference or not all(map(_plain, args)) or len(args) > MOST or len(described) != 4 * len(args):
+    args = call.args
+    grad, _, outside_inference, *described = made.signature  # the guards ask for the default dtype
+    plain = not call.kwargs and all(map(_plain, args)) and len(described) == 4 * len(args)
+    if not outside_inference or not plain or len(args) > MOST:
         return None
     names = [f"t{k}" for k in range(len(args))]
     tensors = f"[{', '.join(names)}]"
-    runner, program = entry.runner, entry.program
-    code = Straight(runner.plan, runner.services, loaded=True)
+    runner, program = made.runner, made.program
+    code = CallCode(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
-        "grad_mode": grad_mode, "switch": switch, "entry": entry,
+        "grad_mode": grad_mode, "switch": switch, "made": made, "Call": Call, "signature": made.signature,
         "refused": (OtherPath, CheckFailed), "states": runner.states, **KNOWN,
     }  # fmt: skip
     head = [
@@ -57,14 +60,14 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")
     arrays = {id(s.tensor): code.array(k, s) for k, s in enumerate(program.sources) if isinstance(s, Captured)}
-    body = entry.conditions.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed)
-    body += [" entry.calls += 1", " drawn = None", *code.lines("(args, {})")]
+    body = made.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed)
+    body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [
             " saved = states()", " try:", *indented(body),
             " except refused as error: stopped = error",
         ]  # fmt: skip
-    if entry.writes:
+    if made.writes:
         body = [
             " taken = []",
             " try:",
@@ -75,8 +78,8 @@ def hit(entry: Entry, args: tuple[Any, ...]) -> Hit | None:
             "  if taken and taken[0]: compiled._writing.release()",
         ]
     if runner.stops:
-        body.append(f" return compiled._otherwise(stopped, entry, saved, {tensors}, args, {{}})")
-    return code.bind("hit", ["def hit(compiled, args):", *head, *body], scope)
+        body.append(f" return compiled._otherwise(stopped, made, saved, Call(signature, {tensors}, args, {{}}))")
+    return code.bind("fast_call", ["def fast_call(compiled, args):", *head, *body], scope)
 
 
 def _plain(a: Any) -> bool:

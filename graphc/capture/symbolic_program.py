@@ -13,15 +13,15 @@ from typing import Any, final
 
 from eager.core.tensor import Tensor
 from graphc import errors
+from graphc.capture.program import Program
 from graphc.capture.sources import Draw, Drawn, Source, Step, ViewOf
-from graphc.capture.trace import Program
 from graphc.capture.tree import with_sizes
 from graphc.ir.dimensions import concrete, sizes_in
 from graphc.ops.dims import Dim, Sizes, is_dim, substituted
 
 
 @final
-class Pattern:
+class SymbolicProgram:
     """A program with symbolic sizes, and the arguments whose first dims they are.
 
     sizes    the named sizes, and the conditions on them
@@ -56,15 +56,15 @@ def derived(program: Program, sizes: Mapping[str, int]) -> Program:
     kept = sizes_in(program.graph)
     if kept is None:
         return program
+    result, effects = program.result, program.effects
+    leaves = [
+        dataclasses.replace(r, steps=_steps(r.steps, sizes)) if isinstance(r, ViewOf) else r for r in result.leaves
+    ]
     return program._replace(
         graph=concrete(program.graph, sizes),
         sources=tuple(_source(kept, source, sizes) for source in program.sources),
-        structure=with_sizes(program.structure, sizes),
-        returned=tuple(
-            dataclasses.replace(r, steps=_steps(r.steps, sizes)) if isinstance(r, ViewOf) else r
-            for r in program.returned
-        ),
-        changes=tuple((change, with_sizes(tree, sizes)) for change, tree in program.changes),
+        result=result._replace(structure=with_sizes(result.structure, sizes), leaves=tuple(leaves)),
+        effects=effects._replace(state=tuple((change, with_sizes(tree, sizes)) for change, tree in effects.state)),
         drawn=Drawn(),
     )
 

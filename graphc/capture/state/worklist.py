@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from graphc.capture.state import reads
+from graphc.capture.state import bytecode
 from graphc.capture.state.objects import is_iterator
 from graphc.capture.state.owners import is_impure
-from graphc.capture.state.places import Entry, Path, Place
+from graphc.capture.state.places import DictItem, Path, Place
 from graphc.capture.state.snapshots import MISSING, SCALARS, UNALTERABLE
 
 CALLED = "{} is called once, when the function is traced"
@@ -25,7 +25,7 @@ class Method(NamedTuple):
     function: Any
 
 
-class Agenda:
+class Worklist:
     """What a walk has found.
 
     names   id of a tensor -> how the function knows it
@@ -65,10 +65,10 @@ class Agenda:
         return known
 
     def _entry(self, owner: Any, key: Any, path: Path, guarded: bool = True) -> Any:
-        return self._place(Entry, owner, key, path, guarded).before
+        return self._place(DictItem, owner, key, path, guarded).before
 
-    def _take_loose(self, steps: Iterable[reads.Step]) -> None:
-        self._loose.update(step.key for step in steps if step.kind == reads.ATTRIBUTE)
+    def _take_loose(self, steps: Iterable[bytecode.Step]) -> None:
+        self._loose.update(step.key for step in steps if step.kind == bytecode.ATTRIBUTE)
 
     def _note_impure(self, value: Any, path: Path, where: str) -> None:
         if id(value) in self._noted:

@@ -1,6 +1,6 @@
 """Numbers among the arguments that the calls change, as `lr` of `step(x, lr)`: inputs of the program, not guards.
 
-A position that has held two different numbers *varies*: from then on its number is a 0-d tensor to the program, and a
+The number in a position that has held two different ones is *lifted* from then on: a 0-d tensor to the program, and a
 traced Number to the function. Where Python needs the number itself, as `range(n)` does, there has to be a program for
 each value: the position is then taken by value again.
 """
@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from eager.core.tensor import Tensor
-from graphc.capture.state.moving import NUMBERS
+from graphc.capture.state.lifting import NUMBERS
 from graphc.capture.state.outlines import is_number
 from graphc.capture.tree import children, is_immutable, rebuilt
 
@@ -45,7 +45,7 @@ class Positions:
     def __init__(self) -> None:
         self._known: dict[Where, Position] = {}
 
-    def varying(self, value: Any, where: Where) -> Position | None:
+    def lifted(self, value: Any, where: Where) -> Position | None:
         """The position of the number `value`, if it varies."""
         found = self._known.get(where)
         if found is None:
@@ -56,7 +56,7 @@ class Positions:
 
 
 @final
-class Varying(Tensor):
+class LiftedNumber(Tensor):
     """The number of a call in a position that varies.
 
     numbers   those of the same call, by the place among the tensors
@@ -70,21 +70,21 @@ class Varying(Tensor):
     by_value: bool
 
     @staticmethod
-    def of(value: Any, position: Position, numbers: dict[int, Any], place: int) -> Varying:
+    def of(value: Any, position: Position, numbers: dict[int, Any], place: int) -> LiftedNumber:
         """The number `value`, tensor `place` of its call."""
-        t = object.__new__(Varying)
+        t = object.__new__(LiftedNumber)
         t._d, t._n = np.asarray(value, NUMBERS[type(value)]), None
         t.position, t.numbers, t.by_value = position, numbers, False
         numbers[place] = value
         return t
 
 
-def with_varying(tensors: Iterable[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any], by_value: bool) -> Any:
-    """(args, kwargs) of a call with the Varying among its `tensors` in their positions."""
-    found = {t.position.where: t for t in varying_of(tensors)}
+def with_lifted(tensors: Iterable[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any], by_value: bool) -> Any:
+    """(args, kwargs) of a call with the LiftedNumbers among its `tensors` in their positions."""
+    found = {t.position.where: t for t in lifted_of(tensors)}
     if not found:
         return args, kwargs
-    for t in varying_of(tensors):
+    for t in lifted_of(tensors):
         t.by_value = by_value or t.position.taken
     known: dict[int, Any] = {}
     return (
@@ -93,18 +93,18 @@ def with_varying(tensors: Iterable[Tensor], args: tuple[Any, ...], kwargs: dict[
     )
 
 
-def varying_of(tensors: Iterable[Tensor]) -> list[Varying]:
+def lifted_of(tensors: Iterable[Tensor]) -> list[LiftedNumber]:
     """The numbers among `tensors`."""
-    return [t for t in tensors if isinstance(t, Varying)]
+    return [t for t in tensors if isinstance(t, LiftedNumber)]
 
 
-def take(tensors: Iterable[Tensor]) -> None:
+def take_by_value(tensors: Iterable[Tensor]) -> None:
     """Let the numbers of a call be taken by value from now on."""
-    for t in varying_of(tensors):
+    for t in lifted_of(tensors):
         t.position.taken = True
 
 
-def _replaced(tree: Any, where: Where, found: dict[Where, Varying], known: dict[int, Any]) -> Any:
+def _replaced(tree: Any, where: Where, found: dict[Where, LiftedNumber], known: dict[int, Any]) -> Any:
     if where in found:
         return found[where]
     inside = None if isinstance(tree, Tensor) else children(tree)

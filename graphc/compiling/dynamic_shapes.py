@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, final
 
 from eager.core.tensor import Tensor
-from graphc.capture.dynamic import Pattern
 from graphc.capture.location import user_line
-from graphc.compiling.entries import Entry
+from graphc.capture.symbolic_program import SymbolicProgram
+from graphc.compiling.specializations import Specialization
 from graphc.ops.dims import Dim, Sizes
 from graphc.ops.forms import LEAST
 
 MOST_FAMILIES = 8  # for calls that differ in sizes only; beyond that each size is traced by itself
-MOST_KINDS = 16  # of calls, told apart by more than sizes, that are kept in mind
+MOST_CLASSES = 16  # of calls, told apart by more than sizes, that are kept in mind
 SAME_GRAPH = "the graph of an earlier trace, for {sizes}"
 TOOK = "takes a size as a plain number, at {where} ({condition})"
 RULES = "an autograd.Function or a hook runs Python for the gradients"
@@ -28,8 +28,8 @@ TOO_MANY = f"there are {MOST_FAMILIES} graphs for other conditions on the sizes 
 class Family(NamedTuple):
     """One trace with symbolic sizes. `first` is its program for the sizes of that call."""
 
-    pattern: Pattern
-    first: Entry
+    symbolic: SymbolicProgram
+    first: Specialization
 
     def reason(self, sizes: Mapping[str, int]) -> str:
         """Why there is a program for `sizes`."""
@@ -37,7 +37,7 @@ class Family(NamedTuple):
 
 
 @final
-class Kind:
+class ShapeClass:
     """The calls that differ in the sizes of first dims only.
 
     seen      the sizes of the calls that were traced
@@ -52,18 +52,18 @@ class Kind:
 
 
 @final
-class Families:
+class DynamicShapes:
     """The families of one compiled function. `wanted` is the option `dynamic`."""
 
     def __init__(self, wanted: bool | None):
         self._wanted = wanted
-        self._kinds: dict[Any, Kind] = {}
+        self._classes: dict[Any, ShapeClass] = {}
 
     def of(self, signature: Any) -> list[Family]:
         """The families that a call with this signature may belong to."""
         if self._wanted is False:
             return []
-        found = self._kinds.get(_kind(signature))
+        found = self._classes.get(_class_of(signature))
         return [] if found is None else found.families
 
     def batches(self, signature: Any, tensors: list[Tensor]) -> tuple[Sizes, dict[int, Dim]] | None:
@@ -73,57 +73,59 @@ class Families:
         """
         if self._wanted is False:
             return None
-        key = _kind(signature)
-        kind = self._kinds.setdefault(key, Kind())
-        while len(self._kinds) > MOST_KINDS:
-            del self._kinds[next(iter(self._kinds))]
+        key = _class_of(signature)
+        known = self._classes.setdefault(key, ShapeClass())
+        while len(self._classes) > MOST_CLASSES:
+            del self._classes[next(iter(self._classes))]
         now = tuple(int(t._d.shape[0]) if t._d.shape else 0 for t in tensors)
-        kind.seen = [*(seen for seen in kind.seen[-MOST_FAMILIES:] if seen != now), now]
-        if kind.refused:
+        known.seen = [*(seen for seen in known.seen[-MOST_FAMILIES:] if seen != now), now]
+        if known.refused:
             return None
-        if len(kind.families) >= MOST_FAMILIES:  # those that await another state of Python go first
-            kind.families = [f for f in kind.families if f.first.environment.holds()]
-        if sum(not f.first.program.decisions for f in kind.families) >= MOST_FAMILIES:  # paths have their own bound
-            kind.refused = TOO_MANY
+        if len(known.families) >= MOST_FAMILIES:  # those that await another state of Python go first
+            known.families = [f for f in known.families if f.first.environment.holds()]
+        if (
+            sum(not f.first.program.checks.decisions for f in known.families) >= MOST_FAMILIES
+        ):  # paths have their own bound
+            known.refused = TOO_MANY
             return None
         sizes, names, found = Sizes(user_line), {}, {}
-        for position, column in enumerate(zip(*kind.seen, strict=True)):
+        for position, column in enumerate(zip(*known.seen, strict=True)):
             if column[-1] >= LEAST and (self._wanted or len(set(column)) > 1):
                 if column not in names:
                     names[column] = sizes.new(column[-1])
                 found[position] = names[column]
         return (sizes, found) if found else None
 
-    def add(self, signature: Any, pattern: Pattern, entry: Entry) -> None:
+    def add(self, signature: Any, symbolic: SymbolicProgram, specialization: Specialization) -> None:
         """Note what a trace with symbolic sizes has given: a family, unless it holds for one size only."""
-        kind = self._kinds[_kind(signature)]
-        sizes = pattern.sizes
-        if entry.program.rules is not None:
-            kind.refused = RULES
+        known = self._classes[_class_of(signature)]
+        sizes = symbolic.sizes
+        if specialization.program.recorded.rules is not None:
+            known.refused = RULES
         elif sizes.taken and sizes.fixed() >= sizes.hints.keys():
             where, condition = next(iter(sizes.taken.items()))
-            kind.refused = TOOK.format(where=where or "an unknown line", condition=condition)
+            known.refused = TOOK.format(where=where or "an unknown line", condition=condition)
         else:
-            kind.families.insert(0, Family(pattern, entry))
+            known.families.insert(0, Family(symbolic, specialization))
 
     def refuse(self, signature: Any, error: BaseException) -> None:
         """No more traces with symbolic sizes for such calls."""
-        kind = self._kinds[_kind(signature)]
-        kind.families.clear()
-        kind.refused = FAILED.format(error=f"{type(error).__name__}: {error}")
+        known = self._classes[_class_of(signature)]
+        known.families.clear()
+        known.refused = FAILED.format(error=f"{type(error).__name__}: {error}")
 
     def described(self) -> Iterator[str]:
         """What `explain` says: of each family its conditions, and why there are not more."""
-        for kind in self._kinds.values():
-            for family in kind.families:
-                conditions = [str(c) for c in family.pattern.sizes.conditions]
-                names = ", ".join(family.pattern.sizes.hints)
+        for known in self._classes.values():
+            for family in known.families:
+                conditions = [str(c) for c in family.symbolic.sizes.conditions]
+                names = ", ".join(family.symbolic.sizes.hints)
                 yield f"one graph for any {names}" + (f" with {' and '.join(conditions)}" if conditions else "")
-            if kind.refused:
-                yield f"a graph for each size: {kind.refused}"
+            if known.refused:
+                yield f"a graph for each size: {known.refused}"
 
 
-def _kind(signature: Any) -> Any:
+def _class_of(signature: Any) -> Any:
     """The signature without the sizes of first dims that may be symbolic."""
     found, tensor = list(signature), False
     for k, item in enumerate(signature):

@@ -31,7 +31,17 @@ from graphc.capture.state.objects import (
     namespace,
 )  # fmt: skip
 from graphc.capture.state.owners import is_user_class, is_user_code, is_user_module
-from graphc.capture.state.places import Attribute, ClassEntry, Inside, Missing, Path, Reading, RequiresGrad, Size, Table
+from graphc.capture.state.places import (
+    Attribute,
+    ClassAttribute,
+    Inside,
+    Missing,
+    Path,
+    Reading,
+    RequiresGrad,
+    Size,
+    Table,
+)
 from graphc.capture.state.settings import READERS, Setting
 from graphc.capture.state.snapshots import CONTAINERS, MISSING, Contents, is_flat
 
@@ -47,7 +57,7 @@ _UNUSED = frozenset(
 _CREATING = frozenset(("__init__", "__new__", "__post_init__"))
 
 
-class Escaping(Lookup):
+class EscapeAnalysis(Lookup):
     """The part of the walk that looks into values."""
 
     def __init__(self) -> None:
@@ -110,7 +120,7 @@ class Escaping(Lookup):
                     used = name in _CREATING or (is_special(name) and name not in _UNUSED) or self._overrides(cls, name)
                     if used and isinstance(value, (FunctionType, staticmethod, classmethod)):
                         inner = path.attribute(name)
-                        self._place(ClassEntry, k, name, inner)
+                        self._place(ClassAttribute, k, name, inner)
                         self._escape_later(self._bound(value, cls, inner, None), inner)
         self._special_methods(cls, path)
 

@@ -1,6 +1,6 @@
 """What the code of a function reaches besides its tensor arguments: a walk from its variables over live objects.
 
-Nothing is run: code is read (`reads`), and what it names is looked up, as Python would, in cells, globals, instances
+Nothing is run: code is read (`bytecode`), and what it names is looked up, as Python would, in cells, globals, instances
 and classes. What a chain names exactly is followed exactly; a value that is used in another way *escapes*, and then
 every attribute of it that some reached code names, and every element, is reached as well.
 """
@@ -17,15 +17,15 @@ from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.parameter import UninitializedTensorMixin
 from graphc.capture.location import shown_file
-from graphc.capture.state import reads
-from graphc.capture.state.agenda import Method
-from graphc.capture.state.escaping import Escaping
-from graphc.capture.state.growing import WRITERS
+from graphc.capture.state import bytecode
+from graphc.capture.state.append_only import WRITERS
+from graphc.capture.state.escape_analysis import EscapeAnalysis
 from graphc.capture.state.objects import has_item
 from graphc.capture.state.owners import is_installed, is_user_class, is_user_code
-from graphc.capture.state.places import Attribute, Cell, Entry, Inside, Kind, Path, RequiresGrad
+from graphc.capture.state.places import Attribute, Cell, ClassOf, DictItem, Inside, Path, RequiresGrad
 from graphc.capture.state.settings import SETTINGS
 from graphc.capture.state.snapshots import CONTAINERS, MISSING, SCALARS
+from graphc.capture.state.worklist import Method
 from graphc.capture.tree import children
 from graphc.ops.dtypes import default_float
 
@@ -44,7 +44,7 @@ class _Context(NamedTuple):
     known: dict[str, tuple[Any, Path]]  # parameters whose values are known
 
 
-class Reachable(Escaping):
+class Reachability(EscapeAnalysis):
     """The walk. `start` it once, `run` it, and read `places`, `names` and `impure`."""
 
     def __init__(self) -> None:
@@ -83,11 +83,11 @@ class Reachable(Escaping):
     def _take_neighbours(self) -> bool:
         """Reach the elements that additions move to where others are asked for: `c.append(x); c[-2]` is the last one
         before the call. Returns whether there are any that were not reached yet."""
-        entries = [place for place in self._places.values() if isinstance(place, Entry)]
+        items = [place for place in self._places.values() if isinstance(place, DictItem)]
         found = False
         for place in list(self._places.values()):
             if isinstance(place, Inside) and not place.guarded and isinstance(place.owner, (list, deque)):
-                keys = {entry.key: entry.guarded for entry in entries if entry.owner is place.owner}
+                keys = {item.key: item.guarded for item in items if item.owner is place.owner}
                 wanted = {*range(max(keys, default=-1) + 1), *range(min(keys, default=0), 0)}
                 wanted -= {key for key, guarded in keys.items() if guarded}
                 for key in sorted(k for k in wanted if has_item(place.owner, k)):
@@ -168,7 +168,7 @@ class Reachable(Escaping):
             self._escape_later(value, path)
 
     def _code(self, code: Any, context: _Context) -> None:
-        found = reads.reads_of(code)
+        found = bytecode.reads_of(code)
         self._loose |= found.loose
         self._probed |= found.probed
         self._loose |= found.probed
@@ -179,10 +179,10 @@ class Reachable(Escaping):
         context = context._replace(known=known)
         for chain in found.chains:
             self._chain(chain, context, code)
-            if chain.root == reads.GLOBAL and chain.name == "super":
+            if chain.root == bytecode.GLOBAL and chain.name == "super":
                 for value, path in known.values():
                     self._escape_later(value, path)
-            if chain.root == reads.GLOBAL and chain.name == "globals":
+            if chain.root == bytecode.GLOBAL and chain.name == "globals":
                 for name in found.strings & context.names.keys():
                     self._escape_later(self._entry(context.names, name, Path(name, name)), Path(name, name))
         for inner in found.inner:
@@ -191,23 +191,23 @@ class Reachable(Escaping):
 
     # --- chains
 
-    def _chain(self, chain: reads.Chain, context: _Context, code: Any) -> None:
+    def _chain(self, chain: bytecode.Chain, context: _Context, code: Any) -> None:
         name, steps = chain.name, chain.steps
         guarded = not (chain.stored and not steps)
         path = Path(name, name)
-        if chain.root in (reads.LOCAL, reads.CELL) and name in context.known:
+        if chain.root in (bytecode.LOCAL, bytecode.CELL) and name in context.known:
             value, path = context.known[name]
-        elif chain.root == reads.CELL and name in context.cells:
+        elif chain.root == bytecode.CELL and name in context.cells:
             value = self._place(Cell, context.cells[name], "", path, guarded).before
             if name == "__class__" and not steps:
                 return
-        elif chain.root == reads.GLOBAL:
+        elif chain.root == bytecode.GLOBAL:
             value = self._entry(context.names, name, path, guarded)
             if value is MISSING:
                 value = getattr(builtins, name, MISSING)
                 # packages ask it of tensors, to tell libraries apart: all numbers would be fixed for it
                 self.asks_types = self.asks_types or (value is type and not is_installed(code))
-        elif chain.root == reads.MODULE:
+        elif chain.root == bytecode.MODULE:
             package = context.names.get("__package__")
             value = sys.modules.get(name) or sys.modules.get(f"{package}.{name}", MISSING)
             self._escape_later(sys.modules.get(name.partition(".")[0], MISSING), path)
@@ -218,7 +218,7 @@ class Reachable(Escaping):
             where = f"{shown_file(code)}:{chain.line}"
             self._follow(value, steps, path, chain.stored, where)
 
-    def _follow(self, value: Any, steps: tuple[reads.Step, ...], path: Path, stored: bool, where: str) -> None:
+    def _follow(self, value: Any, steps: tuple[bytecode.Step, ...], path: Path, stored: bool, where: str) -> None:
         """`value` and what `steps` take from it; the last step is written if `stored`."""
         for i, step in enumerate(steps):
             last = i == len(steps) - 1
@@ -228,7 +228,7 @@ class Reachable(Escaping):
             if value is MISSING or isinstance(value, (Tensor, *SCALARS)):
                 self._take_loose(steps[i:])
                 return
-            if step.kind == reads.ITEM:
+            if step.kind == bytecode.ITEM:
                 if not has_item(value, step.key):
                     self._escape_later(value, path)
                     self._take_loose(steps[i:])
@@ -258,7 +258,7 @@ class Reachable(Escaping):
     def _tensor_asked(self, tensor: Tensor, what: Any, path: Path) -> None:
         """An attribute of a tensor that the program may not use: what Python knows of it is guarded all the same."""
         if what in _OF_KIND and not isinstance(tensor, UninitializedTensorMixin):
-            self._place(Kind, tensor, "", path)
+            self._place(ClassOf, tensor, "", path)
         elif what in _OF_HISTORY:
             self._place(RequiresGrad, tensor, "", path.attribute("requires_grad"))
 

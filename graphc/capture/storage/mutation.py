@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL
 
 if TYPE_CHECKING:
+    from graphc.capture.trace_state import TraceState
     from graphc.capture.tracer import Tracer
 
 _STOP, _CLONE, _CAST = OPS["stop_gradient"], OPS["clone"], OPS["cast"]
@@ -33,14 +34,14 @@ _COPIES = ("copy", "fill_with")  # writes whose value is a tensor of its own
 
 
 @final
-class Writing:
-    """The writes of one trace. `overlaps`: which inputs share memory, and how."""
+class Mutation:
+    """The writes of one trace."""
 
-    def __init__(self, tracer: Tracer):
-        self._tracer, self._builder, self._memories = tracer, tracer.builder, tracer.memories
+    def __init__(self, state: TraceState, tracer: Tracer):
+        self._state, self._builder, self._memories = state, state.builder, state.memories
+        self._tracer = tracer
         self._memory_of: dict[int, list[Tensor]] = {}  # id of what owns memory -> the inputs that show some of it
         self._left: set[Owner] = set()  # inputs that have left their memory
-        self.overlaps: dict[tuple[Owner, Owner], Any] = {}
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""
@@ -59,10 +60,10 @@ class Writing:
             self._merge(shared)
             place = self._tracer.place_of(target, self._tracer.read(target))
         memory = place.memory
-        if self._tracer.outer is not None and memory.origin is not None:
+        if self._state.outer is not None and memory.origin is not None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
         if memory.origin is None and any(
-            id(t) in self._tracer.fresh and (_is_seen_by_numpy(t) or self._tracer.asking.shows(t))
+            id(t) in self._state.fresh and (_is_seen_by_numpy(t) or self._tracer.concretization.shows(t))
             for t in memory.tensors.live()
         ):
             raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
@@ -81,10 +82,10 @@ class Writing:
             return target
         whole = self._memories.whole_after(place, symbol, None if where is None else self._tracer.read(where))
         if recorded:
-            self._tracer.autograd.recorded.update(range(start, self._builder.next_id))
+            self._state.recorded.update(range(start, self._builder.next_id))
         self._write(memory, whole, recorded)
         if not place.steps:
-            self._tracer.rebind(target, memory.symbol)
+            self._state.rebind(target, memory.symbol)
         elif computed is not None:
             memory.shown.append(computed)  # the memory has what an op has computed into a view of it
         return target
@@ -99,7 +100,7 @@ class Writing:
         root = self._root(tracer.read(target).id)
         family: list[tuple[Tensor, Place]] = []
         for t in memory.tensors.live():
-            id_ = tracer.held[id(t)][1].id if t._d.__class__ is not Symbol else t._d.id
+            id_ = self._state.held[id(t)][1].id if t._d.__class__ is not Symbol else t._d.id
             found = self._memories.find(id_)
             if found is None or found.memory is not memory or found.steps[:behind] != place.steps[:behind]:
                 continue
@@ -109,16 +110,16 @@ class Writing:
                 raise errors.CaptureError(errors.HISTORY_BEHIND.format(used=user_line()))
         before = Memory(builder.symbol(root), None, None, None)
         after = self._memories.whole_after(Place(before, place.steps[behind:], 0, None), value)
-        tracer.autograd.recorded.update(range(start, builder.next_id))
+        self._state.recorded.update(range(start, builder.next_id))
         stopped = builder.emit(_STOP, (after,), {})
         self._write(memory, self._memories.whole_after(place._replace(steps=place.steps[:behind]), stopped), False)
         for t, seen in family:
             symbol, first = after, builder.next_id
             for op, params, operands in seen.steps[behind:]:
                 symbol = builder.emit(op, (symbol, *operands), params)
-            tracer.autograd.recorded.update(range(first, builder.next_id))
+            self._state.recorded.update(range(first, builder.next_id))
             self._memories.put(symbol, seen._replace(version=memory.version))
-            tracer.rebind(t, symbol)
+            self._state.rebind(t, symbol)
             if t._n is None:
                 t._n = symbol
 
@@ -140,7 +141,7 @@ class Writing:
         why = ""
         if before.aval != symbol.aval:
             why = "the shape or dtype changes"
-        elif self._tracer.owner_of(value) is not None or (
+        elif self._state.owner_of(value) is not None or (
             source is not None and (source.steps or source.memory.origin is not None)
         ):
             why = "the value is a tensor, or a view of one, that others hold, too"
@@ -154,14 +155,14 @@ class Writing:
         with set_grad_enabled(False):  # nobody else sees that memory
             self._tracer.assign(tensor, value, "copy")
         if value._n is None and source is None:
-            self._tracer.rebind(value, place.memory.symbol)
+            self._state.rebind(value, place.memory.symbol)
             place.memory.tensors.add(value)
 
     def _replace(self, tensor: Tensor, value: Tensor, left: Memory) -> None:
         """Let `tensor`, which was there before the program, look at the memory of `value` instead of `left`."""
         tracer, builder = self._tracer, self._builder
-        owner = tracer.owner_of(tensor)
-        if tracer.outer is not None or owner is None:
+        owner = self._state.owner_of(tensor)
+        if self._state.outer is not None or owner is None:
             raise errors.CaptureError(errors.WRITE_IN_BODY.format(name="data", used=user_line()))
         builder.where = user_line()
         symbol = tracer.read(value)
@@ -170,7 +171,7 @@ class Writing:
         memory = tracer.place_of(value if value._n is None else tracer.wrap(symbol, False), symbol).memory
         if tensor._n is not None:  # a leaf again: gradients stop at this node
             symbol = builder.emit(_STOP, (symbol,), {})
-            tracer.autograd.leaves[symbol.id] = tensor
+            self._state.leaves[symbol.id] = tensor
             memory.leaf = tensor if tensor.is_leaf else None
         if left.replaces:
             self._memories.written.pop(id(left), None)
@@ -180,15 +181,15 @@ class Writing:
         memory.version += 1
         self._memories.written[id(memory)] = memory
         self._memories.put(symbol, Place(memory, (), memory.version, memory.strides))
-        tracer.rebind(tensor, symbol)
+        self._state.rebind(tensor, symbol)
         memory.tensors.add(tensor)
 
     def _leave(self, tensor: Tensor, owner: Owner, memory: Memory) -> None:
         """Let another tensor stand for the memory that `owner` had before the program, for those that share it."""
         self._left.add(owner)
         stand_in = self._tracer.wrap(memory.symbol, False)
-        self._tracer.owners[id(stand_in)] = owner
-        self._tracer.fresh[id(stand_in)] = stand_in  # keeps its id from being used again
+        self._state.owners[id(stand_in)] = owner
+        self._state.fresh[id(stand_in)] = stand_in  # keeps its id from being used again
         memory.tensors.add(stand_in)
         for known in self._memory_of.values():
             known[:] = [stand_in if t is tensor else t for t in known]
@@ -196,7 +197,7 @@ class Writing:
     def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
         """See `eager.core.interpreter.Interpreter`."""
         tracer, symbol = self._tracer, self._tracer.read(value)
-        if tracer.owner_of(tensor) is not None or tracer.autograd.is_given(tensor):
+        if self._state.owner_of(tensor) is not None or tracer.autograd.is_given(tensor):
             if self._is_itself(tensor, value):
                 return
             raise errors.CaptureError(errors.SHOWS_OTHERWISE.format(name=name, used=user_line()))
@@ -235,10 +236,10 @@ class Writing:
         live = memory.tensors.live()
         if memory.leaf is not None:  # a leaf again: gradients stop at this node
             whole = builder.emit(_STOP, (whole,), {})
-            self._tracer.autograd.leaves[whole.id] = memory.leaf
+            self._state.leaves[whole.id] = memory.leaf
         elif not recorded and any(t._n is not None and not self._has_own_history(t) for t in live):
             whole = builder.emit(_OVERWRITTEN, (old, whole), {})
-            self._tracer.autograd.recorded.add(whole.id)
+            self._state.recorded.add(whole.id)
         self._memories.write(memory, whole)
         self._memories.put(whole, Place(memory, (), memory.version, memory.strides))
         if recorded:
@@ -255,8 +256,8 @@ class Writing:
 
     def note(self, tensor: Tensor) -> None:
         """Remember whose memory an input shows; one that has been written already shows to this input, too."""
-        owner = self._tracer.owners[id(tensor)]
-        array = self._tracer.given(owner)._d
+        owner = self._state.owners[id(tensor)]
+        array = self._state.given(owner)._d
         if array.__class__ is not np.ndarray:
             return  # the result of a program, whose memory nobody else sees
         self._memory_of.setdefault(id(storage_of(array)), []).append(tensor)
@@ -265,7 +266,7 @@ class Writing:
             self._merge(group)
 
     def _known_place(self, tensor: Tensor) -> Place | None:
-        symbol = tensor._d if tensor._d.__class__ is Symbol else self._tracer.held[id(tensor)][1]
+        symbol = tensor._d if tensor._d.__class__ is Symbol else self._state.held[id(tensor)][1]
         return self._memories.find(symbol.id)
 
     def _overlapping(self, owner: Owner) -> list[Tensor]:
@@ -273,7 +274,7 @@ class Writing:
 
         None if no two overlap, and no elements of it do.
         """
-        array = self._tracer.given(owner)._d
+        array = self._state.given(owner)._d
         if array.__class__ is not np.ndarray:
             return []
         known = self._memory_of.get(id(storage_of(array)), [])
@@ -281,24 +282,24 @@ class Writing:
             return known
         if len(known) < 2:
             return []
-        arrays = [self._tracer.given(self._tracer.owners[id(t)])._array() for t in known]
+        arrays = [self._state.given(self._state.owners[id(t)])._array() for t in known]
         if any(np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)):
             return known  # all of them: a program writes this memory as a whole
         return []
 
     def _merge(self, tensors: list[Tensor]) -> None:
         """Let `tensors`, the inputs that show some memory, be views of it."""
-        owners = [self._tracer.owners[id(t)] for t in tensors]
-        arrays = [self._tracer.given(owner)._array() for owner in owners]
+        owners = [self._state.owners[id(t)] for t in tensors]
+        arrays = [self._state.given(owner)._array() for owner in owners]
         if any(a.dtype != arrays[0].dtype for a in arrays) or not is_simple(storage_of(arrays[0])):
             raise errors.CaptureError(errors.SHARED_MEMORY.format(used=user_line()))
         places = [self._tracer.place_of(t, self._tracer.read(t)) for t in tensors]
         merged = next((p.memory for p in places if isinstance(p.memory.origin, MemoryOf)), None)
-        whole = whole_memory(self._tracer.given(owners[0]))
+        whole = whole_memory(self._state.given(owners[0]))
         if merged is None:
             source = MemoryOf(owners[0])
-            name = f"memory_{len(self._tracer.sources)}"
-            symbol = self._tracer.input(name, Aval(tuple(whole._d.shape), whole._dtype()), source)
+            name = f"memory_{len(self._state.sources)}"
+            symbol = self._state.input(name, Aval(tuple(whole._d.shape), whole._dtype()), source)
             merged = self._memories.place(symbol, source, None, None).memory
         written: list[tuple[Step, Symbol]] = []  # before they were known to be shared
         for place, array in zip(places, arrays, strict=True):
@@ -315,7 +316,7 @@ class Writing:
     def _guard_overlap(self, a: Owner, b: Owner) -> None:
         """The program holds for an argument, or what leaves its memory, that overlaps another input as it does now."""
         if isinstance(a, Argument) or isinstance(b, Argument) or not self._left.isdisjoint((a, b)):
-            self.overlaps[a, b] = relation(self._tracer.given(a), self._tracer.given(b))
+            self._state.overlaps[a, b] = relation(self._state.given(a), self._state.given(b))
 
 
 def _is_seen_by_numpy(tensor: Tensor) -> bool:

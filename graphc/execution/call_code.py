@@ -30,17 +30,17 @@ from graphc.capture import (
     GradOf,
     History,
     LeafFlag,
+    Lifted,
     MemoryOf,
     PastOf,
     Program,
-    Reached,
     Source,
     ViewOf,
 )
 from graphc.capture.generated import Names, indented
-from graphc.capture.records import opener
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
+from graphc.capture.user_objects import opener
 from graphc.execution.prechecks import Prechecks
 from graphc.lowering import ELSEWHERE, block
 
@@ -103,7 +103,7 @@ class Services(NamedTuple):
 
 
 @final
-class Straight:
+class CallCode:
     """The code of the calls of one program.
 
     lines(given) statements, up to `return`, that use the arguments' tensors as t0, t1, ..., and `drawn`; `given` is
@@ -185,7 +185,7 @@ class Straight:
     def _changes(self) -> bool:
         """Whether a call changes anything: tensors, Python state, or a generator."""
         plan = self._plan
-        return bool(plan.program.effects or plan.program.changes or plan.donated or self._generators())
+        return bool(plan.program.effects.tensors or plan.program.effects.state or plan.donated or self._generators())
 
     def _generators(self) -> list[Any]:
         """Those that a call draws from."""
@@ -236,7 +236,7 @@ class Straight:
                 return f"{self._tensor(of)}._g"
             case MemoryOf(of):
                 return f"whole_memory({self._tensor(of)})"
-            case Reached():
+            case Lifted():
                 return f"{self.names.of(source.get)}()"
         raise AssertionError(source)
 
@@ -255,7 +255,7 @@ class Straight:
         for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
             if isinstance(source, Draw):
                 lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self.names.of(source.draw)}()")
-            elif isinstance(source, Reached) and source.kind is not None:
+            elif isinstance(source, Lifted) and source.kind is not None:
                 lines.append(f" {x} = asarray({self.names.of(source.get)}(), {self.names.of(source.kind)})")
             elif not (self._loaded and isinstance(source, (Argument, Captured))):
                 lines += [
@@ -387,34 +387,34 @@ class Straight:
         program = self._plan.program
         lines: list[str] = []
         known: set[int] = set()
-        for k, returned in enumerate(program.returned):
+        for k, returned in enumerate(program.result.leaves):
             if isinstance(returned, ViewOf):
                 name = f"view{returned.tensor}"
                 if returned.tensor not in known:
                     known.add(returned.tensor)
                     lines.append(f" {name} = view({self._base(returned.base)}, {self.names.of(returned)})")
-                    if program.histories[k] is History.LEAF:
+                    if program.result.histories[k] is History.LEAF:
                         lines.append(f" {name}.requires_grad_()")
                 lines.append(f" r{k} = {name}")
                 lines += self._classified(k)
                 continue
             lines.append(f" r{k} = {self._base(returned)}")
-            if program.histories[k] is History.LEAF:
+            if program.result.histories[k] is History.LEAF:
                 lines.append(f" r{k}.requires_grad_()")
-            if k in program.numbers:
+            if k in program.result.numbers:
                 lines[-1] += ".item()"
             lines += self._classified(k)
         for number, parent in self._plan.made.items():
-            lines.append(f" owner[{tape.PARENTS + parent}] = r{program.made[number].result}._n")
-        lines += [f" r{leaf.result}._g = r{leaf.grad}" for leaf in program.made if leaf.grad is not None]
-        if not program.changes and (written := _expression(program.structure)) is not None:
+            lines.append(f" owner[{tape.PARENTS + parent}] = r{program.result.made[number].result}._n")
+        lines += [f" r{leaf.result}._g = r{leaf.grad}" for leaf in program.result.made if leaf.grad is not None]
+        if not program.effects.state and (written := _expression(program.result.structure)) is not None:
             return [*lines, f"{last}{written}"]
-        leaves = ", ".join(f"r{k}" for k in range(len(program.returned)))
+        leaves = ", ".join(f"r{k}" for k in range(len(program.result.leaves)))
         return [*lines, f"{last}assembled({self.names.of(program)}, [{leaves}], {given})"]
 
     def _classified(self, k: int) -> list[str]:
         """Make result number `k` a Parameter, say, if it is one."""
-        kind = getattr(self._plan.program.returned[k], "kind", Tensor)
+        kind = getattr(self._plan.program.result.leaves[k], "kind", Tensor)
         return [] if kind is Tensor else [f" r{k}.__class__ = {self.names.of(kind)}"]
 
     def _base(self, of: Computed | Given) -> str:
@@ -423,11 +423,11 @@ class Straight:
 
 def _cleared(program: Program) -> list[GradOf]:
     """What becomes None."""
-    return [e.target for e in program.effects if e.id is None and isinstance(e.target, GradOf)]
+    return [e.target for e in program.effects.tensors if e.id is None and isinstance(e.target, GradOf)]
 
 
 def _flags(program: Program, flag: bool) -> list[LeafFlag]:
-    return [e.target for e in program.effects if isinstance(e.target, LeafFlag) and e.target.flag is flag]
+    return [e.target for e in program.effects.tensors if isinstance(e.target, LeafFlag) and e.target.flag is flag]
 
 
 def _expression(structure: Any) -> str | None:
@@ -464,9 +464,9 @@ def _assembled(program: Program, leaves: list[Any], given: Any) -> Any:
         return slot.find(given) if type(slot) is Kept else leaves[slot.index]
 
     containers: dict[int, Any] = {}
-    result = map_leaves(program.structure, leaf, "", containers, _opened)
+    result = map_leaves(program.result.structure, leaf, "", containers, _opened)
     # all values first: one may be what another place has held so far
-    for change, value in [(c, map_leaves(s, leaf, "", containers, _opened)) for c, s in program.changes]:
+    for change, value in [(c, map_leaves(s, leaf, "", containers, _opened)) for c, s in program.effects.state]:
         change.carry_out(value, given)
     return result
 

@@ -16,7 +16,7 @@ def warm(f, *args):
     """`f`, whose short way has been taken."""
     for _ in range(4):
         f(*args)
-    assert f._hit is not None
+    assert f._fast_call is not None
     return f
 
 

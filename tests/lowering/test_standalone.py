@@ -17,7 +17,7 @@ from graphc.autodiff import gradients
 from graphc.errors import GraphError, LinAlgError
 from graphc.ir import Builder, Graph, Ref
 from graphc.lowering import lower
-from graphc.lowering.codegen import codegen
+from graphc.lowering.standalone import codegen
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, INT64, bfloat16

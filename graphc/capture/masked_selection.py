@@ -2,7 +2,7 @@
 
 What is done to each element alone (`x[mask] * 2 + 1`) is done to all of `x`, and where the result goes back to the
 places of the same mask (`x[mask] += 1`), that is a `where`. Anything else that is asked of such a tensor, its shape
-for one, makes it one of a known number of elements: the trace then holds for that count (`Asking.count_of`).
+for one, makes it one of a known number of elements: the trace then holds for that count (`Concretization.count_of`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.counted import picked
-from graphc.capture.counts import asked_here
+from graphc.capture.unknown_sizes import asked_here
 from graphc.ir import Symbol
 from graphc.ops import OPS, Op
 
@@ -114,13 +114,13 @@ class Selected:
         if self._symbol is None:
             selection = self.selection
             selection.symbol.check_open(selection.tracer.builder)
-            asking = selection.tracer.asking
-            before, asking.asked = asking.asked, selection.asked
+            concretization = selection.tracer.concretization
+            before, concretization.asked = concretization.asked, selection.asked
             try:
                 with interpreting(selection.tracer), GradMode(self._requires_grad):
                     found = picked(self._full, selection.mask, selection.lead, selection.purpose)
             finally:
-                asking.asked = before
+                concretization.asked = before
             self._symbol = selection.tracer.read(found)
         return self._symbol
 

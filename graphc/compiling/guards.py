@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from eager.core.tensor import Deferred, Tensor
-from graphc.capture import Argument, Captured, Program, Reached
+from graphc.capture import Argument, Captured, Lifted, Program
 from graphc.capture.generated import Names
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import Sharing
@@ -59,8 +59,8 @@ class _Captured:
 
 
 @final
-class Conditions:
-    """The conditions of one program."""
+class Guards:
+    """The guards of one program."""
 
     def __init__(self, program: Program, environment: Environment):
         self._program = program
@@ -70,9 +70,9 @@ class Conditions:
             for s in program.sources
             if isinstance(s, Captured)
         ]
-        self._layouts = {id(guard.layout): guard for guard in program.guards if guard.layout is not None}
-        self._numbers = [s for s in program.sources if isinstance(s, Reached) and s.kind is not None]
-        self._moved = environment.moving.kinds
+        self._layouts = {id(guard.layout): guard for guard in program.guarded.state if guard.layout is not None}
+        self._numbers = [s for s in program.sources if isinstance(s, Lifted) and s.kind is not None]
+        self._lifted_kinds = environment.lifting.kinds
         self._sharing = Sharing(program)
 
     def function(self) -> Callable[[list[Tensor]], bool]:
@@ -105,30 +105,30 @@ class Conditions:
             if arrays is not None:
                 code.fetched(arrays[id(t)], unsealed)
             lines += code.lines(constant)
-        if self._numbers or self._moved:
-            lines.append(f" if not {names.of(self._moved_alike)}({tensors}): {miss}")
-        for getter, value, _, layout in self._program.guards:
+        if self._numbers or self._lifted_kinds:
+            lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
+        for getter, value, _, layout in self._program.guarded.state:
             if id(layout) not in captured:
                 differs = f"{names.of(getter)}() != {names.of(value)}"
                 if (quick := getattr(getter, "quick", None)) is not None:
                     lines += [" try:", f"  if ({quick(names.of)}) and {differs}: {miss}", f" except KeyError: {miss}"]
                 else:
                     lines.append(f" if {differs}: {miss}")
-        for position, getter, value, _ in self._program.argument_guards:
+        for position, getter, value, _ in self._program.guarded.arguments:
             lines.append(f" if {names.of(getter)}({tensors}[{position}]) != {names.of(value)}: {miss}")
         if self._sharing.needed:
             asked = "not alone and " if self._sharing.only_alone else ""
             lines.append(f" if {asked}not {names.of(self._sharing.holds)}({tensors}): {miss}")
         return lines
 
-    def _moved_alike(self, tensors: list[Tensor]) -> bool:
-        """Whether moving places hold what they held, but for its value: numbers of a type, tensors of their own."""
+    def _lifted_alike(self, tensors: list[Tensor]) -> bool:
+        """Whether lifted places hold what they held, but for its value: numbers of a type, tensors of their own."""
         ids = {id(t) for t, *_ in self._captured}
         ids.update(map(id, tensors))
         for source in self._numbers:
             if type(source.get()) is not source.kind:
                 return False
-        for get, shape, dtype, constant in self._moved:
+        for get, shape, dtype, constant in self._lifted_kinds:
             value = get()
             if not isinstance(value, Tensor) or id(value) in ids:
                 return False
@@ -146,11 +146,11 @@ class Conditions:
                 found.append(f"`{name}` has another shape or dtype")
             elif (t._n is None) is not constant:
                 found.append(f"`{name}`.requires_grad changed to {constant}")
-        if not self._moved_alike(tensors):
+        if not self._lifted_alike(tensors):
             # the numbers that the rest is computed from may be missing
             return found or ["a value that is read anew at each call is of another kind"]
-        found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._program.guards if g() != v]
-        for position, getter, value, what in self._program.argument_guards:
+        found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._program.guarded.state if g() != v]
+        for position, getter, value, what in self._program.guarded.arguments:
             if getter(tensors[position]) != value:
                 name = self._program.graph.input_names[self._program.sources.index(Argument(position))]
                 found.append(f"of argument '{name}', {what} changed")

@@ -6,13 +6,13 @@ from typing import Any, final
 
 from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.tensor import Parameter, Tensor
-from graphc.capture.sources import Argument, Captured, Reached
+from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, map_leaves
 
 
 @final
-class Outcomes:
+class Materializer:
     """The concrete values of traced tensors and numbers, for `map_leaves`; a tensor is one however often it is met.
 
     given  the arguments of the call
@@ -29,11 +29,11 @@ class Outcomes:
         if not isinstance(leaf, Tensor):
             return leaf.concrete()
         if id(leaf) not in self._known:
-            owner = self._tracer.owner_of(leaf)
-            if isinstance(owner, (Argument, Captured, Reached)):
-                found = self._tracer.given(owner)
+            owner = self._tracer.state.owner_of(leaf)
+            if isinstance(owner, (Argument, Captured, Lifted)):
+                found = self._tracer.state.given(owner)
             else:
-                found = Tensor._wrap(self._tracer.asking.value_of_node(self._tracer.read(leaf).id))
+                found = Tensor._wrap(self._tracer.concretization.value_of_node(self._tracer.read(leaf).id))
                 found = Parameter(found, leaf.requires_grad) if isinstance(leaf, Parameter) else found
             self._known[id(leaf)] = leaf, found
         return self._known[id(leaf)][1]

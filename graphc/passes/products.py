@@ -1,0 +1,31 @@
+"""Products that are sums over rows, A^T B: several of one shape are one, of the A, and of the B, below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from graphc.ir import Node
+from graphc.ops import OPS
+
+_MATMUL, _PERMUTE, _SUM = OPS["matmul"], OPS["permute"], OPS["sum"]
+MANY = 256  # rows of a product that is large enough by itself
+
+
+class RowProduct(NamedTuple):
+    """A^T B of two matrices or, without A, the sum of the rows of B."""
+
+    a: int | None
+    b: int
+
+
+def row_product(nodes: Mapping[int, Node], id: int) -> RowProduct | None:
+    """Node `id` as a sum over rows. None for others, and where the operands take more memory than the product."""
+    node = nodes[id]
+    if node.op is _SUM and node.params == {"axis": (0,), "keepdims": False} and nodes[node.inputs[0]].aval.ndim == 2:
+        return RowProduct(None, node.inputs[0])
+    if node.op is _MATMUL and nodes[node.inputs[0]].op is _PERMUTE and node.aval.ndim == 2:
+        a, b = nodes[node.inputs[0]].inputs[0], node.inputs[1]
+        if nodes[b].aval.ndim == 2 and nodes[a].aval.size + nodes[b].aval.size <= node.aval.size:
+            return RowProduct(a, b)
+    return None
