@@ -122,7 +122,8 @@ def backward(
         return
     if create_graph:
         warnings.warn(CYCLE, UserWarning, stacklevel=2)
-    if create_graph or inputs is not None or state.anomaly.enabled:
+    # and within another walk, which may have given gradients to nodes that this one visits
+    if create_graph or inputs is not None or state.anomaly.enabled or tape.walks:
         targets = walks.leaf_nodes(outputs) if inputs is None else [node_of(t) for t in inputs]
         for node, g in zip(targets, walks.gradients(outputs, cotangents, targets, keep, create_graph), strict=True):
             if g is not None:

@@ -13,14 +13,13 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
-from eager.core.state import current_interpreter, grad_enabled, sequence
+from eager.core.state import current_interpreter, grad_enabled
 from eager.core.tensor import Tensor
 from eager.core.views import check_recorded_write, note_view
 from eager.engine.anomaly import traced
 from eager.engine.conversion import converted
 from eager.engine.inplace import rebase
 from eager.engine.language import E
-from eager.engine.multi_output import output_nodes, part_backward
 from eager.engine.walks import with_node
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.movement import sum_to
@@ -276,11 +275,10 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
         kept = _Saved(saved)
         ctx._kept, saved = weakref.ref(kept), (kept, *saved)
     ctx.to_save = ()
-    owner: tape.Node = [-next(sequence), None, rule, saved, *(t._n for t in inputs)]
+    owner = tape.new_node(rule, saved, *(t._n for t in inputs))
     if state.anomaly.enabled:
         owner = traced(owner)
-    nodes = output_nodes(owner, len(fresh)) if len(fresh) > 1 else [owner]
-    for t, node, wanted in zip(fresh, nodes, differentiable, strict=True):
+    for t, node, wanted in zip(fresh, tape.output_nodes(owner, len(fresh)), differentiable, strict=True):
         if wanted and id(t) in dirty:
             written = with_node(t._array(), node)
             assert written is not None
@@ -314,39 +312,33 @@ def _kept(t: Any, outputs: list[Any]) -> Any:
 
 
 @final
-class Rule:
+class Rule(tape.Backward):
     """The backward function of a Function's node."""
-
-    __slots__ = ("cls", "ctx", "inputs", "outputs", "positions")
 
     def __init__(
         self, cls: type[Function], ctx: FunctionCtx, inputs: list[Tensor], args: tuple[Any, ...], outputs: list[Any]
     ):
         self.cls = cls
+        self.name = cls._backward_name
         self.ctx = ctx
         self.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         self.inputs = [(tuple(t._d.shape), t._dtype(), _has_history(t)) for t in inputs]
         self.outputs = [(tuple(t._d.shape), t._dtype()) if isinstance(t, Tensor) else None for t in outputs]
 
-    @property
-    def name(self) -> str:
-        return self.cls._backward_name
-
-    def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    def on_arrays(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         """The rule on arrays, for the loop of backward()."""
-        parts = g if isinstance(g, dict) else {0: g}
-        cotangents = {k: Tensor._wrap(np.asarray(d)) for k, d in parts.items()}  # d may be a NumPy scalar
+        # one may be a NumPy scalar
+        cotangents = {k: Tensor._wrap(np.asarray(d)) for k, d in enumerate(tape.by_output(g)) if d is not None}
         with no_grad():
             grads = self.run(cotangents, self.unpacked(node))
         for parent, d in zip(node[tape.PARENTS :], grads, strict=True):
             if parent is not None and d is not None:
                 tape.give(parent, d._array(), heap)
 
-    def tensor_shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, Any]]:
+    def on_tensors(self, node: tape.Node, g: Any) -> list[Tensor | None]:
         """The rule on Tensors, in the grad mode in force."""
-        cotangents = g if isinstance(g, dict) else {0: g}
-        grads = self.run(cotangents, self.unpacked(node))
-        return [(p, d) for p, d in zip(node[tape.PARENTS :], grads, strict=True) if p is not None and d is not None]
+        cotangents = {k: d for k, d in enumerate(tape.by_output(g)) if d is not None}
+        return self.run(cotangents, self.unpacked(node))
 
     def unpacked(self, node: tape.Node) -> tuple[Any, ...]:
         """What was saved, as Tensors with their history."""
@@ -402,9 +394,7 @@ def _zeros(about: Any) -> Tensor | None:
 def _restored(value: Any, node: tape.Node, outputs: int) -> Any:
     if not isinstance(value, _Output):
         return value
-    if outputs == 1:
-        return with_node(value.array, node)
-    return with_node(value.array, [node[0], None, part_backward(value.number), (), node])
+    return with_node(value.array, tape.output_nodes(node, outputs)[value.number])
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -425,7 +415,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return tuple(outputs) if several else outputs[0]
         parents = [g._n for g in grad_outputs if isinstance(g, Tensor) and g._n is not None]
         refusing = [
-            with_node(r._array(), [-next(sequence), None, _refuse, (), *parents]) if isinstance(r, Tensor) else r
+            with_node(r._array(), tape.new_node(_REFUSING, (), *parents)) if isinstance(r, Tensor) else r
             for r in results
         ]
         return tuple(refusing) if several else refusing[0]
@@ -448,5 +438,4 @@ def _refuse(*_: Any) -> Any:
     raise RuntimeError(TWICE)
 
 
-tape.names[_refuse] = "Error"
-tape.tensor_rules[_refuse] = _refuse
+_REFUSING = tape.Backward(_refuse, "Error", on_tensors=_refuse)

@@ -24,19 +24,17 @@ from graphc.ops.dtypes import is_inexact
 
 
 @final
-class Level:
-    """One call of a gradient transform; also the backward function of its leaves, which accumulate nothing."""
+class Level(tape.Backward):
+    """One call of a gradient transform; also what its leaves, which accumulate nothing, have in common."""
 
-    name = "torch::autograd::AccumulateGrad"
+    name = tape.LEAF.name
+    on_arrays = staticmethod(tape.end)
     differentiates = True
 
     def __init__(self) -> None:
         self.active = False
         self.recording = grad_enabled()  # whether anything outside wants history
         self.entered: list[tuple[Any, Tensor]] = []
-
-    def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-        pass
 
     def enter(self, x: Tensor) -> Tensor:
         """`x` as an input of this level. Raises RuntimeError for an integer tensor."""
@@ -47,7 +45,7 @@ class Level:
             with interpreter.below():  # each slice has a gradient of its own, so it needs an input of its own
                 value = self.enter(interpreter.physical(x))
             return interpreter.wrap(value)
-        leaf: tape.Node = [next(sequence), None, self, (), None]
+        leaf: tape.Node = [next(sequence), None, self.on_arrays, (), self, None]
         if interpreter is not None:
             t = interpreter.entered(x, leaf)
             self.entered.append((interpreter, t))
@@ -119,8 +117,8 @@ def is_wanted(t: Tensor) -> bool:
 
 
 def _is_live(leaf: tape.Node) -> bool:
-    function = tape.function_of(leaf)
-    return function.__class__ is not Level or function.active
+    about = leaf[tape.ABOUT]
+    return about.__class__ is not Level or about.active
 
 
 def pull(
