@@ -148,9 +148,9 @@ def output_nodes(owner: Node, count: int, freed: bool = False) -> list[Node]:
     return [new_node(_output(number), saved, owner) for number in range(count)]
 
 
-def by_output(g: Any) -> list[Any]:
-    """The gradients of a function's outputs, each or None; `g` is what has arrived at its node."""
-    return g if isinstance(g, list) else [g]
+def arrived(g: Any) -> dict[int, Any]:
+    """The gradients that have arrived at a function's node, by number of the output; `g` is what was in its slot."""
+    return {k: d for k, d in enumerate(g) if d is not None} if isinstance(g, list) else {0: g}
 
 
 @functools.cache
@@ -199,7 +199,11 @@ def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
 
 
 def run(heap: list[Node], keep: bool) -> None:
-    """Walk backward from the nodes in `heap`, whose slots hold their gradients. Frees saved values unless `keep`."""
+    """Walk backward from the nodes in `heap`, whose slots hold their gradients. Frees saved values unless `keep`.
+
+    This is `backward()` to all leaves, and as fast as a loop can be that asks nothing else: neither which nodes lead to
+    the tensors that gradients are wanted for, nor what a gradient is made of. `eager.engine.walks` does.
+    """
     with lock:
         walks.append(heap.copy())
         try:

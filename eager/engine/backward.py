@@ -170,6 +170,8 @@ def grad(
         found = walks.gradients(outputs, cotangents, targets, keep, create_graph)
     result = []
     for i, (tensor, g) in enumerate(zip(inputs, found, strict=True)):
+        if isinstance(g, list):
+            g = g[tensor.output_nr]
         if g is None and materialize_grads:
             g = Tensor._wrap(np.zeros(tensor._d.shape, tensor._dtype()))
         if g is None and not allow_unused:

@@ -327,8 +327,7 @@ class Rule(tape.Backward):
 
     def on_arrays(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         """The rule on arrays, for the loop of backward()."""
-        # one may be a NumPy scalar
-        cotangents = {k: Tensor._wrap(np.asarray(d)) for k, d in enumerate(tape.by_output(g)) if d is not None}
+        cotangents = {k: Tensor._wrap(np.asarray(d)) for k, d in tape.arrived(g).items()}  # d may be a NumPy scalar
         with no_grad():
             grads = self.run(cotangents, self.unpacked(node))
         for parent, d in zip(node[tape.PARENTS :], grads, strict=True):
@@ -337,8 +336,7 @@ class Rule(tape.Backward):
 
     def on_tensors(self, node: tape.Node, g: Any) -> list[Tensor | None]:
         """The rule on Tensors, in the grad mode in force."""
-        cotangents = {k: d for k, d in enumerate(tape.by_output(g)) if d is not None}
-        return self.run(cotangents, self.unpacked(node))
+        return self.run(tape.arrived(g), self.unpacked(node))
 
     def unpacked(self, node: tape.Node) -> tuple[Any, ...]:
         """What was saved, as Tensors with their history."""

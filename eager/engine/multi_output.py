@@ -28,7 +28,7 @@ def unbind_views(x: Tensor, axis: int) -> tuple[Tensor, ...]:
     array = x._array()
     lead = (slice(None),) * axis
     count = array.shape[axis]
-    return _outputs(x, [array[(*lead, i, ...)] for i in range(count)], "Unbind", _STACKED, [axis])
+    return _outputs(x, [array[(*lead, i, ...)] for i in range(count)], "Unbind", _STACKED, [axis, count])
 
 
 def _outputs(
@@ -46,21 +46,23 @@ def _outputs(
 
 def _joined(F: Any, node: tape.Node, g: Any) -> list[Any]:
     axis, edges = node[tape.SAVED]
-    like = next(d for d in tape.by_output(g) if d is not None)
-    shape = list(like.shape)
-    pieces = []
-    for d, (a, b) in zip(tape.by_output(g), itertools.pairwise(edges), strict=True):
-        shape[axis] = b - a
-        pieces.append(zeros(F, like, shape) if d is None else d)
+    arrived = tape.arrived(g)
+    like = next(iter(arrived.values()))
+    before, after = tuple(like.shape[:axis]), tuple(like.shape[axis + 1 :])
+    pieces = [
+        arrived[k] if k in arrived else zeros(F, like, (*before, stop - start, *after))
+        for k, (start, stop) in enumerate(itertools.pairwise(edges))
+    ]
     return [F.cat(*pieces, axis=axis)]
 
 
 def _stacked(F: Any, node: tape.Node, g: Any) -> list[Any]:
-    (axis,) = node[tape.SAVED]
-    like = next(d for d in tape.by_output(g) if d is not None)
+    axis, count = node[tape.SAVED]
+    arrived = tape.arrived(g)
+    like = next(iter(arrived.values()))
     lifted = (*like.shape[:axis], 1, *like.shape[axis:])
-    missing = zeros(F, like, lifted)
-    slices = [missing if d is None else F.reshape(d, shape=lifted) for d in tape.by_output(g)]
+    missing = zeros(F, like, lifted) if len(arrived) < count else None
+    slices = [F.reshape(arrived[k], shape=lifted) if k in arrived else missing for k in range(count)]
     stacked = F.cat(*slices, axis=axis)
     return [named(stacked, "StackBackward0") if F is E else stacked]
 

@@ -58,7 +58,10 @@ def gradients(
     keep: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
-    """The gradient that arrives at each of the nodes `targets`, or None where none does."""
+    """The gradient that arrives at each of the nodes `targets`, or None where none does.
+
+    At a node with several outputs: the list of theirs, each or None.
+    """
     wanted = {id(node) for node in targets}
     nodes = reachable(t._n for t in outputs)
     through: set[int] = set()  # nodes from which a target can be reached
@@ -148,7 +151,11 @@ class Carried(NamedTuple):
     pass_on: Callable[[tape.Node, Any, hooks.Hooked | None], None]
 
 
-ARRAYS = Carried(Tensor._array, hooks.Hooked.incoming_arrays, lambda g: Tensor._wrap(np.array(g)), _arrays_on)
+def _copied(g: Any) -> Any:
+    return hooks.each(lambda d: Tensor._wrap(np.array(d)), g)
+
+
+ARRAYS = Carried(Tensor._array, hooks.Hooked.incoming_arrays, _copied, _arrays_on)
 TENSORS = Carried(lambda g: g, hooks.Hooked.incoming, lambda g: g, _tensors_on)
 
 

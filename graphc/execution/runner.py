@@ -209,11 +209,11 @@ class Runner:
             if arrays[k].__class__ is np.ndarray:
                 kept[k] = arrays[k].copy()  # as it was, for a replay
         if len(live) == 1:
-            saved = (self, residuals, [arrays[k] for k in self._split.saved], 1, Inputs(kept))
+            saved = (self, residuals, [arrays[k] for k in self._split.saved], Inputs(kept))
         else:
             # which inputs are read depends on the results that gradients arrive at; and none are freed by a walk from
             # one result: others may follow from the rest
-            saved = [self, residuals, [], len(live), Inputs(kept)]
+            saved = [self, residuals, [], Inputs(kept)]
         owner = tape.new_node(_COMPILED, saved, *parents)
         for t, node in zip(live, tape.output_nodes(owner, len(live), freed=True), strict=True):
             t._n = node
@@ -222,10 +222,10 @@ class Runner:
     def shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, np.ndarray]]:
         """What the parents of a call's `node` get, each that the cotangents which have arrived reach."""
         assert self._split is not None
-        _, residuals, read, count, given = node[tape.SAVED]
+        _, residuals, read, given = node[tape.SAVED]
         part, backward = self._split, self.backward
-        arrived = _arrived(g)
-        if count > 1:
+        arrived = tape.arrived(g)
+        if len(self._live) > 1:
             part, backward = self._part(frozenset(arrived))
             read = [given.arrays[k] for k in part.saved]
             if -node[0] < state.latest_mutation:
@@ -355,7 +355,7 @@ def _itself(leaf: Any, path: str) -> Any:
     return leaf
 
 
-# --- tape nodes: saved = (runner, residuals, inputs that backward reads, number of results that require grad, Inputs)
+# --- tape nodes: saved = (runner, residuals, inputs that backward reads, Inputs)
 
 
 @final
@@ -377,14 +377,9 @@ def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         tape.give(parent, d, heap)
 
 
-def _arrived(g: Any) -> dict[int, Any]:
-    """The cotangents that have arrived, by the number of the result among those that require grad."""
-    return {k: d for k, d in enumerate(tape.by_output(g)) if d is not None}
-
-
 def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     """Gradients that can be differentiated again: the graph is replayed on Tensors, and its tape walked."""
-    runner, _, _, _, given = node[tape.SAVED]
+    runner, _, _, given = node[tape.SAVED]
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs = []
     runner.unmodified(node, given.arrays)
@@ -398,7 +393,7 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     ends = [*((k, inputs[k]) for k in parents if k < len(inputs)), *ends]
     shares: dict[int, Tensor] = {}
     with autograd.enable_grad():
-        arrived = _arrived(g)
+        arrived = tape.arrived(g)
         chosen = [results[k] for k in arrived]
         found = autograd.grad(
             chosen, [t for _, t in ends], list(arrived.values()), create_graph=True, allow_unused=True
