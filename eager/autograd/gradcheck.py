@@ -257,9 +257,9 @@ def _check_undefined(outputs: Sequence[Tensor]) -> None:
     """
     for output in outputs:
         node = output._n
-        if tape.function_of(node) in tape.parts:
+        if node[tape.ABOUT].number is not None:
             node = node[tape.PARENTS]
-        rule = tape.function_of(node)
+        rule = node[tape.ABOUT]
         if not isinstance(rule, Rule):
             continue
         given = [{}] if len(rule.outputs) == 1 else [{}, *({k: _zeros(rule, k)} for k in range(len(rule.outputs)))]

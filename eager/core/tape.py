@@ -2,7 +2,7 @@
 
 A node is a list, for speed:
 
-    [-number, slot, backward, saved, *parents]
+    [-number, slot, backward, saved, about, *parents]
 
 number    from `state.sequence`; negated, so that the heap pops the latest node first. Leaves have a positive
           number instead and come last.
@@ -10,18 +10,22 @@ slot      the gradient that has arrived so far, or None
 backward  `backward(node, g, heap)` gives each parent its share through `give`
 saved     a tuple of what the gradient rule needs; None once it has been freed. A list where that is only shapes and
           parameters: nothing to free, so backward() can come a second time
+about     the `Backward`: all that is known of the node beside what the loop needs
 parents   the nodes of the differentiable operands; None for one that needs no gradient
 
-A leaf is [number, slot, accumulate, (), weakref(tensor)]: no cycle, and nothing to do when the tensor is gone.
+A leaf is [number, slot, accumulate, (), LEAF, weakref(tensor)]: no cycle, and nothing to do when the tensor is gone.
+
+A function with several outputs has one node, their owner, and for each output a light one whose only parent is the
+owner. A light node hands its gradient on; the slot of the owner is a list with that of each output, or None.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
-import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -33,7 +37,7 @@ from eager.core.state import sequence
 from graphc import forking
 from graphc.ops.rules import torch_name
 
-SLOT, BACKWARD, SAVED, PARENTS = 1, 2, 3, 4
+SLOT, BACKWARD, SAVED, ABOUT, PARENTS = 1, 2, 3, 4, 5
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -53,17 +57,67 @@ MODIFIED_IN_ANOMALY = (
 )
 
 Node = list
+# (op, params, {name: array or shape}, [(operand index, parent, shape or None)])
+Decoded = tuple[Any, dict[str, Any], dict[str, Any], list[tuple[int, Node, tuple[int, ...] | None]]]
+
+
+class Backward:
+    """What nodes with one backward function have in common.
+
+    on_arrays   f(node, g, heap): the backward function, which gives each parent its share through `give`
+    name        the nodes' name as PyTorch prints it
+    on_tensors  f(node, g): the share of each parent, or None, computed on Tensors; not given for an op of the registry
+    decode      f(node): what a node of an op of the registry is about
+    naming      f(shapes of the operands): the name of a node while what it saved is there
+    edges       the place of each parent among the edges that PyTorch shows, and how many there are; not given where
+                they are all parents, in order
+    number      of a light node: the number of its output
+    """
+
+    name = ""
+    decode: Callable[[Node], Decoded] | None = None
+    naming: Callable[[list[tuple[int, ...]]], str] | None = None
+    edges: tuple[list[int], int] | None = None
+    number: int | None = None
+
+    def __init__(
+        self,
+        on_arrays: Callable[[Node, Any, list[Node]], Any],
+        name: str,
+        on_tensors: Callable[[Node, Any], Sequence[Any]] | None = None,
+        **known: Any,
+    ):
+        self.on_arrays = on_arrays
+        self.on_tensors = on_tensors
+        self.name = name
+        self.__dict__.update(known)
+        self._renamed: dict[str, Backward] = {}
+
+    def renamed(self, name: str) -> Backward:
+        """The same with another name."""
+        known = self._renamed.get(name)
+        if known is None:
+            about = {**self.__dict__, "name": name, "naming": None}
+            known = self._renamed[name] = Backward(**about)
+        return known
+
+
 lock = forking.renewed(threading.RLock())
 # the walks going on, one within another: the nodes one started from, or the ids of all that it will visit
 walks: list[list[Node] | set[int]] = []
 forking.in_child(lambda: None if lock._is_owned() else walks.clear())
 
 
+def new_node(about: Backward, saved: Any, *parents: Node | None) -> Node:
+    """The node of what has just been computed."""
+    return [-next(sequence), None, about.on_arrays, saved, about, *parents]
+
+
 def new_leaf(tensor: Any) -> Node:
     """The node of a leaf tensor that requires grad; from now on the tensor has a `.grad`, if only None."""
     if not hasattr(tensor, "_g"):
         tensor._g = None
-    return [next(sequence), None, accumulate, (), weakref.ref(tensor)]
+    return [next(sequence), None, accumulate, (), LEAF, weakref.ref(tensor)]
 
 
 def is_leaf(node: Node) -> bool:
@@ -72,15 +126,46 @@ def is_leaf(node: Node) -> bool:
 
 def dead_end(version: int | None) -> Node:
     """The node of a view that requires grad and has no history; `version` is that of its memory when it was made."""
-    return [-next(sequence), None, end, [version]]
+    return new_node(END, [version])
 
 
-def end(node: Node, g: np.ndarray, heap: list[Node]) -> None:
+def end(node: Node, g: Any, heap: list[Node]) -> None:
     """Drop the gradient."""
 
 
 def is_dead_end(node: Any) -> bool:
-    return node is not None and node.__class__ is list and node[BACKWARD] is end
+    return isinstance(node, list) and node[ABOUT] is END
+
+
+def output_nodes(owner: Node, count: int, freed: bool = False) -> list[Node]:
+    """The node of each of the `count` outputs of the function with the node `owner`, which is that of a single output.
+
+    freed: a walk from an output that does not keep the graph ends the way from there.
+    """
+    if count == 1:
+        return [owner]
+    saved = (count,) if freed else [count]
+    return [new_node(_output(number), saved, owner) for number in range(count)]
+
+
+def arrived(g: Any) -> dict[int, Any]:
+    """The gradients that have arrived at a function's node, by number of the output; `g` is what was in its slot."""
+    return {k: d for k, d in enumerate(g) if d is not None} if isinstance(g, list) else {0: g}
+
+
+@functools.cache
+def _output(number: int) -> Backward:
+    return Backward(hand_on, "", number=number)
+
+
+def hand_on(node: Node, g: Any, heap: list[Node]) -> None:
+    """Put the gradient of an output, an array or a Tensor, into the slot of its owner."""
+    owner, number = node[PARENTS], node[ABOUT].number
+    slot = owner[SLOT]
+    if slot is None:
+        slot = owner[SLOT] = [None] * node[SAVED][0]
+        heappush(heap, owner)
+    slot[number] = g if slot[number] is None else slot[number] + g
 
 
 def give(parent: Node, share: Any, heap: list[Node]) -> None:
@@ -114,7 +199,11 @@ def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
 
 
 def run(heap: list[Node], keep: bool) -> None:
-    """Walk backward from the nodes in `heap`, whose slots hold their gradients. Frees saved values unless `keep`."""
+    """Walk backward from the nodes in `heap`, whose slots hold their gradients. Frees saved values unless `keep`.
+
+    This is `backward()` to all leaves, and as fast as a loop can be that asks nothing else: neither which nodes lead to
+    the tensors that gradients are wanted for, nor what a gradient is made of. `eager.engine.walks` does.
+    """
     with lock:
         walks.append(heap.copy())
         try:
@@ -145,9 +234,9 @@ def free(node: Node) -> None:
         node[SAVED] = None
 
 
-def check_unmodified(node: Node) -> None:
-    """Raise RuntimeError if a value that `node` saved has been written in place since."""
-    for value in arrays_in(node[SAVED]):
+def check_unmodified(node: Node, saved: Any = None) -> None:
+    """Raise RuntimeError if a value that `node` saved, or one of `saved`, has been written in place since."""
+    for value in arrays_in(node[SAVED] if saved is None else saved):
         if late := state.writes_since(value, -node[0]):
             now = state.version_of(value)
             text = MODIFIED_IN_ANOMALY if state.anomaly.enabled else MODIFIED
@@ -162,12 +251,11 @@ def check_unmodified(node: Node) -> None:
 def _origin(node: Node, value: np.ndarray) -> str:
     """Where a saved value came from, in the words of PyTorch's message; nothing for a leaf."""
     name = ""
-    decode = decoders.get(function_of(node))
     op: Any = None
     values: dict[str, Any] = {}
     parents: list[Any] = []
-    if decode is not None:
-        op, _, values, parents = decode(node)
+    if node[ABOUT].decode is not None:
+        op, _, values, parents = node[ABOUT].decode(node)
     for index, parent, _ in parents:
         if values.get(op.arg_of(index)) is value and not is_leaf(parent):
             name = name_of(parent)
@@ -193,101 +281,57 @@ def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:
             yield value._d
 
 
-# --- what a node is about, for everything that is not the fast loop
-
-# backward function -> decode(node) -> (op, params, {name: array or shape}, [(operand index, parent, shape or None)])
-Decoded = tuple[Any, dict[str, Any], dict[str, Any], list[tuple[int, Node, tuple[int, ...] | None]]]
-decoders: dict[Any, Callable[[Node], Decoded]] = {}
-# backward function -> shares(node, g: Tensor) -> [(parent, Tensor)], for nodes that are not an op of the registry
-tensor_rules: dict[Any, Callable[[Node, Any], list[tuple[Node, Any]]]] = {end: lambda node, g: []}
-# backward function of the node of one of several outputs -> the number of that output
-parts: dict[Any, int] = {}
-# backward function -> the name of a node with it, while what the node saved is there
-namings: dict[Any, Callable[[Node], str]] = {}
-names: dict[Any, str] = {accumulate: "torch::autograd::AccumulateGrad", end: "NoneType"}
-# backward function -> the place of each parent among the edges that PyTorch shows, and how many there are; not given
-# where that is all parents, in order
-edges: dict[Any, tuple[list[int], int]] = {}
+# --- for everything that is not the fast loop
 
 
-def function_of(node: Node) -> Any:
-    """The backward function of `node`, without hooks."""
-    function = node[BACKWARD]
-    return getattr(function, "inner", function)
-
-
-def shares(node: Node, g: np.ndarray) -> list[np.ndarray | None]:
+def shares(node: Node, g: Any) -> list[Any]:
     """What `node` gives each of its parents, without giving it."""
     # of different numbers: a heap must not come to compare their gradients
     stand_ins: list[Any] = [None if p is None else [k, None, None, ()] for k, p in enumerate(node[PARENTS:], 1)]
-    function_of(node)([*node[:PARENTS], *stand_ins], g, [])
+    node[ABOUT].on_arrays([*node[:PARENTS], *stand_ins], g, [])
     return [None if p is None else p[SLOT] for p in stand_ins]
 
 
 def name_of(node: Node) -> str:
     """The node's name as PyTorch prints it: "MulBackward0"."""
-    function = function_of(node)
-    if function in parts:
-        node = node[PARENTS]
-        function = function_of(node)
-    if function in namings and node[SAVED] is not None:
-        return namings[function](node)
-    return names.get(function) or function.name
+    about = node[ABOUT]
+    if about.number is not None:
+        return name_of(node[PARENTS])
+    return about.name if about.naming is None or node[SAVED] is None else about.naming(_operand_shapes(node))
+
+
+def _operand_shapes(node: Node) -> list[tuple[int, ...]]:
+    """The shapes of the operands of the op that `node` is about."""
+    op, _, values, parents = node[ABOUT].decode(node)
+    shapes = {op.arg_of(index): shape for index, _, shape in parents if shape is not None}
+    for arg in op.args:
+        if f"{arg}_shape" in values:
+            shapes.setdefault(arg, values[f"{arg}_shape"])
+        elif values.get(arg) is not None:
+            shapes.setdefault(arg, values[arg].shape)
+    return [shapes[arg] for arg in op.args]
 
 
 def rename(node: Node, name: str) -> Node:
     """Give `node`, just made, the name that PyTorch shows where several ops make up one of its functions."""
-    backward = node[BACKWARD]
-    renamed = _renamed.get((backward, name))
-    if renamed is None:
-        # the same code under another identity: what is known of a node is looked up by its function
-        renamed = types.FunctionType(
-            backward.__code__, backward.__globals__, backward.__name__, backward.__defaults__, backward.__closure__
-        )
-        for table in _by_function:
-            if backward in table:
-                table[renamed] = table[backward]
-        names[renamed] = name
-        _renamed[backward, name] = renamed
-    node[BACKWARD] = renamed
+    node[ABOUT] = node[ABOUT].renamed(name)
     return node
 
 
-_renamed: dict[tuple[Any, str], Any] = {}
-_by_function: list[dict[Any, Any]] = [decoders, tensor_rules, edges]
-
-
-def naming_of(op: Any, decode: Callable[[Node], Decoded]) -> Callable[[Node], str]:
-    """What names the nodes of an op whose name depends on the shapes of its operands."""
-
-    def name(node: Node) -> str:
-        _, _, values, parents = decode(node)
-        shapes = {op.arg_of(index): shape for index, _, shape in parents if shape is not None}
-        for arg in op.args:
-            if f"{arg}_shape" in values:
-                shapes.setdefault(arg, values[f"{arg}_shape"])
-            elif values.get(arg) is not None:
-                shapes.setdefault(arg, values[arg].shape)
-        return op.naming([shapes[arg] for arg in op.args])
-
-    return name
-
-
-def placed(node: Node, values: list[Any]) -> list[Any]:
+def placed(node: Node, values: Sequence[Any]) -> Sequence[Any]:
     """`values`, one for each parent of `node`, at the places of PyTorch's edges; None for an operand without one."""
-    places = edges.get(function_of(node))
-    if places is None:
+    if node[ABOUT].edges is None:
         return values
-    result: list[Any] = [None] * places[1]
-    for place, value in zip(places[0], values, strict=True):
+    places, count = node[ABOUT].edges
+    result: list[Any] = [None] * count
+    for place, value in zip(places, values, strict=True):
         result[place] = value
     return result
 
 
-def displaced(node: Node, values: list[Any]) -> list[Any]:
+def displaced(node: Node, values: Sequence[Any]) -> Sequence[Any]:
     """What `placed` has placed."""
-    places = edges.get(function_of(node))
-    return values if places is None else [values[place] for place in places[0]]
+    return values if node[ABOUT].edges is None else [values[place] for place in node[ABOUT].edges[0]]
 
 
 def parents_of(node: Node) -> list[Node]:
@@ -302,9 +346,10 @@ def _calibrate() -> int:
     def probe(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
         seen.append(sys.getrefcount(g))
 
-    leaf: Node = [next(sequence), np.zeros(1), probe, ()]
-    run([leaf], True)
+    run([[next(sequence), np.zeros(1), probe, ()]], True)
     return seen[0]
 
 
+LEAF = Backward(accumulate, "torch::autograd::AccumulateGrad")
+END = Backward(end, "NoneType", on_tensors=lambda node, g: ())
 _UNSHARED = _calibrate()

@@ -234,7 +234,7 @@ class Tensor:
     def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is. As `torch.Tensor.output_nr`."""
         node = self._n
-        return tape.parts.get(tape.function_of(node), 0) if isinstance(node, list) else 0
+        return node[tape.ABOUT].number or 0 if isinstance(node, list) else 0
 
     @property
     def grad(self) -> Tensor | None:

@@ -144,6 +144,8 @@ def grad(
     found = current_interpreter().gradients(outputs, cotangents, inputs, create_graph, keep)
     result = []
     for i, (tensor, g) in enumerate(zip(inputs, found, strict=True)):
+        if isinstance(g, list):
+            g = g[tensor.output_nr]
         if g is None and materialize_grads:
             g = Tensor._wrap(np.zeros(tensor._d.shape, tensor._dtype()))
         if g is None and not allow_unused:

@@ -275,15 +275,17 @@ class GeneratedOps:
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         exec(compile(source, filename, "exec"), self.scope)
         for variant, (function, saved) in backwards.items():
-            backward = self.scope[function]
-            tape.decoders[backward] = _decoder(op, saved, variant)
-            tape.names[backward] = op.overloads.get(variant, op.node_name)
-            if op.naming is not None:
-                tape.namings[backward] = tape.naming_of(op, tape.decoders[backward])
+            edges = None
             if variant in SCALAR_OPERAND and variant not in op.overloads:
                 # PyTorch makes 2 + x of x + 2
-                places = [0] if op.commutative else [op.args.index(a) for a in _live(op, variant)]
-                tape.edges[backward] = places, len(op.args)
+                edges = [0] if op.commutative else [op.args.index(a) for a in _live(op, variant)], len(op.args)
+            self.scope[f"about_{function}"] = tape.Backward(
+                self.scope[function],
+                op.overloads.get(variant, op.node_name),
+                decode=_decoder(op, saved, variant),
+                naming=op.naming,
+                edges=edges,
+            )
         forward = self.scope[op.name]
         forward.__doc__ = op.doc or f"The op `{op.name}`; see `graphc.ops`."
         return Generated(forward, source)
@@ -446,7 +448,7 @@ def _node(op: Op, backward: tuple[str, list[str]], position: dict[str, str], var
         values.append(value if keep_always else f"{value} if {_any(position, users)} else None")
     only_shapes = bool(saved) and not any(name in op.args or name == "r" for name in saved)
     packed = f"[{', '.join(values)}]" if only_shapes else f"({', '.join(values)}{',' if len(values) == 1 else ''})"
-    return f"t._n = [-next(seq), None, {function}, {packed}, {', '.join(position.values())}]"
+    return f"t._n = [-next(seq), None, {function}, {packed}, about_{function}, {', '.join(position.values())}]"
 
 
 def _any(position: dict[str, str], users: list[str]) -> str:

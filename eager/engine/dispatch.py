@@ -16,7 +16,7 @@ from eager.core import tape
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import GradMode
 from eager.core.interpreter import current_interpreter, on_arrays
-from eager.core.state import anomaly, grad_enabled, saved_hooks, sequence
+from eager.core.state import anomaly, grad_enabled, saved_hooks
 from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
 from eager.core.views import note_view
 from eager.engine.anomaly import traced
@@ -174,7 +174,7 @@ def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result:
         values = {name: _packed(value, op, name, tensors, packing[-1]) for name, value in values.items()}
     saved = (params, values, shapes)
     packed = saved if any(True for _ in tape.arrays_in(values.values())) or packing else list(saved)
-    node = [-next(sequence), None, _backward_of(op), packed, *(t._n for _, t in live)]
+    node = tape.new_node(_about(op), packed, *(t._n for _, t in live))
     if anomaly.enabled:
         node = traced(node)
     result._n = node
@@ -225,8 +225,8 @@ def _unpack(value: Any) -> Any:
 
 
 @functools.cache
-def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
-    """The backward function of the nodes that `plain` records for `op`."""
+def _about(op: Op) -> tape.Backward:
+    """What the nodes that `plain` records for `op` have in common."""
 
     def backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         _, values, shapes = node[tape.SAVED]
@@ -242,8 +242,4 @@ def _backward_of(op: Op) -> Callable[[tape.Node, Any, list[tape.Node]], None]:
         parents = zip(shapes, node[tape.PARENTS :], strict=True)
         return op, params, values, [(index, parent, shape) for (index, shape), parent in parents]
 
-    tape.decoders[backward] = decode
-    tape.names[backward] = op.node_name
-    if op.naming is not None:
-        tape.namings[backward] = tape.naming_of(op, decode)
-    return backward
+    return tape.Backward(backward, op.node_name, decode=decode, naming=op.naming)

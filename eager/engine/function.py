@@ -14,14 +14,13 @@ from eager.core import state, tape
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
 from eager.core.interpreter import current_interpreter
-from eager.core.state import grad_enabled, sequence
+from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.core.views import check_recorded_write, note_view
 from eager.engine.anomaly import traced
 from eager.engine.conversion import converted
 from eager.engine.inplace import has_history, rebase
 from eager.engine.language import E
-from eager.engine.multi_output import output_nodes, part_backward
 from eager.engine.walks import with_node
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.movement import sum_to
@@ -282,13 +281,11 @@ def _alias(t: Tensor, inputs: list[Tensor]) -> Tensor:
 
 
 @final
-class Rule:
+class Rule(tape.Backward):
     """The backward function of a Function's node.
 
     own  of each tensor to save: which output it is, or None
     """
-
-    __slots__ = ("cls", "ctx", "inputs", "outputs", "own", "positions")
 
     def __init__(
         self, cls: type[Function], ctx: FunctionCtx, inputs: list[Tensor], args: tuple[Any, ...], outputs: list[Any],
@@ -296,14 +293,11 @@ class Rule:
     ):  # fmt: skip
         self.own = own
         self.cls = cls
+        self.name = cls._backward_name
         self.ctx = ctx
         self.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         self.inputs = [(tuple(t._d.shape), t._dtype(), has_history(t)) for t in inputs]
         self.outputs = [(tuple(t._d.shape), t._dtype()) if isinstance(t, Tensor) else None for t in outputs]
-
-    @property
-    def name(self) -> str:
-        return self.cls._backward_name
 
     def record(self, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
         """Give those of `outputs` that have a gradient a node; the inputs among them have been written in place."""
@@ -313,11 +307,10 @@ class Rule:
             kept = _Saved(saved)
             ctx._kept, saved = weakref.ref(kept), (kept, *saved)
         ctx.to_save = ()
-        owner: tape.Node = [-next(sequence), None, self, saved, *(t._n for t in inputs)]
+        owner = tape.new_node(self, saved, *(t._n for t in inputs))
         if state.anomaly.enabled:
             owner = traced(owner)
-        nodes = output_nodes(owner, len(outputs)) if len(outputs) > 1 else [owner]
-        for t, node, differentiable in zip(outputs, nodes, wanted, strict=True):
+        for t, node, differentiable in zip(outputs, tape.output_nodes(owner, len(outputs)), wanted, strict=True):
             if differentiable and any(t is x for x in inputs):
                 written = with_node(t._array(), node)
                 assert written is not None
@@ -326,21 +319,18 @@ class Rule:
                 t._n = node
         return list(outputs)
 
-    def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    def on_arrays(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         """The rule on arrays, for the loop of backward()."""
-        parts = g if isinstance(g, dict) else {0: g}
-        cotangents = {k: Tensor._wrap(np.asarray(d)) for k, d in parts.items()}  # d may be a NumPy scalar
+        cotangents = {k: Tensor._wrap(np.asarray(d)) for k, d in tape.arrived(g).items()}  # d may be a NumPy scalar
         with no_grad():
             grads = self.run(cotangents, self.unpacked(node))
         for parent, d in zip(node[tape.PARENTS :], grads, strict=True):
             if parent is not None and d is not None:
                 tape.give(parent, d._array(), heap)
 
-    def tensor_shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, Any]]:
+    def on_tensors(self, node: tape.Node, g: Any) -> list[Tensor | None]:
         """The rule on Tensors, in the grad mode in force."""
-        cotangents = g if isinstance(g, dict) else {0: g}
-        grads = self.run(cotangents, self.unpacked(node))
-        return [(p, d) for p, d in zip(node[tape.PARENTS :], grads, strict=True) if p is not None and d is not None]
+        return self.run(tape.arrived(g), self.unpacked(node))
 
     def unpacked(self, node: tape.Node) -> tuple[Any, ...]:
         """What was saved, as Tensors with their history."""
@@ -396,9 +386,7 @@ def _zeros(about: Any) -> Tensor | None:
 def _restored(value: Any, node: tape.Node, outputs: int) -> Any:
     if not isinstance(value, _Output):
         return value
-    if outputs == 1:
-        return with_node(value.array, node)
-    return with_node(value.array, [node[0], None, part_backward(value.number), (), node])
+    return with_node(value.array, tape.output_nodes(node, outputs)[value.number])
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -433,7 +421,7 @@ class _Twice:
         """`outputs` with nodes that refuse."""
         parents = [t._n for t in inputs if t._n is not None]
         return [
-            with_node(r._array(), [-next(sequence), None, _refuse, (), *parents]) if differentiable else r
+            with_node(r._array(), tape.new_node(_REFUSING, (), *parents)) if differentiable else r
             for r, differentiable in zip(outputs, wanted, strict=True)
         ]
 
@@ -445,5 +433,4 @@ def _refuse(*_: Any) -> Any:
     raise RuntimeError(TWICE)
 
 
-tape.names[_refuse] = "Error"
-tape.tensor_rules[_refuse] = _refuse
+_REFUSING = tape.Backward(_refuse, "Error", on_tensors=_refuse)

@@ -52,16 +52,16 @@ class Node:
 
     def __getattr__(self, name: str) -> Any:
         node = self._node
-        function = tape.function_of(node)
-        if name.startswith("_saved_") and function in tape.decoders:
+        about = node[tape.ABOUT]
+        if name.startswith("_saved_") and about.decode is not None:
             found = _saved(node, name.removeprefix("_saved_"))
             if found is not _MISSING:
                 return found
-        if name == "saved_tensors" and hasattr(function, "unpacked"):
+        if name == "saved_tensors" and hasattr(about, "unpacked"):
             if node[tape.SAVED] is None:
                 raise RuntimeError(tape.FREED)
-            return function.unpacked(node)
-        ctx = getattr(function, "ctx", None)
+            return about.unpacked(node)
+        ctx = getattr(about, "ctx", None)
         if ctx is not None and not name.startswith("__"):
             return getattr(ctx, name)
         raise AttributeError(f"'{tape.name_of(node)}' object has no attribute '{name}'")
@@ -83,7 +83,7 @@ _IMPLIED = {("square", "exponent"): 2}  # what an op has for a fact and PyTorch 
 
 def _saved(node: tape.Node, wanted: str) -> Any:
     """The saved value `wanted`, by PyTorch's name for it, as a Tensor with its history."""
-    op, _, values, parents = tape.decoders[tape.function_of(node)](node)
+    op, _, values, parents = node[tape.ABOUT].decode(node)
     if (op.name, wanted) in _IMPLIED:
         return _IMPLIED[op.name, wanted]
     name = _SAVED_NAMES.get(wanted, wanted)
@@ -116,7 +116,7 @@ def edge_of(node: tape.Node | None) -> tuple[Node | None, int]:
     """The node as it shows itself, and the number of its output: several outputs of a function share its node."""
     if node is None or tape.is_dead_end(node):
         return None, 0
-    number = tape.parts.get(tape.function_of(node))
+    number = node[tape.ABOUT].number
     return (view_of(node), 0) if number is None else (view_of(node[tape.PARENTS]), number)
 
 

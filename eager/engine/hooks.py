@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from eager.core import tape
@@ -46,12 +46,11 @@ class RemovableHandle:
 
 @final
 class Hooked:
-    """A backward function with what is to run before and after it."""
+    """A node's backward function with what is to run before and after it."""
 
-    __slots__ = ("accumulated", "after", "before", "inner", "of_tensor", "retained")
+    __slots__ = ("accumulated", "after", "before", "of_tensor", "retained")
 
-    def __init__(self, inner: Any):
-        self.inner = inner
+    def __init__(self):
         self.of_tensor: dict[int, Hook] = {}
         self.retained: weakref.ref[Tensor] | None = None
         self.before: dict[int, Hook] = {}
@@ -59,10 +58,14 @@ class Hooked:
         self.accumulated: dict[int, Hook] = {}
 
     def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-        self.outgoing(node, self.incoming(Tensor._wrap(g))._array(), heap)
+        self.outgoing(node, self.incoming_arrays(g), heap)
 
-    def incoming(self, g: Tensor) -> Tensor:
-        """The gradient that has arrived, as the hooks before the node leave it."""
+    def incoming_arrays(self, g: Any) -> Any:
+        """`incoming` for arrays."""
+        return each(Tensor._array, self.incoming(each(Tensor._wrap, g)))
+
+    def incoming(self, g: Any) -> Any:
+        """The gradient that has arrived or the list of those of several outputs, as hooks before the node leave it."""
         for hook in list(self.of_tensor.values()):
             g = _replaced(g, hook(g), hook)
         if self.retained is not None:
@@ -71,28 +74,29 @@ class Hooked:
                 old = getattr(tensor, "_g", None)
                 tensor._g = g.clone() if old is None else old + g
         for hook in list(self.before.values()):
-            result = hook((g,))
+            given = _by_output(g)
+            result = hook(given)
             if result is not None:
-                g = _replaced(g, result[0], hook)
+                left = [r if d is None else _replaced(d, r, hook) for d, r in zip(given, result, strict=False)]
+                g = left if isinstance(g, list) else left[0]
         return g
 
     def outgoing(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         """The node, and the hooks after it, on arrays."""
         if self.after:
-            shares = [None if d is None else Tensor._wrap(d) for d in tape.shares(node, g)]
-            shares = self.leaving(node, shares, Tensor._wrap(g))
+            shares = self.leaving(node, each(Tensor._wrap, tape.shares(node, g)), each(Tensor._wrap, g))
             for parent, share in zip(node[tape.PARENTS :], shares, strict=True):
                 if parent is not None and share is not None:
                     tape.give(parent, share._array(), heap)
         else:
-            self.inner(node, g, heap)
+            node[tape.ABOUT].on_arrays(node, g, heap)
         self.has_accumulated(node)
 
-    def leaving(self, node: tape.Node, shares: list[Tensor | None], g: Tensor) -> list[Tensor | None]:
+    def leaving(self, node: tape.Node, shares: Sequence[Tensor | None], g: Any) -> Sequence[Tensor | None]:
         """What the node gives its parents, as the hooks after it leave it."""
         seen = tape.placed(node, shares)
         for hook in list(self.after.values()):
-            result = hook(tuple(seen), (g,))
+            result = hook(tuple(seen), _by_output(g))
             if result is not None:
                 seen = [result] if isinstance(result, Tensor) else list(result)
         return tape.displaced(node, seen)
@@ -107,6 +111,16 @@ class Hooked:
         """Run the hooks of the leaf `tensor`, whose `.grad` has been written."""
         for hook in list(self.accumulated.values()):
             hook(tensor)
+
+
+def each(f: Callable[[Any], Any], g: Any) -> Any:
+    """f(g), or that of each gradient in a list."""
+    return [None if d is None else f(d) for d in g] if isinstance(g, list) else f(g)
+
+
+def _by_output(g: Any) -> tuple[Tensor | None, ...]:
+    """The gradient of each output of a node, of what has arrived there."""
+    return tuple(g) if isinstance(g, list) else (g,)
 
 
 def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:
@@ -127,7 +141,7 @@ def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:
 def hooked(node: tape.Node) -> Hooked:
     """The hooks of `node`, which has some from now on."""
     if node[tape.BACKWARD].__class__ is not Hooked:
-        node[tape.BACKWARD] = Hooked(node[tape.BACKWARD])
+        node[tape.BACKWARD] = Hooked()
     return node[tape.BACKWARD]
 
 

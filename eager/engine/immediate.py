@@ -64,7 +64,8 @@ class Immediate(Interpreter):
     def backward(self, outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, keep: bool) -> None:
         if create_graph:
             warnings.warn(CYCLE, UserWarning, stacklevel=3)
-        if create_graph or inputs is not None or state.anomaly.enabled:
+        # and within another walk, which may have given gradients to nodes that this one visits
+        if create_graph or inputs is not None or state.anomaly.enabled or tape.walks:
             targets = walks.leaf_nodes(outputs) if inputs is None else [node_of(t) for t in inputs]
             for node, g in zip(targets, walks.gradients(outputs, cotangents, targets, keep, create_graph), strict=True):
                 if g is not None:
@@ -102,9 +103,7 @@ class Immediate(Interpreter):
 
     def has_leaves(self, tensor: Tensor) -> bool:
         leaves = filter(tape.is_leaf, walks.reachable([tensor._n]))
-        return any(
-            getattr(tape.function_of(leaf), "active", True) for leaf in leaves
-        )  # those of ended transforms are not
+        return any(getattr(leaf[tape.ABOUT], "active", True) for leaf in leaves)  # those of ended transforms are not
 
     def random(
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,

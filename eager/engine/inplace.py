@@ -20,7 +20,7 @@ from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write_apart
 from eager.core.views import NO_GRAD, geometry
 from eager.engine.dispatch import record
-from eager.engine.language import E
+from eager.engine.language import E, by_rule, zeros
 from graphc.ops.dtypes import category, kind, of_scalar, result_type
 from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
 from graphc.ops.spec import OPS
@@ -146,7 +146,7 @@ def is_complex(x: Tensor) -> bool:
 
 def _overwritten(old: tape.Node, name: str) -> tape.Node:
     """The node of a tensor whose values have all been replaced by ones without history: its past gets zeros."""
-    node = [-next(sequence), None, _zeros_back, (), old]
+    node = tape.new_node(_OVERWRITTEN, (), old)
     return tape.rename(node, _OVERWRITES.get(name, f"{name.capitalize()}Backward0"))
 
 
@@ -154,24 +154,11 @@ def _copied(old: Tensor, value: Tensor) -> tape.Node:
     """The node of a tensor that has been given the values of another: its past, if it has one, gets zeros."""
     if old._n is None:
         return value._n
-    return [-next(sequence), None, _copy_back, (), old._n, value._n]
+    return tape.new_node(_COPIED, (), old._n, value._n)
 
 
-def _copy_back(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-    tape.give(node[tape.PARENTS], np.zeros_like(g), heap)
-    tape.give(node[tape.PARENTS + 1], g, heap)
-
-
-def _zeros_back(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-    tape.give(node[tape.PARENTS], np.zeros_like(g), heap)
-
-
-tape.names[_copy_back] = "CopyBackwards"
-tape.tensor_rules[_copy_back] = lambda node, g: [
-    (node[tape.PARENTS], Tensor._wrap(np.zeros_like(g._array()))), (node[tape.PARENTS + 1], g)
-]  # fmt: skip
-tape.names[_zeros_back] = "ZeroBackward0"
-tape.tensor_rules[_zeros_back] = lambda node, g: [(node[tape.PARENTS], Tensor._wrap(np.zeros(g._d.shape, g._dtype())))]
+_COPIED = by_rule("CopyBackwards", lambda F, node, g: [zeros(F, g), g])
+_OVERWRITTEN = by_rule("ZeroBackward0", lambda F, node, g: [zeros(F, g)])
 
 
 def before(target: Tensor, *operands: Any) -> Tensor:

@@ -5,16 +5,19 @@ Gradient rules run on it, and `eager.functional` is written in it. Each name is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from eager.core import tape
 from eager.core.state import grad_enabled
 from eager.core.tensor import Parameter, Tensor
 from eager.engine import dispatch
 from eager.engine.codegen import GeneratedOps
 from eager.engine.dispatch import apply, plain_or_trace
 from graphc.ops.dtypes import FLOAT32, FLOAT64
-from graphc.ops.interpret import with_defaults
+from graphc.ops.gradient import numpy_dtype
+from graphc.ops.interpret import F, with_defaults
 from graphc.ops.spec import OPS, Op
 
 single = GeneratedOps(FLOAT32, Tensor, Parameter, apply)
@@ -63,6 +66,24 @@ class TensorLanguage:
 
 
 E = TensorLanguage()
+
+
+def by_rule(name: str, rule: Callable[[Any, tape.Node, Any], list[Any]]) -> tape.Backward:
+    """The backward function of nodes that are no op of the registry: `rule(F, node, g)`, in the op language, gives the
+    share of each parent.
+    """
+
+    def on_arrays(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+        for parent, share in zip(node[tape.PARENTS :], rule(F, node, g), strict=True):
+            if parent is not None:
+                tape.give(parent, share, heap)
+
+    return tape.Backward(on_arrays, name, on_tensors=functools.partial(rule, E))
+
+
+def zeros(F: Any, like: Any, shape: Sequence[int] | None = None) -> Any:
+    """Zeros in the op language `F`, of the dtype of `like`, and of its shape if no other is given."""
+    return F.full(shape=tuple(like.shape if shape is None else shape), value=0, dtype=numpy_dtype(like))
 
 
 def refresh(op: Op) -> None:

@@ -1,14 +1,14 @@
-"""Walks over the tape that choose what they visit: the gradients of given tensors, and anomaly mode.
+"""The walk over the tape that chooses what it visits: the gradients of given tensors, and anomaly mode.
 
-`backward()` on all leaves is the loop in `eager.core.tape`; this is for everything else. Gradients that can be
-differentiated again are computed on Tensors, by the same rules.
+`backward()` on all leaves is the loop in `eager.core.tape`, which asks nothing, so that it is fast; this is for
+everything else. What is carried are arrays, or Tensors: for gradients that can be differentiated again, for batches
+(vmap), and for anomaly mode, which looks at what each node gives.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
 from eager.engine.language import E
-from eager.engine.multi_output import Part
 from graphc.ops.gradient import share
 
 
@@ -60,7 +59,10 @@ def gradients(
     keep: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
-    """The gradient that arrives at each of the nodes `targets`, or None where none does."""
+    """The gradient that arrives at each of the nodes `targets`, or None where none does.
+
+    At a node with several outputs: the list of theirs, each or None.
+    """
     wanted = {id(node) for node in targets}
     nodes = reachable(t._n for t in outputs)
     through: set[int] = set()  # nodes from which a target can be reached
@@ -69,43 +71,36 @@ def gradients(
             through.add(id(node))
     # under an interpreter (vmap) the cotangents are no arrays
     on_tensors = create_graph or state.anomaly.enabled or not on_arrays()
-    walk = _walk_tensors if on_tensors else _walk_arrays
+    carried = TENSORS if on_tensors else ARRAYS
+    found: dict[int, Tensor] = {}
     with tape.lock, set_grad_enabled(create_graph):
+        outer = [node[tape.SLOT] for node in nodes]  # what has arrived so far in a walk within which this one runs
         tape.walks.append(wanted | through)
         try:
-            found = walk(nodes, outputs, cotangents, wanted, through, keep)
+            for node in nodes:
+                node[tape.SLOT] = None
+            for output, g in zip(outputs, cotangents, strict=True):
+                _give(output._n, carried.of(g))
+            for node in nodes:
+                g = node[tape.SLOT]
+                if g is None:
+                    continue
+                node[tape.SLOT] = None
+                hooked = hooks.hooks_of(node)
+                if hooked is not None:
+                    g = carried.incoming(hooked, g)
+                if id(node) in wanted:
+                    found[id(node)] = carried.result(g)
+                if id(node) in through:
+                    _check_saved(node)
+                    carried.pass_on(node, g, hooked)
+                    if not keep:
+                        tape.free(node)
         finally:
             tape.walks.pop()
+            for node, slot in zip(nodes, outer, strict=True):
+                node[tape.SLOT] = slot
     return [found.get(id(node)) for node in targets]
-
-
-def _walk_arrays(
-    nodes: list[tape.Node], outputs: Any, cotangents: Any, wanted: Collection[int], through: set[int], keep: bool
-) -> dict[int, Tensor]:
-    heap: list[tape.Node] = []
-    found: dict[int, Tensor] = {}
-    try:
-        for output, g in zip(outputs, cotangents, strict=True):
-            tape.give(output._n, g._array(), heap)
-        while heap:
-            node = heapq.heappop(heap)
-            g = node[tape.SLOT]
-            node[tape.SLOT] = None
-            hooked = hooks.hooks_of(node)
-            if hooked is not None:
-                g = hooked.incoming(Tensor._wrap(g))._array()
-            if id(node) in wanted:
-                found[id(node)] = Tensor._wrap(np.array(g))
-            if id(node) not in through:
-                continue
-            _check_saved(node)
-            (node[tape.BACKWARD] if hooked is None else hooked.outgoing)(node, g, heap)
-            if not keep:
-                tape.free(node)
-    finally:
-        for node in heap:
-            node[tape.SLOT] = None
-    return found
 
 
 def _check_saved(node: tape.Node) -> None:
@@ -115,58 +110,66 @@ def _check_saved(node: tape.Node) -> None:
     tape.check_unmodified(node)
 
 
-def _walk_tensors(
-    nodes: list[tape.Node], outputs: Any, cotangents: Any, wanted: Collection[int], through: set[int], keep: bool
-) -> dict[int, Tensor]:
-    grads: dict[int, Any] = {}
+def _give(node: tape.Node, g: Any) -> None:
+    """Add `g`, an array or a Tensor, to the gradient of `node`."""
+    slot = node[tape.SLOT]
+    node[tape.SLOT] = g if slot is None else slot + g
 
-    def give(node: tape.Node, g: Any) -> None:
-        old = grads.get(id(node))
-        if isinstance(g, Part):
-            parts = grads.setdefault(id(node), {})
-            parts[g.number] = g.g if g.number not in parts else parts[g.number] + g.g
-        else:
-            grads[id(node)] = g if old is None else old + g
 
-    for output, g in zip(outputs, cotangents, strict=True):
-        give(output._n, g)
-    for node in nodes:
-        g = grads.get(id(node))
-        if g is None:
-            continue
-        hooked = hooks.hooks_of(node)
-        if hooked is not None:
-            g = grads[id(node)] = hooked.incoming(g)
-        if id(node) not in through:
-            continue
-        _check_saved(node)
-        with explained(node):
-            given = tensor_shares(node, g)
-            if hooked is not None and hooked.after:
-                parents = [parent for parent, _ in given]
-                given = zip(parents, hooked.leaving(node, [d for _, d in given], g), strict=True)
-            for place, (parent, d) in enumerate(given):
+def _arrays_on(node: tape.Node, g: Any, hooked: hooks.Hooked | None) -> None:
+    """Give the parents of `node` their shares of `g`."""
+    (node[tape.BACKWARD] if hooked is None else hooked.outgoing)(node, g, [])
+
+
+def _tensors_on(node: tape.Node, g: Any, hooked: hooks.Hooked | None) -> None:
+    """Give the parents of `node` their shares of `g`, computed on Tensors."""
+    if node[tape.ABOUT].number is not None:
+        tape.hand_on(node, g, [])
+        return
+    with explained(node):
+        shares = tensor_shares(node, g)
+        if hooked is not None and hooked.after:
+            shares = hooked.leaving(node, shares, g)
+        for number, (parent, d) in enumerate(zip(node[tape.PARENTS :], shares, strict=True)):
+            if parent is not None and d is not None:
                 if state.anomaly.enabled and state.anomaly.check_nan:
-                    check_nan(node, place, d)
-                if d is not None:
-                    give(parent, d)
-        if not keep:
-            tape.free(node)
-    return {key: g for key, g in grads.items() if key in wanted}
+                    check_nan(node, number, d)
+                _give(parent, d)
 
 
-def tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Any]]:
+class Carried(NamedTuple):
+    """What a walk carries.
+
+    of        f(cotangent): the same as what is carried
+    incoming  f(hooked, g): what the hooks before a node leave of what has arrived there
+    result    f(g): what is carried as a Tensor of the caller's own
+    pass_on   f(node, g, hooked): gives the parents their shares
+    """
+
+    of: Callable[[Tensor], Any]
+    incoming: Callable[[hooks.Hooked, Any], Any]
+    result: Callable[[Any], Tensor]
+    pass_on: Callable[[tape.Node, Any, hooks.Hooked | None], None]
+
+
+def _copied(g: Any) -> Any:
+    return hooks.each(lambda d: Tensor._wrap(np.array(d)), g)
+
+
+ARRAYS = Carried(Tensor._array, hooks.Hooked.incoming_arrays, _copied, _arrays_on)
+TENSORS = Carried(lambda g: g, hooks.Hooked.incoming, lambda g: g, _tensors_on)
+
+
+def tensor_shares(node: tape.Node, g: Any) -> Sequence[Tensor | None]:
     """What each parent of `node` gets of `g`, computed on Tensors, so that it can be differentiated again."""
-    function = tape.function_of(node)
-    special = tape.tensor_rules.get(function)
-    if special is not None:
-        return special(node, g)
-    if function not in tape.decoders:
-        return function.tensor_shares(node, g)
-    op, params, values, parents = tape.decoders[function](node)
+    about = node[tape.ABOUT]
+    if about.decode is None:
+        return about.on_tensors(node, g)
+    op, params, values, parents = about.decode(node)
     parent_of = {index: parent for index, parent, _ in parents}
     tensors = {name: _rebuild(op, name, value, node, parent_of, params) for name, value in values.items()}
-    return [(parent, share(E, op, index, g, tensors, shape)) for index, parent, shape in parents]
+    shares = iter([share(E, op, index, g, tensors, shape) for index, _, shape in parents])
+    return [None if p is None else next(shares) for p in node[tape.PARENTS :]]
 
 
 def _rebuild(op: Any, name: str, value: Any, node: tape.Node, parent_of: dict[int, Any], params: Any) -> Any:
@@ -193,9 +196,8 @@ def with_node(array: Any, node: tape.Node | None) -> Tensor | None:
 # --- anomaly mode
 
 
-def check_nan(node: tape.Node, place: int, d: Any) -> None:
-    """Raise RuntimeError if what `node` gives its parent number `place`, of those it has, has a nan."""
-    array = (d.g if isinstance(d, Part) else d)._array() if d is not None else None
-    if array is not None and array.dtype.kind in "fc" and np.isnan(array).any():
-        number = [k for k, p in enumerate(node[tape.PARENTS :]) if p is not None][place]
+def check_nan(node: tape.Node, number: int, d: Tensor) -> None:
+    """Raise RuntimeError if `d`, what `node` gives its parent `number`, has a nan."""
+    array = d._array()
+    if array.dtype.kind in "fc" and np.isnan(array).any():
         raise RuntimeError(f"Function '{tape.name_of(node)}' returned nan values in its {number}th output.")

@@ -25,19 +25,17 @@ from graphc.ops.dtypes import is_inexact
 
 
 @final
-class Level:
-    """One call of a gradient transform; also the backward function of its leaves, which accumulate nothing."""
+class Level(tape.Backward):
+    """One call of a gradient transform; also what its leaves, which accumulate nothing, have in common."""
 
-    name = "torch::autograd::AccumulateGrad"
+    name = tape.LEAF.name
+    on_arrays = staticmethod(tape.end)
     differentiates = True
 
     def __init__(self) -> None:
         self.active = False
         self.recording = grad_enabled()  # whether anything outside wants history
         self.entered: list[tuple[Interpreter, Tensor]] = []
-
-    def __call__(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-        pass
 
     def enter(self, x: Tensor) -> Tensor:
         """`x` as an input of this level. Raises RuntimeError for an integer tensor."""
@@ -48,7 +46,7 @@ class Level:
             with interpreter.below():  # each slice has a gradient of its own, so it needs an input of its own
                 value = self.enter(interpreter.physical(x))
             return interpreter.wrap(value)
-        leaf: tape.Node = [next(sequence), None, self, (), None]
+        leaf: tape.Node = [next(sequence), None, self.on_arrays, (), self, None]
         t = interpreter.entered(x, leaf)
         if interpreter is not IMMEDIATE:
             self.entered.append((interpreter, t))

@@ -10,7 +10,6 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
-from eager.core import tape
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from graphc import errors
@@ -133,5 +132,5 @@ def _hooks_of_all(leaves: list[Tensor]) -> list[Any]:
     return [
         (k, _hooks_of(leaf))
         for k, leaf in enumerate(leaves)
-        if leaf._n is not None and leaf._n[tape.BACKWARD].__class__ is hooks.Hooked
+        if leaf._n is not None and hooks.hooks_of(leaf._n) is not None
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from eager import autograd
 from eager.core import tape
 from eager.core.grad_mode import set_grad_enabled
-from eager.core.state import add_maker, note_write, sequence
+from eager.core.state import add_maker, note_write
 from eager.core.tensor import Deferred, Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -88,8 +88,8 @@ class Services(NamedTuple):
     failed      (exception): raises another one if it is a check of the program that has failed
     stopped     what a check that has failed raises
     refused     the exception for a precheck that has failed
-    broken      a tape node's backward that raises RuntimeError with what the node has saved
-    ended       a tape node's backward that gives nothing to anyone
+    broken      of a tape node whose backward raises RuntimeError with what the node has saved
+    ended       of a tape node that gives nothing to anyone
     """
 
     executable: Any
@@ -98,8 +98,8 @@ class Services(NamedTuple):
     failed: Callable[[Exception], None]
     stopped: tuple[type[Exception], ...]
     refused: type[Exception]
-    broken: Callable[..., None]
-    ended: Callable[..., None]
+    broken: tape.Backward
+    ended: tape.Backward
 
 
 @final
@@ -326,10 +326,9 @@ class CallCode:
         broken = self.names.of(self._services.broken)
         parents = "".join(f", {self._tensor(plan.program.sources[k])}._n" for k in plan.wrt)
         ended = self.names.of(self._services.ended)
-        lines += [f" w{k}._n = [-next(sequence), None, {ended}, ()]" for k in plan.ended]
+        lines += [f" w{k}._n = new_node({ended}, ())" for k in plan.ended]
         return lines + [
-            f" w{k}._n = [-next(sequence), None, {broken}, {self.names.of((problem,))}{parents}]"
-            for k, problem in plan.broken.items()
+            f" w{k}._n = new_node({broken}, {self.names.of((problem,))}{parents})" for k, problem in plan.broken.items()
         ]
 
     def _written(self, restored: bool) -> list[str]:
@@ -503,7 +502,7 @@ def _write_recorded(tensor: Tensor, value: Tensor) -> None:
 _shared: dict[str, Any] = {
     "Deferred": Deferred, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray, "assembled": _assembled,
     "backward": autograd.backward, "block": block, "make": object.__new__, "ndarray": np.ndarray,
-    "new": object.__new__, "overwrite": overwrite, "refs": getrefcount, "sequence": sequence, "view": _view,
+    "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "refs": getrefcount, "view": _view,
     "whole_memory": whole_memory, "write_recorded": _write_recorded,
 }  # fmt: skip
 add_maker(lambda new: _shared.__setitem__("new", new))  # tensors made in inference mode are noted

@@ -11,10 +11,8 @@ import numpy as np
 from eager import autograd
 from eager.core import state, tape
 from eager.core.interpreter import IMMEDIATE, interpreting
-from eager.core.state import sequence
 from eager.core.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
 from eager.engine.language import E
-from eager.engine.multi_output import output_nodes
 from graphc.capture import (
     Argument,
     Captured,
@@ -145,8 +143,8 @@ class Runner:
             self._failed,
             (OtherPath, CheckFailed),
             CheckFailed,
-            _broken,
-            _ended,
+            _BROKEN,
+            _ENDED,
         )
         self.run = CallCode(self.plan, self.services).function()
 
@@ -215,34 +213,33 @@ class Runner:
             if arrays[k].__class__ is np.ndarray:
                 kept[k] = arrays[k].copy()  # as it was, for a replay
         if len(live) == 1:
-            saved = (self, residuals, [arrays[k] for k in self._split.saved], 1, Inputs(kept))
-            live[0]._n = owner = [-next(sequence), None, _backward, saved, *parents]
-            return owner
-        # which inputs are read depends on the results that gradients arrive at; and none are freed by a walk from one
-        # result: others may follow from the rest
-        owner: tape.Node = [-next(sequence), None, _backward, [self, residuals, [], len(live), Inputs(kept)], *parents]
-        for k, (t, node) in enumerate(zip(live, output_nodes(owner, len(live)), strict=True)):
-            node[tape.SAVED] = (k,)  # freed by a walk from this result
+            saved = (self, residuals, [arrays[k] for k in self._split.saved], Inputs(kept))
+        else:
+            # which inputs are read depends on the results that gradients arrive at; and none are freed by a walk from
+            # one result: others may follow from the rest
+            saved = [self, residuals, [], Inputs(kept)]
+        owner = tape.new_node(_COMPILED, saved, *parents)
+        for t, node in zip(live, tape.output_nodes(owner, len(live), freed=True), strict=True):
             t._n = node
         return owner
 
     def shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, np.ndarray]]:
         """What the parents of a call's `node` get, each that the cotangents which have arrived reach."""
         assert self._split is not None
-        _, residuals, read, count, given = node[tape.SAVED]
-        part, backward, seeds = self._split, self.backward, [g]
-        if count > 1:
-            part, backward = self._part(frozenset(g))
-            seeds = [g[k] for k in sorted(g)]
+        _, residuals, read, given = node[tape.SAVED]
+        part, backward = self._split, self.backward
+        arrived = tape.arrived(g)
+        if len(self._live) > 1:
+            part, backward = self._part(frozenset(arrived))
             read = [given.arrays[k] for k in part.saved]
             if -node[0] < state.latest_mutation:
-                tape.check_unmodified([*node[: tape.SAVED], read])
+                tape.check_unmodified(node, read)
         if part.error is not None:
             raise part.error
         if part.residuals is not None:
             residuals = [residuals[k] for k in part.residuals]
         late = [t._array() for t in part.late]
-        outputs = backward.call(*residuals, *read, *map(np.asarray, seeds), *late)
+        outputs = backward.call(*residuals, *read, *map(np.asarray, arrived.values()), *late)
         parents = dict(zip(self._split.wrt, node[tape.PARENTS :], strict=True))
         return [(parents[k], np.asarray(d)) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
 
@@ -256,24 +253,24 @@ class Runner:
             self._partial[arrived] = part, None if part.error is not None else self._lower(part.backward)
         return self._partial[arrived]
 
-    def replay(self, inputs: list[Tensor], parents: Mapping[int, Any]) -> tuple[list[Tensor], list[tuple[Any, Tensor]]]:
+    def replay(self, inputs: list[Tensor], parents: Mapping[int, Any]) -> tuple[list[Tensor], list[tuple[int, Tensor]]]:
         """The results that require grad, computed op by op on Tensors: for gradients that are differentiated again.
 
         parents: the tape node of each input and of each leaf made, by number. Returns also the places, besides the
-        inputs, at which gradients for them arrive (leaves that the program has made or written), each after the node.
+        inputs, at which gradients for them arrive (leaves that the program has made or written), each after the number.
         """
         graph, recorded, late = self._replayed
         values: dict[int, Any] = dict(zip(graph.inputs, [*inputs, *late], strict=True))
-        leaves, ends = dict(self._program.recorded.ends), list[tuple[Any, Tensor]]()
+        leaves, ends = dict(self._program.recorded.ends), list[tuple[int, Tensor]]()
         for node in graph.operations():
             if node.id in self._relevant:
                 result = run_node(node, [values[i] for i in node.inputs])
                 stops = node.id not in recorded and not isinstance(result, tuple)
                 result = E.stop_gradient(result) if stops else result
                 if leaves.get(node.id) in parents and isinstance(result, Tensor):
-                    result._n = parent = parents[leaves[node.id]]
+                    result._n = parents[leaves[node.id]]
                     result = E.positive(result)
-                    ends.append((parent, result))
+                    ends.append((leaves[node.id], result))
                 values[node.id] = result
         refs = refs_of(graph.result)
         return [values[refs[k].id] for k in self._live], ends
@@ -306,7 +303,7 @@ class Runner:
     def unmodified(self, node: tape.Node, given: list[Any]) -> None:
         """Raise RuntimeError if an input that `replay` reads has been written in place since the call of `node`."""
         inputs = zip(self._graph.inputs, given, strict=True)
-        tape.check_unmodified([*node[: tape.SAVED], [array for id, array in inputs if id in self._relevant]])
+        tape.check_unmodified(node, [array for id, array in inputs if id in self._relevant])
 
 
 def _rank(history: History) -> int:
@@ -359,7 +356,7 @@ def _itself(leaf: Any, path: str) -> Any:
     return leaf
 
 
-# --- tape nodes: saved = (runner, residuals, inputs that backward reads, number of results that require grad, Inputs)
+# --- tape nodes: saved = (runner, residuals, inputs that backward reads, Inputs)
 
 
 @final
@@ -373,23 +370,17 @@ class Inputs:
 
 
 def _broken(node: tape.Node, *_: Any) -> NoReturn:
-    raise RuntimeError(*(node[tape.SAVED] or (tape.FREED,)))
-
-
-def _ended(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-    """Drop the gradient: it would be for leaves that the program has made and kept to itself."""
+    raise RuntimeError(*node[tape.SAVED])
 
 
 def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
-    if node[tape.SAVED] is None:
-        raise RuntimeError(tape.FREED)
     for parent, d in node[tape.SAVED][0].shares(node, g):
         tape.give(parent, d, heap)
 
 
-def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
+def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     """Gradients that can be differentiated again: the graph is replayed on Tensors, and its tape walked."""
-    runner, _, _, count, given = node[tape.SAVED]
+    runner, _, _, given = node[tape.SAVED]
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs = []
     runner.unmodified(node, given.arrays)
@@ -400,17 +391,20 @@ def _tensor_shares(node: tape.Node, g: Any) -> list[tuple[tape.Node, Tensor]]:
             t._n = parents.get(k)
             inputs.append(E.positive(t) if k in parents else t)
         results, ends = runner.replay(inputs, parents)
-    ends = [*((p, inputs[k]) for k, p in parents.items() if k < len(inputs)), *ends]
+    ends = [*((k, inputs[k]) for k in parents if k < len(inputs)), *ends]
+    shares: dict[int, Tensor] = {}
     with autograd.enable_grad():
-        arrived = g if count > 1 else {0: g}
+        arrived = tape.arrived(g)
         chosen = [results[k] for k in arrived]
         found = autograd.grad(
             chosen, [t for _, t in ends], list(arrived.values()), create_graph=True, allow_unused=True
         )
-    return [(p, d) for (p, _), d in zip(ends, found, strict=True) if d is not None]
+        for (k, _), d in zip(ends, found, strict=True):
+            if d is not None:
+                shares[k] = shares[k] + d if k in shares else d
+    return [shares.get(k) for k in parents]
 
 
-tape.tensor_rules[_backward] = _tensor_shares
-tape.tensor_rules[_broken] = _broken
-tape.tensor_rules[_ended] = lambda node, g: []
-tape.names[_backward] = tape.names[_broken] = tape.names[_ended] = "CompiledBackward"
+_COMPILED = tape.Backward(_backward, "CompiledBackward", on_tensors=_on_tensors)
+_BROKEN = tape.Backward(_broken, "CompiledBackward", on_tensors=_broken)
+_ENDED = tape.END.renamed("CompiledBackward")

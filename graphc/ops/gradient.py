@@ -46,7 +46,7 @@ def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], 
     what a holomorphic function passes on is g conj(f'(z)). Of 16-bit floats a rule computes in float32, like a kernel:
     what it has on its way may lie beyond their range.
     """
-    dtype = _dtype(g)
+    dtype = numpy_dtype(g)
     conjugated = op.holomorphic and dtype.kind == "c"
     vjp = op.vjp[op.arg_of(index)]
     position = index - (len(op.args) - 1)
@@ -67,7 +67,7 @@ def is_complex(x: Any) -> bool:
     return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
 
 
-def _dtype(x: Any) -> np.dtype:
+def numpy_dtype(x: Any) -> np.dtype:
     """The NumPy dtype of an array of any op language."""
     dtype = x.dtype
     return dtype if isinstance(dtype, np.dtype) else dtype.numpy
@@ -75,7 +75,7 @@ def _dtype(x: Any) -> np.dtype:
 
 def _is_half(x: Any) -> bool:
     """Whether `x` is an array of 16-bit floats, in any op language."""
-    return hasattr(x, "dtype") and is_half(_dtype(x))
+    return hasattr(x, "dtype") and is_half(numpy_dtype(x))
 
 
 def _widens(op: Op, arguments: Sequence[Any], g: Any) -> bool:
@@ -99,4 +99,4 @@ def widened(language: Any, x: Any) -> Any:
 
 def narrowed(language: Any, x: Any, half: np.dtype) -> Any:
     """What is in float32 in the 16-bit dtype `half`; any other dtype as it is."""
-    return language.cast(x, dtype=half) if _dtype(x) == FLOAT32 else x
+    return language.cast(x, dtype=half) if numpy_dtype(x) == FLOAT32 else x
