@@ -12,7 +12,7 @@ import pytest
 from eager.core import tape
 from eager.core.tensor import Tensor
 from eager.engine import dispatch
-from eager.engine.codegen import Module
+from eager.engine.codegen import GeneratedOps
 from eager.engine.language import double, single
 from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, FLOAT64
@@ -38,7 +38,7 @@ BINARY = [op for op in GENERATED if op.pointwise and len(op.args) == 2]
 
 
 @contextlib.contextmanager
-def no_misses(module: Module, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_misses(module: GeneratedOps, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail when generated code hands a call on. It does so on any error, so a fault in generated source is silent."""
     missed: list[str] = []
 

@@ -36,7 +36,7 @@ class Layouts:
             node = self._builder.nodes[pending[-1]]
             if node.id not in self._known:
                 place = self._memories.find(node.id)
-                if place is not None or len(node.shape) < 2:
+                if place is not None or node.op.several or len(node.shape) < 2:
                     self._known[node.id] = None if place is None else place.strides
                 elif missing := [i for i in node.inputs if i not in self._known]:
                     pending += missing
