@@ -105,7 +105,7 @@ class _Writer:
     def _structured(self, node: Node, graph: Graph, known: dict[int, str], reads: list[str]) -> list[str]:
         if node.op not in _FORMS:
             raise MinimizeError(f"{graph.name}: there is no way to write '{node.op.name}' at {node.where}")
-        results = [self._fresh("v") for _ in node.aval.avals]  # type: ignore[union-attr]
+        results = [self._fresh("v") for _ in node.results]
         for item in graph.nodes.values():
             if item.op is ITEM and item.inputs[0] == node.id:
                 known[item.id] = results[item.params["index"]]
