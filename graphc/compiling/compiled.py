@@ -31,7 +31,6 @@ from graphc.compiling.tracing import traced
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
-Marks = list[tuple[Any, Any]]  # generators, and their states
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
@@ -120,7 +119,6 @@ class Compiled:
         if found is not self._latest:
             self._put_first(found)
         found.calls += 1
-        states = found.runner.states()
         try:
             if not found.writes:
                 return found.runner.run(call.tensors, None, call.given)
@@ -137,12 +135,10 @@ class Compiled:
             return self(*call.args, **call.kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
-        return self._otherwise(stopped, found, states, call)
+        return self._otherwise(stopped, found, call)
 
-    def _otherwise(self, stopped: OtherPath | CheckFailed, by: Specialization, states: Marks, call: Call) -> Any:
-        """The call by other means, after a program has `stopped`; `states`: marks of generators, before."""
-        for generator, mark in states:
-            generator.rewind(mark)
+    def _otherwise(self, stopped: OtherPath | CheckFailed, by: Specialization, call: Call) -> Any:
+        """The call by other means, after a program has `stopped`, which has left all as it was."""
         if isinstance(stopped, OtherPath):
             path = stopped.values
             found = self._find(call, path)
@@ -164,7 +160,6 @@ class Compiled:
             if made is None:
                 assert found is not None
                 return self._run(found, call)
-            states = [*drawn.marks, *made.runner.states([generator for generator, _ in drawn.marks])]
             try:
                 with self._writing if made.writes else contextlib.nullcontext():
                     return made.runner.run(call.tensors, drawn, call.given)
@@ -173,8 +168,7 @@ class Compiled:
             except OtherPath as other:  # XLA has rounded a value, on which Python has decided, in its own way
                 path = other.values
                 self._discard(made)
-            for generator, mark in states:
-                generator.rewind(mark)
+            drawn.put_back()
             if again:
                 return self._trace_and_run(call, path, again - 1)
             return self._fn(*call.args, **call.kwargs)

@@ -45,7 +45,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
         "grad_mode": grad_mode, "switch": switch, "made": made, "Call": Call, "signature": made.signature,
-        "refused": (OtherPath, CheckFailed), "states": runner.states, **KNOWN,
+        "refused": (OtherPath, CheckFailed), **KNOWN,
     }  # fmt: skip
     head = [
         " if (interpreter() is not immediate or switch.off or inference() is not None"
@@ -64,7 +64,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [
-            " saved = states()", " try:", *indented(body),
+            " try:", *indented(body),
             " except refused as error: stopped = error",
         ]  # fmt: skip
     if made.writes:
@@ -78,7 +78,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
             "  if taken and taken[0]: compiled._writing.release()",
         ]
     if runner.stops:
-        body.append(f" return compiled._otherwise(stopped, made, saved, Call(signature, {tensors}, args, {{}}))")
+        body.append(f" return compiled._otherwise(stopped, made, Call(signature, {tensors}, args, {{}}))")
     return code.bind("fast_call", ["def fast_call(compiled, args):", *head, *body], scope)
 
 

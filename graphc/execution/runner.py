@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
@@ -18,7 +18,6 @@ from graphc.capture import (
     Captured,
     Computed,
     DataOf,
-    Draw,
     Effects,
     GradOf,
     History,
@@ -124,11 +123,6 @@ class Runner:
         self.stops = self.forward.fails or bool(prechecks.steps)
         found = self.forward.graph
         self._out = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]
-        self._generators = (
-            list({id(s.generator): s.generator for s in program.sources if isinstance(s, Draw)}.values())
-            if self.stops
-            else []
-        )
         live, ended = (self._live, []) if self._split is not None else ([], self._live)
         parents = [] if self._split is None else self._split.wrt
         made = {k - len(program.sources): n for n, k in enumerate(parents) if k >= len(program.sources)}
@@ -192,10 +186,6 @@ class Runner:
             if values[-1] != decision.value:
                 break
         return OtherPath(tuple(values))
-
-    def states(self, known: Sequence[Any] = ()) -> list[tuple[Any, Any]]:
-        """Marks of the generators that this program draws from, but for those `known`; none if it cannot fail."""
-        return [(g, g.mark()) for g in self._generators if not any(g is k for k in known)]
 
     # --- gradients through the program
 

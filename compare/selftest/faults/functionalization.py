@@ -120,9 +120,11 @@ def _completed(value: float) -> Callable[[Any], Any]:
 
     def planted(sound: Any) -> Any:
         def shares(self: Runner, node: Any, g: Any) -> Any:
-            if isinstance(g, dict):
+            if isinstance(g, list):
                 outputs = [self.plan.outputs[k] for k in self.plan.live]
-                g = {k: g[k] if k in g else np.full(about[0], value, about[1]) for k, about in enumerate(outputs)}
+                g = [
+                    np.full(about[0], value, about[1]) if d is None else d for d, about in zip(g, outputs, strict=True)
+                ]
             return sound(self, node, g)
 
         return shares

@@ -19,7 +19,6 @@ from graphc.capture.sources import Draw
 from graphc.capture.trace_state import TraceState
 from graphc.capture.tracer import Tracer
 from graphc.execution.call_code import CallCode
-from graphc.execution.runner import Runner
 
 LAYER = "random numbers"
 
@@ -178,6 +177,6 @@ FAULTS: tuple[Fault, ...] = (
     _fault("from the default generator", wrapped(Tracer, "random", _of_default), session(_own_generator)),
     _fault("the same in all steps of a loop", lambda: attribute(draws, "_Steps", _SameSteps),
            in_turn(program(_noisy_steps, _x), session(_noisy_loop))),
-    _fault("the states of generators are not kept", lambda: attribute(Runner, "states", lambda self, known=(): []),
+    _fault("the states of generators are not kept", lambda: attribute(CallCode, "_generators", lambda self: []),
            session(_branch_on_noise)),
 )  # fmt: skip
