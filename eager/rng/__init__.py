@@ -1,0 +1,1 @@
+"""Random numbers: generators, distributions, and the functions that draw."""

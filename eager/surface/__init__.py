@@ -1,0 +1,1 @@
+"""The surface of `import eager`: PyTorch's names, Tensor's methods, printing, interop, files."""
