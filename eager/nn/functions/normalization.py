@@ -111,6 +111,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     shape = shape_of(input, "batch_norm")
     channels = shape[1] if len(shape) > 1 else 0
     axis = (0, *range(2, len(shape)))
+    channel = (1, channels, *(1,) * (len(shape) - 2))
     count = shape[0] * math.prod(shape[2:]) if shape else 1
     if training and count == 1:
         raise ValueError(FEW_VALUES.format(shape=list(shape)))
@@ -122,27 +123,15 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     _check_dtype(input, "batch_norm", weight, bias, running_mean, running_var)
     if not math.prod(shape):
         return E.mul(input, 1)
-    running = running_mean, running_var
-    return _by_channel(input, axis, running, training, momentum, count, weight, bias, eps)
-
-
-def _by_channel(
-    input: Tensor, axis: tuple[int, ...], running: tuple[Tensor | None, Tensor | None], use_input: bool,
-    momentum: float, count: int, weight: Tensor | None, bias: Tensor | None, eps: float,
-) -> Tensor:  # fmt: skip
-    """Normalization with the statistics over `axis`, of `count` numbers, which move the running ones; or with those."""
-    shape = input._d.shape
-    channel = (1, shape[1], *(1,) * (len(shape) - 2))
-    if use_input:
+    if training:
         mean = E.mean(input, axis=axis, keepdims=True)
         variance = E.mean(E.square(E.sub(input, mean)), axis=axis, keepdims=True)
-        of_all = lambda x: x if 0 in axis else E.mean(x, axis=(0,), keepdims=True)
-        if running[0] is not None:
-            _move(running[0], of_all(mean), momentum, 1.0)
-        if running[1] is not None:
-            _move(running[1], of_all(variance), momentum, count / (count - 1))
+        if running_mean is not None:
+            _move(running_mean, mean, momentum, 1.0)
+        if running_var is not None:
+            _move(running_var, variance, momentum, count / (count - 1))
     else:
-        mean, variance = (E.reshape(kept, shape=channel) for kept in running)
+        mean, variance = E.reshape(running_mean, shape=channel), E.reshape(running_var, shape=channel)
     return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
 
 
@@ -197,14 +186,23 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     c = shape[1]
+    axis, channel = tuple(range(2, len(shape))), (1, c, *(1,) * (len(shape) - 2))
     for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if t is not None and math.prod(t._d.shape) != c:
             n = shape[0]
             raise RuntimeError(f"{name} should contain {n * c} elements not {n * math.prod(t._d.shape)}")
     _check_dtype(input, "batch_norm", weight, bias, running_mean, running_var)
-    running = running_mean, running_var
-    axis, count = tuple(range(2, len(shape))), math.prod(shape[2:])
-    return _by_channel(input, axis, running, use_input_stats, momentum, count, weight, bias, eps)
+    if not use_input_stats:
+        mean, variance = E.reshape(running_mean, shape=channel), E.reshape(running_var, shape=channel)
+        return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
+    mean = E.mean(input, axis=axis, keepdims=True)
+    variance = E.mean(E.square(E.sub(input, mean)), axis=axis, keepdims=True)
+    count = math.prod(shape[2:])
+    if running_mean is not None:
+        _move(running_mean, E.mean(mean, axis=(0,), keepdims=True), momentum, 1.0)
+    if running_var is not None:
+        _move(running_var, E.mean(variance, axis=(0,), keepdims=True), momentum, count / (count - 1))
+    return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
