@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import graphc
-from eager import arange, cat, manual_seed, nn, no_grad, optim, rand, randn, topk, vmap, where, zeros
-from eager.core import tensor
+from eager import arange, cat, manual_seed, nn, no_grad, optim, rand, randn, tensor, topk, vmap, where, zeros
 from tests.scenarios.harness import attempt, program, state
 
 
