@@ -145,11 +145,16 @@ def output_nodes(owner: Node, count: int, freed: bool = False) -> list[Node]:
     if count == 1:
         return [owner]
     saved = (count,) if freed else [count]
-    return [new_node(_output(number), saved, owner) for number in range(count)]
+    return [[-next(sequence), None, hand_on, saved, _output(number), owner] for number in range(count)]
+
+
+def by_output(g: Any) -> Sequence[Any]:
+    """The gradient of each output of a function, or None; `g` is what was in its node's slot."""
+    return g if isinstance(g, list) else (g,)
 
 
 def arrived(g: Any) -> dict[int, Any]:
-    """The gradients that have arrived at a function's node, by number of the output; `g` is what was in its slot."""
+    """The gradients among these that have arrived, by number of the output."""
     return {k: d for k, d in enumerate(g) if d is not None} if isinstance(g, list) else {0: g}
 
 
@@ -165,7 +170,8 @@ def hand_on(node: Node, g: Any, heap: list[Node]) -> None:
     if slot is None:
         slot = owner[SLOT] = [None] * node[SAVED][0]
         heappush(heap, owner)
-    slot[number] = g if slot[number] is None else slot[number] + g
+    old = slot[number]
+    slot[number] = g if old is None else old + g
 
 
 def give(parent: Node, share: Any, heap: list[Node]) -> None:

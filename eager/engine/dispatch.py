@@ -174,7 +174,7 @@ def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result:
         values = {name: _packed(value, op, name, tensors, packing[-1]) for name, value in values.items()}
     saved = (params, values, shapes)
     packed = saved if any(True for _ in tape.arrays_in(values.values())) or packing else list(saved)
-    node = tape.new_node(_about(op), packed, *(t._n for _, t in live))
+    node = tape.new_node(_about(op), packed, *[t._n for _, t in live])
     if anomaly.enabled:
         node = traced(node)
     result._n = node

@@ -74,7 +74,7 @@ class Hooked:
                 old = getattr(tensor, "_g", None)
                 tensor._g = g.clone() if old is None else old + g
         for hook in list(self.before.values()):
-            given = _by_output(g)
+            given = tuple(tape.by_output(g))
             result = hook(given)
             if result is not None:
                 left = [r if d is None else _replaced(d, r, hook) for d, r in zip(given, result, strict=False)]
@@ -96,7 +96,7 @@ class Hooked:
         """What the node gives its parents, as the hooks after it leave it."""
         seen = tape.placed(node, shares)
         for hook in list(self.after.values()):
-            result = hook(tuple(seen), _by_output(g))
+            result = hook(tuple(seen), tuple(tape.by_output(g)))
             if result is not None:
                 seen = [result] if isinstance(result, Tensor) else list(result)
         return tape.displaced(node, seen)
@@ -116,11 +116,6 @@ class Hooked:
 def each(f: Callable[[Any], Any], g: Any) -> Any:
     """f(g), or that of each gradient in a list."""
     return [None if d is None else f(d) for d in g] if isinstance(g, list) else f(g)
-
-
-def _by_output(g: Any) -> tuple[Tensor | None, ...]:
-    """The gradient of each output of a node, of what has arrived there."""
-    return tuple(g) if isinstance(g, list) else (g,)
 
 
 def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:

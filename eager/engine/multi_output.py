@@ -28,7 +28,7 @@ def unbind_views(x: Tensor, axis: int) -> tuple[Tensor, ...]:
     array = x._array()
     lead = (slice(None),) * axis
     count = array.shape[axis]
-    return _outputs(x, [array[(*lead, i, ...)] for i in range(count)], "Unbind", _STACKED, [axis, count])
+    return _outputs(x, [array[(*lead, i, ...)] for i in range(count)], "Unbind", _STACKED, [axis])
 
 
 def _outputs(
@@ -46,24 +46,25 @@ def _outputs(
 
 def _joined(F: Any, node: tape.Node, g: Any) -> list[Any]:
     axis, edges = node[tape.SAVED]
-    arrived = tape.arrived(g)
-    like = next(iter(arrived.values()))
-    before, after = tuple(like.shape[:axis]), tuple(like.shape[axis + 1 :])
-    pieces = [
-        arrived[k] if k in arrived else zeros(F, like, (*before, stop - start, *after))
-        for k, (start, stop) in enumerate(itertools.pairwise(edges))
-    ]
+    pieces = tape.by_output(g)
+    present = [d for d in pieces if d is not None]
+    if len(present) < len(pieces):
+        like = present[0]
+        before, after = tuple(like.shape[:axis]), tuple(like.shape[axis + 1 :])
+        pieces = [
+            zeros(F, like, (*before, stop - start, *after)) if d is None else d
+            for d, (start, stop) in zip(pieces, itertools.pairwise(edges), strict=True)
+        ]
     return [F.cat(*pieces, axis=axis)]
 
 
 def _stacked(F: Any, node: tape.Node, g: Any) -> list[Any]:
-    axis, count = node[tape.SAVED]
-    arrived = tape.arrived(g)
-    like = next(iter(arrived.values()))
+    (axis,) = node[tape.SAVED]
+    slices = tape.by_output(g)
+    like = next(d for d in slices if d is not None)
     lifted = (*like.shape[:axis], 1, *like.shape[axis:])
-    missing = zeros(F, like, lifted) if len(arrived) < count else None
-    slices = [F.reshape(arrived[k], shape=lifted) if k in arrived else missing for k in range(count)]
-    stacked = F.cat(*slices, axis=axis)
+    missing = zeros(F, like, lifted) if any(d is None for d in slices) else None
+    stacked = F.cat(*(missing if d is None else F.reshape(d, shape=lifted) for d in slices), axis=axis)
     return [named(stacked, "StackBackward0") if F is E else stacked]
 
 

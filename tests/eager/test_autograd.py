@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eager as torch
 from eager import autograd
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -568,3 +569,37 @@ def test_a_large_transposed_gradient_is_copied_right():
     x.t().backward(tensor(g))
     assert x.grad.stride() == (200, 1)
     np.testing.assert_array_equal(x.grad.numpy(), g.T)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_walks_within_a_walk_keep_their_gradients_apart(create_graph: bool):
+    w = torch.tensor(2.0, requires_grad=True)
+    h = w * 3
+    found = []
+
+    class Walks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            with torch.enable_grad():  # a gradient has arrived at h already, from its later use
+                found.extend(torch.autograd.grad(h * 1, (w, h), retain_graph=True))
+                (h * 1).backward(retain_graph=True)
+            return g
+
+    y = Walks.apply(h)
+    (gradient,) = torch.autograd.grad(h * 5 + y, w, create_graph=create_graph)
+    assert [g.item() for g in found] == [3.0, 1.0]
+    assert (gradient.item(), w.grad.item()) == (18.0, 3.0)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradient_at_the_edge_of_one_of_several_outputs(create_graph: bool):
+    pieces = (torch.arange(4.0).requires_grad_() * 1).split(2)
+    edges = [torch.autograd.graph.get_gradient_edge(piece) for piece in pieces]
+    assert [edge.output_nr for edge in edges] == [piece.output_nr for piece in pieces] == [0, 1]
+    total = (pieces[0] * 2 + pieces[1] * 3).sum()
+    found = torch.autograd.grad(total, edges, create_graph=create_graph)
+    assert [g.tolist() for g in found] == [[2.0, 2.0], [3.0, 3.0]]

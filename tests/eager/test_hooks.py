@@ -121,3 +121,16 @@ def test_a_hook_may_remove_itself():
     for _ in range(2):
         (x * 1).backward()
     assert x.grad.tolist() == [8.0]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_of_a_node_with_several_outputs_see_the_gradient_of_each(create_graph):
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    first, _ = (x * 1).split(2)
+    seen = []
+    first.grad_fn.register_prehook(lambda given: (given[0] * 10, given[1]))
+    first.grad_fn.register_hook(lambda shares, given: seen.append((shares[0].tolist(), given[0].tolist(), given[1])))
+    torch.autograd.grad((first * 2).sum(), x, retain_graph=True, create_graph=create_graph)
+    assert seen == [([20.0, 20.0, 0.0, 0.0], [20.0, 20.0], None)]
+    (first * 2).sum().backward()
+    assert x.grad.tolist() == [20.0, 20.0, 0.0, 0.0] and len(seen) == 2
