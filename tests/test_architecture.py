@@ -18,8 +18,8 @@ import graphc
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("graphc", "eager", "compare")
 
-# The rooms of each package, from the ground up: a room may import from itself, from those before it, and from the
-# outside packages' rooms that `OUTSIDE` names. A room is a folder, or a file at the top of its package.
+# The rooms of each package, from the ground up: a room may import from itself, from those before it, and from rooms of
+# the packages below, as `_layers` says. A room is a folder, or a file at the top of its package.
 GRAPHC = (
     "errors", "forking", "lazy", "files", "ops", "ir",
     "autodiff", "rewrite",
@@ -51,7 +51,6 @@ def _layers() -> dict[str, set[str]]:
     for k, room in enumerate(GRAPHC):
         below[room] = {*GRAPHC[:k]} | (set() if room in WITHOUT_EAGER else every_eager)
     below["rewrite"] -= {"autodiff"}
-    below["passes"] |= {"rewrite"}
     below["files"] -= {"lazy"}
     below["facade"] = {"errors", "lazy"}  # graphc/__init__.py: what it offers is loaded on first use
     every_graphc = {*GRAPHC, "facade", "compare.facade"}

@@ -80,15 +80,18 @@ class Interpreter:
 
     def hook(self, tensor: Any, hook: Callable[[Any], Any]) -> Any:
         """Call `hook` with each gradient that arrives at `tensor`. Returns a handle."""
+        raise NotImplementedError
 
     def hook_after(self, tensor: Any, hook: Callable[[Any], Any]) -> Any:
         """Call `hook(tensor)` after each time the `.grad` of the leaf `tensor` has been written. Returns the handle."""
+        raise NotImplementedError
 
     def retain(self, tensor: Any) -> None:
         """Fill `.grad` of `tensor`, which is no leaf, too."""
+        raise NotImplementedError
 
     def custom(self, rule: Any, inputs: Sequence[Any], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
-        """`outputs` of a user's Function, computed from `inputs`, with its `rule` (eager.function) for a gradient."""
+        """`outputs` of a Function, computed from `inputs`, with its `rule` (`eager.engine.function`) for a gradient."""
         raise NotImplementedError
 
     def function(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -227,7 +227,7 @@ def _unslice(F, g, input_shape, start, stop, step):
     return F.pad_zeros(g, low=start, high=high, interior=tuple(s - 1 for s in step))
 
 
-# 0 <= start <= stop <= size and step >= 1: eager/indexing.py brings every basic index to this form
+# 0 <= start <= stop <= size and step >= 1: eager/functional/indexing.py brings every basic index to this form
 slice_ = op(
     "slice",
     "input",

@@ -97,17 +97,14 @@ def either_zero(result: np.ndarray, like: np.ndarray) -> np.ndarray:
     return np.where((result == 0) & (like == 0), like, result)
 
 
-ANY = "*"  # as many results as the parameters of an op say
-
-
 @final
 class Op:
     """One operation: arrays are positional, everything else is a keyword parameter.
 
     name      as in PyTorch where PyTorch has it
     args      names of the array arguments; a name "*xs" takes the rest
-    results   names of the results, "values indices", of an op with several; `ANY`, if its parameters say how many. Its
-              kernel and its rule return tuples, and rules of gradients ask for `g_<name>` and `r_<name>`
+    several   whether it has several results, as many as its parameters say: its kernel and its rule return tuples, and
+              in a graph `item` takes one out. No gradient rule: see graphc.autodiff
     params    keyword parameters with their defaults
     impl      the kernel: a name that NumPy and jax.numpy share ("special.erf": SciPy's and JAX's),
               or `f(xp, *arrays, **params)`
@@ -163,7 +160,6 @@ class Op:
         "overloads",
         "params",
         "ref",
-        "results",
         "rounding",
         "rule",
         "samples",
@@ -183,7 +179,7 @@ class Op:
         *,
         impl: str | Callable[..., Any],
         rule: Rule,
-        results: str = "",
+        several: bool = False,
         params: Mapping[str, Any] | None = None,
         numpy: str | Callable[..., Any] | None = None,
         vjp: Mapping[str, Callable[..., Any]] | None = None,
@@ -209,8 +205,7 @@ class Op:
         self.name = name
         self.args = tuple(args.replace("*", "").split())
         self.variadic = "*" in args
-        self.results = tuple(results.split())
-        self.several = bool(results)
+        self.several = several
         self.params = MappingProxyType(dict(params or {}))
         self.impl = impl
         self.numpy = numpy

@@ -10,6 +10,9 @@ import eager as torch
 from compare.judging.tolerance import Verdict
 from compare.selftest.faults import places, shared
 from compare.selftest.hunting import hunt
+from compare.selftest.planting import declared
+from graphc.ops import OPS
+from graphc.ops.references import everywhere
 
 pytestmark = pytest.mark.quick_xla
 
@@ -55,3 +58,15 @@ def test_the_reference_is_one_of_the_default_modes_and_has_nothing_against_a_sou
 def test_a_large_program_is_asked_about_in_part():
     x = torch.tensor(np.linspace(-2, 2, 250_000).reshape(500, 500).astype(np.float32))
     assert compare.check(lambda x: torch.exp(x.abs()).sum(1), x, modes=["reference"]).ok
+
+
+def test_a_reference_that_raises_is_a_finding_and_ends_nothing():
+    @everywhere
+    def broken(x: np.ndarray, diagonal: int) -> np.ndarray:
+        raise IndexError("no such place")
+
+    with declared(OPS["tril"], ref=broken):
+        report = compare.check(torch.tril, torch.ones(3, 3))
+    (bug,) = report.bugs
+    assert bug.culprit is not None and (bug.culprit.op, bug.culprit.part) == ("tril", "reference")
+    assert "IndexError: no such place" in bug.detail
