@@ -20,8 +20,8 @@ from tests.samples.recorder import Sample
 
 HEAD = """# Ops
 
-This table has every function of PyTorch that `tests/samples` tries in both modes. `python -m tests.samples.table` writes
-it from the samples. A *primitive* is an op of the registry; other functions are made of primitives.
+This table has every function of PyTorch that `tests/samples` tries in both modes. `python -m tests.samples.table`
+writes it from the samples. A *primitive* is an op of the registry; other functions are made of primitives.
 
 | column | meaning |
 |---|---|
