@@ -82,7 +82,7 @@ class Yardstick:
             for id, value in found.items():
                 other = exact[id]
                 if isinstance(value, tuple):
-                    continue  # the results of control flow: each is a node of its own
+                    continue  # several results: each is a node of its own
                 if is_inexact(value.dtype):
                     same = (value == other) | (np.isnan(value) & np.isnan(other))
                     share = np.abs(np.where(same, 0, value - other)) / RUNS**0.5

@@ -37,8 +37,8 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     return np.array(plain.numpy())
 
 
-def run(op: Op, operands: list[torch.Tensor], params: Mapping[str, Any]) -> torch.Tensor:
-    """The op by PyTorch's function. Raises Lacking, or what PyTorch raises."""
+def run(op: Op, operands: list[torch.Tensor], params: Mapping[str, Any]) -> Any:
+    """The op by PyTorch's function, a tensor or a tuple of several. Raises Lacking, or what PyTorch raises."""
     own = _OWN.get(op.name)
     if own is not None:
         return own(*operands, **params)
@@ -110,12 +110,17 @@ def _arange(shape: tuple[int, ...], start: float, step: float, dtype: np.dtype) 
     return torch.arange(shape[0], dtype=_dtype(dtype)) * step + start
 
 
+def _lu(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    factors, pivots = torch.linalg.lu_factor(x)
+    return factors, torch.lu_unpack(factors, pivots)[0].argmax(-2), pivots
+
+
 def _constant(value: Literal) -> torch.Tensor:
     return to_torch(value.array)
 
 
 # Where names or parameters differ from the registry's.
-_OWN: dict[str, Callable[..., torch.Tensor]] = {
+_OWN: dict[str, Callable[..., Any]] = {
     "arange": _arange,
     # of equal elements, PyTorch promises an order only if asked to
     "argsort": lambda x, axis, descending: torch.argsort(x, dim=axis, descending=descending, stable=True),
@@ -124,6 +129,8 @@ _OWN: dict[str, Callable[..., torch.Tensor]] = {
     "cat": lambda *xs, axis: torch.cat(xs, axis),
     "constant": _constant,
     "cumsum": _cumsum,
+    "eig": torch.linalg.eig,
+    "eigh": lambda x, upper: torch.linalg.eigh((x + x.mH) / 2, "U" if upper else "L"),
     "einsum": lambda *xs, equation: torch.einsum(equation, *xs),
     "expand": lambda x, shape: x.expand(shape),
     "flip": lambda x, axis: x.flip(axis),
@@ -133,14 +140,18 @@ _OWN: dict[str, Callable[..., torch.Tensor]] = {
     "index_put": _index_put,
     "integer_pow": lambda x, exponent: x.pow(exponent),
     "inv": lambda x, checked: torch.linalg.inv(x),
+    "item": lambda results, index: results[index],
+    "lu": _lu,
     **{f"max_pool{n}d": _max_pool for n in (1, 2, 3)},
     "pad_zeros": _pad_zeros,
     "pow_scalar": lambda x, exponent: x.pow(exponent),
     "prod": _prod,
     "put_slice": _put_slice,
+    "qr": lambda x, complete: torch.linalg.qr(x, "complete" if complete else "reduced"),
     "scatter": lambda x, index, src, axis: x.scatter(axis, index, src),
     "scatter_add": lambda x, index, src, axis: x.scatter_add(axis, index, src),
     "slice": _slice,
     "solve": lambda a, b, checked: torch.linalg.solve(a, b),
     "stop_gradient": lambda x: x.detach(),
+    "svd": lambda x: torch.linalg.svd(x, full_matrices=False),
 }

@@ -106,13 +106,13 @@ def paths(graph: Graph) -> tuple[int, ...]:
     """For each output of `graph`, the inputs that gradients can flow back to."""
     number = {id: k for k, id in enumerate(graph.inputs)}
     found: dict[int, int] = {}
-    several: dict[int, list[int]] = {}
+    several: dict[int, Sequence[int]] = {}
     for id, node in graph.nodes.items():
         if node.op is INPUT:
             found[id] = 1 << number[id] if is_inexact(node.dtype) else 0
         elif node.op is ITEM:
             found[id] = several[node.inputs[0]][node.params["index"]]
-        elif node.op.structured:
+        elif node.op.several:
             several[id] = result_paths(node, [found[i] for i in node.inputs])
         elif is_inexact(node.dtype):
             sources = [i for k, i in enumerate(node.inputs) if node.op.opaque or node.op.arg_of(k) in node.op.vjp]
@@ -139,8 +139,12 @@ def members(bits: int) -> Iterator[int]:
 
 
 def result_paths(node: Node, operands: Sequence[int]) -> list[int]:
-    """For each result of a structured node, the union of `operands[k]` over the operands k that it depends on."""
-    return _PATHS[node.op](node.params, list(operands))
+    """For each of several results, the union of `operands[k]` over the operands k that gradients flow back to."""
+    op = node.op
+    if op.structured:
+        return _PATHS[op](node.params, list(operands))
+    sources = union(bits for k, bits in enumerate(operands) if op.arg_of(k) in op.vjp)
+    return [sources if is_inexact(aval.dtype) else 0 for aval in node.results]
 
 
 def _through(body: Graph, operands: list[int]) -> list[int]:

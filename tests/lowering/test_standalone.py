@@ -19,7 +19,7 @@ from graphc.ir import Builder, Graph, Ref
 from graphc.lowering import lower
 from graphc.lowering.standalone import codegen
 from graphc.ops import OPS
-from graphc.ops.aval import Aval
+from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT32, INT64, bfloat16
 from tests import quick
 from tests.ir import graphs
@@ -61,8 +61,9 @@ def every_case(names: list[str]) -> tuple[Graph, list[np.ndarray], list[str]]:
             drawn = case.arrays(rng)
             inputs = [b.input(f"x{len(arrays) + k}", Aval(a.shape, a.dtype)) for k, a in enumerate(drawn)]
             arrays += drawn
-            results.append(Ref(b.apply(case.op, inputs, case.sample.params).id))
-            labels.append(case.id)
+            found = results_of(b.apply(case.op, inputs, case.sample.params))
+            results += [Ref(symbol.id) for symbol in found]
+            labels += [case.id] * len(found)
     return b.graph("sampled", results).check(), arrays, labels
 
 
