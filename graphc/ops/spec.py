@@ -1,7 +1,7 @@
 """What an op is: one declaration, from which every interpreter derives what it needs.
 
 `op(...)` makes an `Op` and enters it in the registry `OPS`. The declaration form is described in
-ARCHITECTURE.md ("Adding an op"); the fields are documented on `Op`.
+docs/extending.md; the fields are documented on `Op`.
 """
 
 from __future__ import annotations

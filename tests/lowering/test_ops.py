@@ -139,6 +139,21 @@ def test_a_new_pointwise_op_needs_one_declaration(declare, rng):
     checks.check_reference(op, arrays, {}, checks.REFERENCE_TOLERANCE)
 
 
+def test_a_new_op_with_parameters_needs_one_declaration(declare):
+    import eager as torch
+    import graphc
+    from graphc.ops.rules import same_float
+
+    declare("scaled_here", "input", params={"by": 2.0}, impl=lambda xp, x, by: x * by, rule=same_float,
+            vjp=dict(input=lambda F, g, by: g * by))  # fmt: skip
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    assert torch.scaled_here(x).tolist() == [2.0, 6.0]
+    assert graphc.compile(lambda t: torch.scaled_here(t, by=0.5))(x).tolist() == [0.5, 1.5]
+    x.scaled_here(by=3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert not hasattr(x, "scaled_here_")  # only pointwise ops without parameters have an in-place form
+
+
 def test_planted_faults_are_caught(monkeypatch, declare, rng):
     from graphc.lowering.overrides import OVERRIDES
     from graphc.ops.rules import pointwise_float
