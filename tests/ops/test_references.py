@@ -92,13 +92,13 @@ def _disputed(op: Op, arrays: list[np.ndarray], params: Any) -> list[str]:
         common = operand_dtype(op, [(a.dtype, 2 if a.ndim else 1) for a in arrays])
         arrays = [a if common is None or k < op.rule.first else a.astype(common) for k, a in enumerate(arrays)]
         params = with_defaults(op, params)
-        aval = op.rule.infer(op, [aval_of(a) for a in arrays], params)
+        inferred = op.rule.infer(op, [aval_of(a) for a in arrays], params)
     except (RuntimeError, TypeError, IndexError, ValueError):
         return []
     if op.check is not None and not op.check.ok(np, *arrays, **params):
         return []
     value = run_kernel(op, arrays, params)
-    node = Node(len(arrays), op, tuple(range(len(arrays))), params, (aval,))
+    node = Node(len(arrays), op, tuple(range(len(arrays))), params, inferred if op.several else (inferred,))
     return [f"{op.name}: {part}: {detail}" for part, detail in disputes(node, arrays, value, differentiated=True)]
 
 
