@@ -220,13 +220,6 @@ def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> t
     return backward, taken, tuple(number[id] for id in saved)
 
 
-def residual_bytes(parts: Split) -> int:
-    """The memory that is kept between forward and backward, besides the inputs and the results themselves."""
-    *results, residuals = parts.forward.result
-    held = {ref.id for ref in refs_of(results)}
-    return sum(_bytes(parts.forward.nodes[ref.id].aval) for ref in residuals if ref.id not in held)
-
-
 def _with_items(nodes: Mapping[int, Node], first: set[int]) -> set[int]:
     """`first`, and what takes results out of its operations with several: those themselves are no arrays."""
     found = set(first)
