@@ -19,7 +19,9 @@ from eager.core.state import add_maker, note_write
 from eager.core.tensor import Deferred, Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from graphc.capture import (
+from graphc.capture.generated import Names, indented
+from graphc.capture.program import Program
+from graphc.capture.sources import (
     Argument,
     Captured,
     Computed,
@@ -33,11 +35,9 @@ from graphc.capture import (
     Lifted,
     MemoryOf,
     PastOf,
-    Program,
     Source,
     ViewOf,
 )
-from graphc.capture.generated import Names, indented
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.capture.user_objects import opener

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from eager.core.tensor import Tensor
 from graphc.autodiff import pullback
-from graphc.capture import Draw, History, Program
+from graphc.capture.program import Program
+from graphc.capture.sources import Draw, History
 from graphc.errors import CaptureError
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import NEVER, Price, cheapest_cut
