@@ -35,10 +35,12 @@ from graphc.capture.tracer import Tracer
 from graphc.capture.tree import map_leaves
 from graphc.capture.user_objects import is_traced, opener
 from graphc.errors import PathChanged
-from graphc.execution.call_code import CallCode, Plan, Services, overwrite
+from graphc.execution.call_code import CallCode
 from graphc.execution.partition import Split, split, split_for
+from graphc.execution.plan import Plan, Services
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
+from graphc.execution.steps import overwrite
 from graphc.ir import Graph, Ref, refs_of
 from graphc.ir.structure import ancestors
 from graphc.lowering import lower
