@@ -286,7 +286,7 @@ class Inside(Place):
         if isinstance(owner, np.ndarray):
             owner[...] = value
             return
-        refill(owner, value.items() if isinstance(value, dict) else value)
+        refill(owner, value)
 
     def quick(self, name: Callable[[Any], str]) -> str:
         owner = name(self.owner)
