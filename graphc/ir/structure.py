@@ -9,6 +9,7 @@ from graphc.errors import GraphError
 from graphc.ir.builder import Builder, Symbol
 from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ops import OPS, Op
+from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import with_defaults
 
@@ -84,6 +85,28 @@ def inline(builder: Builder, graph: Graph, operands: Sequence[Symbol]) -> list[S
         inputs = tuple(new[i] for i in node.inputs)
         builder.nodes[id] = Node(id, node.op, inputs, node.params, node.results, node.where, node.scope)
     return [builder.symbol(new[id]) for id in graph.outputs]
+
+
+def stack_more(builder: Builder, node: Node, body: Graph, ids: Sequence[int]) -> list[Symbol]:
+    """Let scan `node` of `builder` also return, stacked, the values of the nodes `ids` of its body, which is `body`.
+
+    The node keeps its id and its results: the new ones come after them. `body` may have nodes that are not needed.
+    """
+    carries, length = node.params["carries"], node.params["length"]
+    outputs = list(body.outputs)
+    place = {id: k for k, id in enumerate(outputs) if k >= carries}
+    for id in ids:
+        if id not in place:
+            place[id] = len(outputs)
+            outputs.append(id)
+    live = ancestors(body.nodes, outputs) | set(body.inputs)
+    nodes = {id: n for id, n in body.nodes.items() if id in live}
+    extended = Graph(body.name, nodes, body.inputs, tuple(map(Ref, outputs)), body.history)
+    added = (nodes[id].aval for id in outputs[len(node.results) :])
+    results = (*node.results, *(Aval((length, *a.shape), a.dtype) for a in added))
+    params = {**node.params, "body": extended}
+    builder.nodes[node.id] = Node(node.id, node.op, node.inputs, params, results, node.where, node.scope)
+    return [builder.item(node.id, place[id]) for id in ids]
 
 
 def ancestors(nodes: Any, roots: Iterable[int], end: Container[int] = ()) -> set[int]:

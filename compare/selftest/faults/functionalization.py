@@ -22,7 +22,7 @@ from graphc.capture.storage.memory import Memories
 from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
 from graphc.capture.tracer import Tracer
-from graphc.execution import call_code
+from graphc.execution import call_code, steps
 from graphc.execution.runner import Runner
 from graphc.ops import OPS
 
@@ -162,9 +162,9 @@ FAULTS: tuple[Fault, ...] = (
            program(lambda x: x.view(-1), X)),
     _fault("a tensor comes back as a copy, of one call", wrapped(Results, "_returned", _copied),
            program(lambda x: x, X)),
-    _fault("a write replaces the memory, of one call", lambda: entry(call_code._shared, "overwrite", _memory_replaced),
+    _fault("a write replaces the memory, of one call", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            program(stateful.writes, X, Y)),
-    _fault("a write replaces the memory", lambda: entry(call_code._shared, "overwrite", _memory_replaced),
+    _fault("a write replaces the memory", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            session(stateful.views_held)),
     _fault(".grad is accumulated twice", wrapped(Autograd, "_accumulate", _twice), session(stateful.training)),
     _fault(".grad is not accumulated", wrapped(Autograd, "_accumulate", _overwritten_grad), session(stateful.training)),
