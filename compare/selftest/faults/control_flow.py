@@ -156,10 +156,6 @@ def _residuals(change: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Plant:
     return lambda: attribute(control, "stack_more", wrong)
 
 
-def _of_next_step(F: Any, kept: Sequence[Any]) -> Sequence[Any]:
-    return [_rolled(F, s) for s in kept]
-
-
 def _rolled(F: Any, s: Any) -> Any:
     """`s` with its first row at the end."""
     whole, ones, none = tuple(s.shape), (1,) * len(s.shape), (0,) * len(s.shape)
@@ -238,7 +234,7 @@ _GRADIENTS = (
         lambda F, k, d, node: d * 0 if k == node.params["consts"] else d)), _SCAN),
     _gradient("the cotangent of the last carry is lost", SCAN, _cotangents(SCAN, _without_end), _SCAN),
     _gradient("the cotangents of two carries exchanged", SCAN, _cotangents(SCAN, _exchanged), _SCAN),
-    _gradient("what was kept of the next step", SCAN, _residuals(_of_next_step), _SCAN),
+    _gradient("what was kept of the next step", SCAN, _residuals(lambda F, kept: [_rolled(F, s) for s in kept]), _SCAN),
     _gradient("two kept values exchanged", SCAN, _residuals(_exchanged_residuals), _SCAN),
     _gradient("one carry is thought to have none", SCAN,
               lambda: attribute(control, "active_carries", _without_last_carry(control.active_carries)), _SCAN),
