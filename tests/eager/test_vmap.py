@@ -16,10 +16,10 @@ from eager.engine.dispatch import apply
 from eager.func import batch_rules, grad, hessian, jacfwd, jacrev, vmap
 from graphc.ops import OPS
 from tests.eager.tensors import leaf, tensor
-from tests.ops.cases import Case, every_case
+from tests.ops.cases import Case, each_case, every_case
 
 SIZE = 3
-WITH_OPERANDS = [p for p in every_case() if p.values[0].op.args and not p.values[0].strided]
+WITH_OPERANDS = [c for c in every_case() if c.op.args and not c.strided]
 
 
 def stacked(case: Case, batched: tuple[bool, ...]) -> list[Tensor]:
@@ -43,7 +43,7 @@ def compare(got: Tensor, expected: list[Tensor]) -> None:
     np.testing.assert_allclose(got._array(), wanted, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", WITH_OPERANDS)
+@each_case(WITH_OPERANDS)
 def test_an_op_on_a_batch_is_the_op_on_each_slice(case: Case):
     for batched in ways(case):
         operands = stacked(case, batched)
@@ -52,14 +52,14 @@ def test_an_op_on_a_batch_is_the_op_on_each_slice(case: Case):
         compare(got, [run(*slices(operands, batched, k)) for k in range(SIZE)])
 
 
-@pytest.mark.parametrize("case", every_case(differentiable=True))
+@each_case(every_case(differentiable=True))
 def test_gradients_of_slices(case: Case):
     numbers = tuple(
         k for k, x in enumerate(case.arrays(np.random.default_rng(0))) if case.op.arg_of(k) in case.op.vjp
         and x.dtype.kind == "f"
     )  # fmt: skip
     if not numbers or apply(case.op, stacked_one(case), case.sample.params)._dtype().kind == "c":
-        pytest.skip("complex")
+        return  # `grad` takes real functions
     batched = tuple(True for _ in case.arrays(np.random.default_rng(0)))
     operands = stacked(case, batched)
     run = grad(lambda *xs: (apply(case.op, xs, case.sample.params) ** 2).sum(), numbers)
@@ -82,11 +82,9 @@ def test_common_ops_are_not_done_one_by_one(name: str):
 
 def test_a_wrong_rule_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(batch_rules.RULES, "sum", batch_rules.unchanged)
-    case = next(
-        p.values[0] for p in WITH_OPERANDS if p.values[0].op.name == "sum" and p.values[0].sample.params["axis"]
-    )
+    case = next(c for c in WITH_OPERANDS if c.op.name == "sum" and c.sample.params["axis"])
     with pytest.raises((AssertionError, ValueError)):
-        test_an_op_on_a_batch_is_the_op_on_each_slice(case)
+        test_an_op_on_a_batch_is_the_op_on_each_slice([case])
 
 
 # Views and in-place writes
