@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
+@pytest.mark.quick_xla
 @pytest.mark.parametrize(("page", "least"), [
     ("README.md", 5), ("docs/graphs.md", 5), ("docs/compile.md", 6), ("docs/findings.md", 3), ("docs/compare.md", 5),
 ])  # fmt: skip
