@@ -17,6 +17,8 @@ SMOOTH = every_case(differentiable=True)
 POINTWISE = [op for op in OPS.values() if op.pointwise and op.rule.promote]
 KINKS = [pytest.param(op, kink, id=f"{op.name}-{kink.at}") for op in OPS.values() for kink in op.kinks]
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, 1e-310, 1e300])
+# flags of operands that are symmetric, of which gradients are not those of every direction
+SYMMETRIC = {("pinv", "hermitian")}
 # references that are difference quotients themselves
 BY_QUOTIENT: set[str] = set()
 
@@ -113,6 +115,13 @@ def test_idempotent_at_special_values(op: Op):
 def test_every_op_has_cases_and_a_reference(op: Op):
     assert list(cases_of(op))
     assert callable(reference_of(op))
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.samples], ids=lambda op: op.name)
+def test_samples_show_both_values_of_a_flag(op: Op):
+    for name, default in op.params.items():
+        given = {sample.params.get(name, default) for sample in op.samples if isinstance(default, bool)}
+        assert len(given) != 1 or (op.name, name) in SYMMETRIC, f"in every sample of {op.name}, {name} is {given}"
 
 
 @each_case(SMOOTH)
