@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,6 +24,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: zlib.crc32(f"{order} {item.nodeid}".encode()))
 
 
+def pytest_collection_finish() -> None:
+    """What is there before the first test is not looked at again in each garbage collection: that took a second."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """What graphc compiles in a test marked `on_numpy` runs on NumPy, in one marked `quick_xla` it is compiled with
+    `tests.quick.OPTIONS`; with `GRAPHC_TEST_XLA=1` both have XLA's own options.
+
+    A fixture that every test has would take longer than many a test.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get("GRAPHC_TEST_XLA"):
+            if item.get_closest_marker("on_numpy"):
+                patch.setattr("graphc.lowering.executable.Executable._compilation", quick.compilation)
+            if item.get_closest_marker("quick_xla"):
+                patch.setattr("graphc.lowering.stages.PLAIN", quick.OPTIONS)
+        return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """A test that fails because XLA has no float16 on this processor is skipped."""
@@ -42,18 +65,6 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """
     seed = os.environ.get("GRAPHC_TEST_SEED", "")
     return np.random.default_rng(zlib.crc32(f"{seed}{request.node.nodeid}".encode()))
-
-
-@pytest.fixture(autouse=True)
-def _quickly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What graphc compiles in a test marked `on_numpy` runs on NumPy, in one marked `quick_xla` it is compiled with
-    `tests.quick.OPTIONS`; with `GRAPHC_TEST_XLA=1` both have XLA's own options."""
-    if os.environ.get("GRAPHC_TEST_XLA"):
-        return
-    if request.node.get_closest_marker("on_numpy"):
-        monkeypatch.setattr("graphc.lowering.executable.Executable._compilation", quick.compilation)
-    if request.node.get_closest_marker("quick_xla"):
-        monkeypatch.setattr("graphc.lowering.stages.PLAIN", quick.OPTIONS)
 
 
 @pytest.fixture

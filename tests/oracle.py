@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,13 @@ import pytest
 def torch_or_skip() -> Any:
     """The real torch. Skips the test where it is not installed."""
     return pytest.importorskip("torch")
+
+
+def asked_of_torch(names: str | tuple[str, ...], values: Collection[Any], **options: Any) -> pytest.MarkDecorator:
+    """Parametrize a test that asks PyTorch. Where it is not installed, pytest skips the test once, and not for each."""
+    return (
+        pytest.mark.parametrize(names, values, **options) if find_spec("torch") else pytest.mark.parametrize(names, [])
+    )
 
 
 def torch_function(name: str) -> Any:

@@ -10,6 +10,7 @@ Nothing here is run for a program that agrees with what is expected of it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from compare.judging.numeric import Rounding
-from compare.judging.tolerance import RUNS, SAFETY, TOGETHER
+from compare.judging.tolerance import RUNS, SAFETY, TOGETHER, judge
+from compare.judging.yardstick import spread
 from eager.core import state
 from eager.engine import dispatch
 from graphc.ir import Graph
@@ -116,16 +118,14 @@ def runs(program: Callable[[], Any]) -> list[Any]:
 def explained(x: np.ndarray, y: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
     """Where rounding explains that `x` is not `y`, by what it has made of `y` in `others`; elementwise.
 
-    Floats may differ by `SAFETY` deviations, integers and bools where any run differs.
+    It is for `compare` to say: see `compare.judging.tolerance.judge`.
     """
     others = [np.asarray(o) for o in others]
     if not others or any(o.shape != y.shape or o.dtype != y.dtype for o in others):
         return np.zeros(y.shape, bool)
-    if not is_inexact(y.dtype):
-        return np.any([o != y for o in others], axis=0)
-    with np.errstate(all="ignore"):
-        spread = np.sqrt(sum(np.square(np.abs(o - y)) / RUNS for o in others))
-        return np.abs(x - y) <= SAFETY * spread  # False where anything is nan
+    noise = functools.reduce(lambda noise, o: spread(o, y, noise), others, np.False_)
+    bad = judge(x, y, y, np.asarray(noise)).bad
+    return np.full(y.shape, True) if bad is None else ~bad
 
 
 def assert_agree(found: Sequence[np.ndarray], program: Callable[[], Sequence[np.ndarray]], rtol: float, atol: float):

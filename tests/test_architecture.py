@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -163,6 +164,7 @@ def circles(imports: Sequence[Import]) -> list[list[str]]:
     return [sorted(c) for c in nx.strongly_connected_components(graph) if len(c) > 1]
 
 
+@functools.cache
 def every_import() -> list[Import]:
     result: list[Import] = []
     for package in PACKAGES:

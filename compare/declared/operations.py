@@ -112,8 +112,10 @@ def call_of(op: Op, sample: Sample, rng: np.random.Generator, dtype: np.dtype, l
         if op.arg_of(k) in op.vjp and is_inexact(tensor._dtype()):
             tensor.requires_grad_()
 
+    function, params = getattr(E, op.name), sample.params
+
     def call(*operands: Tensor) -> Any:
-        return getattr(E, op.name)(*operands, **sample.params)
+        return function(*operands, **params)
 
     call.__name__ = (
         f"{op.name}[{sample!r}]" + (f" in {dtype}" if dtype != FLOAT32 else "") + (f", {layout}" if layout else "")

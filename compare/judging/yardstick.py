@@ -83,12 +83,7 @@ class Yardstick:
                 other = exact[id]
                 if isinstance(value, tuple):
                     continue  # several results: each is a node of its own
-                if is_inexact(value.dtype):
-                    same = (value == other) | (np.isnan(value) & np.isnan(other))
-                    share = np.abs(np.where(same, 0, value - other)) / RUNS**0.5
-                    total[id] = np.asarray(np.hypot(total.get(id, 0.0), share))  # a square may underflow
-                else:
-                    total[id] = (value != other) | total.get(id, np.False_)
+                total[id] = spread(value, other, total.get(id, np.False_))
         return total
 
     @property
@@ -110,6 +105,16 @@ class Yardstick:
         if exact is not None and exact.shape == eager.shape:
             return exact, self.noise[id]
         return stand_in(eager)
+
+
+def spread(value: np.ndarray, exact: np.ndarray, before: np.ndarray | np.bool) -> np.ndarray:
+    """The spread of runs about `exact`, that of some runs and of one more, which gave `value`. See `Yardstick`."""
+    if not is_inexact(value.dtype):
+        return (value != exact) | before
+    with np.errstate(all="ignore"):
+        same = (value == exact) | (np.isnan(value) & np.isnan(exact))
+        share = np.abs(np.where(same, 0, value - exact)) / RUNS**0.5
+        return np.asarray(np.hypot(before, share))  # a square may underflow
 
 
 def stand_in(eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

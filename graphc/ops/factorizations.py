@@ -283,6 +283,6 @@ qr = op(
     "qr", "input", results="q r", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape, accepts=FLOATING),
     label="LinalgQr", rounding=Rounding(terms=along(-2), operand=norm), ref=_ref_qr,
     samples=(Sample(Regular((3, 3)), complete=False), Sample(Regular((4, 2)), complete=False),
-             Sample(Regular((2, 2, 3)), complete=False)),
+             Sample(Regular((2, 2, 3)), complete=False), Sample(Regular((2, 2)), complete=True)),
     vjp=dict(input=_qr_vjp),
 )  # fmt: skip

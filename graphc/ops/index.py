@@ -168,7 +168,8 @@ index_put = op(
             g, F.full(shape=(), value=0, dtype=input_dtype), *indices, spec=spec, accumulate=False),
         values=lambda F, g, indices, spec: F.index(g, *indices, spec=spec)),
     samples=(Sample((5, 3), (4, 3), Ints((4,), 5), spec=(0,), accumulate=True),
-             Sample((4, 5), (3,), Ints((3,), 4), Ints((3,), 5), spec=(0, 1), accumulate=True)),
+             Sample((4, 5), (3,), Ints((3,), 4), Ints((3,), 5), spec=(0, 1), accumulate=True),
+             Sample((5, 3), (1, 3), Ints((1,), 5), spec=(0,), accumulate=False)),
 )  # fmt: skip
 
 

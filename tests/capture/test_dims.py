@@ -19,7 +19,7 @@ from graphc.ops.forms import value_of
 from graphc.ops.interpret import with_defaults
 from graphc.ops.strides import reshaped
 from tests.ops import checks
-from tests.ops.cases import every_case
+from tests.ops.cases import Case, each_case, every_case
 
 F32 = np.dtype(np.float32)
 
@@ -201,8 +201,8 @@ def _symbolic(aval: Aval, n: int, dim) -> Aval:
     return Aval(tuple(dim if k == n else k for k in aval.shape), aval.dtype)
 
 
-@pytest.mark.parametrize("case", every_case(by_part=True))
-def test_rules_keep_the_form(case, rng):
+@each_case(every_case(by_part=True))
+def test_rules_keep_the_form(case: Case, rng):
     """Each extent of the operands in turn becomes symbolic; at another size it gives what the forms do."""
     op, params = case.op, with_defaults(case.op, case.sample.params)
     avals = [Aval(x.shape, x.dtype) for x in checks.promoted(op, case.arrays(rng))]

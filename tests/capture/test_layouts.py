@@ -12,11 +12,12 @@ import pytest
 import eager as torch
 import eager.nn.functional as F
 import graphc
-from graphc.ops import OPS
 from graphc.ops.aval import results_of
 from graphc.ops.interpret import run_kernel, with_defaults
 from graphc.ops.strides import strides_of
-from tests.ops.cases import Case, cases_of
+from tests.ops.cases import Case, each_case, every_case
+
+pytestmark = pytest.mark.quick_xla
 
 PROGRAMS = {
     "a view of an argument": lambda x: x.mT,
@@ -156,10 +157,7 @@ def with_gaps(array: np.ndarray) -> np.ndarray:
     return view
 
 
-CASES = [case for op in OPS.values() if not op.structured and not op.view for case in cases_of(op)]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@each_case(case for case in every_case() if not case.op.view)
 def test_kernels_keep_row_major_order_and_leave_no_gaps(case: Case, rng: np.random.Generator):
     arrays = [np.ascontiguousarray(a) if a.ndim else a for a in case.arrays(rng)]
     params = with_defaults(case.op, case.sample.params)

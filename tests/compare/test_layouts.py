@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from compare.fuzzing.generator import generate
 from compare.fuzzing.program import Input, Program, names
@@ -14,6 +15,8 @@ from compare.minimizing.statements import statements, values_of
 from compare.selftest.planting import declared
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32
+
+pytestmark = pytest.mark.quick_xla
 
 PROGRAMS = [generate(number) for number in range(700, 724)]
 

@@ -65,9 +65,11 @@ def test_op_means_the_same_in_every_mode(name: str):
 def _together(calls: Sequence[OpCall]) -> Callable[..., tuple[Any, ...]]:
     """The calls one after the other, as one program: XLA compiles once."""
 
+    functions = [(call.function, len(call.operands)) for call in calls]
+
     def program(*operands: Any) -> tuple[Any, ...]:
         left = iter(operands)
-        return tuple(call.function(*islice(left, len(call.operands))) for call in calls)
+        return tuple(function(*islice(left, count)) for function, count in functions)
 
     return program
 

@@ -18,6 +18,8 @@ from compare.judging.tolerance import Verdict
 from compare.reporting import HtmlReport
 from compare.reporting.elements import table, text
 
+pytestmark = pytest.mark.quick_xla
+
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 

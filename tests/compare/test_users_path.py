@@ -13,8 +13,10 @@ import pytest
 from compare.command_line import COMMANDS, main
 from eager.engine.language import E
 from graphc.ops import OPS
+from tests.quick import FLAGS
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.quick_xla
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "check_model.py"
 
@@ -67,6 +69,7 @@ def test_in_python(
 
 def test_with_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("XLA_FLAGS", FLAGS)
     # the plugin as it is here, and not as it may be installed
     result = pytester.runpytest_subprocess("-p", "no:compare", "-p", "compare.plugin", str(EXAMPLE))
     result.assert_outcomes(passed=1)

@@ -395,6 +395,7 @@ def test_every_kernel_can_be_kept(name: str):
         assert list(keys._described(check.ok))
 
 
+@pytest.mark.deep
 def test_every_op_in_a_new_process(tmp_path: Path):
     environment = {**os.environ, "GRAPHC_CACHE_DIR": str(tmp_path / "cache"), "GRAPHC_CACHE": "", "XLA_FLAGS": FLAGS}
     found: list[dict[str, np.ndarray]] = []

@@ -18,7 +18,8 @@ from eager import nn
 from graphc.compiling.specializations import LARGEST
 
 THREADS = 8
-SECONDS = float(os.environ.get("GRAPHC_TEST_SECONDS", "2"))
+pytestmark = pytest.mark.quick_xla
+SECONDS = float(os.environ.get("GRAPHC_TEST_SECONDS", "0.5"))
 
 
 def together(work, seconds=SECONDS):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import eager
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 
 class Unknown:
@@ -25,8 +25,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool", "complex64")
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", CALLS)
+@asked_of_torch("dtype", DTYPES)
+@asked_of_torch("name", CALLS)
 def test_factories_in_every_dtype(name: str, dtype: str):
     torch = torch_or_skip()
     try:
@@ -75,28 +75,28 @@ def outcome(lib: Any, data: Any, **options: Any) -> str:
     return f"{t!r} {t.dtype}"
 
 
-@pytest.mark.parametrize("data", [*DATA, *WRONG], ids=repr)
+@asked_of_torch("data", [*DATA, *WRONG], ids=repr)
 @pytest.mark.filterwarnings("ignore")
 def test_data_becomes_pytorchs_tensor(data: Any):
     assert outcome(eager, data) == outcome(torch_or_skip(), data)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64", "bfloat16"])
-@pytest.mark.parametrize("data", [[1, 2], [1.7, -2.7], [True], [-1], [300], [1e10], [], 5, [1 + 2j]], ids=repr)
+@asked_of_torch("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64", "bfloat16"])
+@asked_of_torch("data", [[1, 2], [1.7, -2.7], [True], [-1], [300], [1e10], [], 5, [1 + 2j]], ids=repr)
 def test_data_in_a_dtype(data: Any, dtype: str):
     torch = torch_or_skip()
     assert outcome(eager, data, dtype=getattr(eager, dtype)) == outcome(torch, data, dtype=getattr(torch, dtype))
 
 
-@pytest.mark.parametrize("offset", [-2, -1, 0, 1, 3])
-@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (0, 3), (1, 1)])
-@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+@asked_of_torch("offset", [-2, -1, 0, 1, 3])
+@asked_of_torch("shape", [(3, 3), (2, 4), (4, 2), (0, 3), (1, 1)])
+@asked_of_torch("name", ["tril_indices", "triu_indices"])
 def test_indices_of_triangles(name: str, shape: tuple[int, int], offset: int):
     torch = torch_or_skip()
     assert repr(getattr(eager, name)(*shape, offset)) == repr(getattr(torch, name)(*shape, offset))
 
 
-@pytest.mark.parametrize("base", [(2, 3, 4), (4, 1, 3), (2, 2)])
+@asked_of_torch("base", [(2, 3, 4), (4, 1, 3), (2, 2)])
 def test_like_keeps_the_order_of_dims(base: tuple[int, ...]):
     torch = torch_or_skip()
     orders = [tuple(range(len(base))), tuple(reversed(range(len(base)))), (1, 0, *range(2, len(base)))]

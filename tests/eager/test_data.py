@@ -14,7 +14,7 @@ import pytest
 
 import eager
 from eager.utils import data
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 # JAX, which other tests load, warns of every fork; a worker runs NumPy only
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork")
@@ -50,8 +50,8 @@ LOADERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("own_generator", [False, True])
-@pytest.mark.parametrize("settings", LOADERS.values(), ids=list(LOADERS))
+@asked_of_torch("own_generator", [False, True])
+@asked_of_torch("settings", LOADERS.values(), ids=list(LOADERS))
 def test_order_and_stream_are_pytorchs_over_epochs(settings: dict[str, Any], own_generator: bool):
     torch = torch_or_skip()
 
@@ -65,9 +65,9 @@ def test_order_and_stream_are_pytorchs_over_epochs(settings: dict[str, Any], own
     assert epochs(eager) == epochs(torch)
 
 
-@pytest.mark.parametrize("size", [1, 20, 1000])
-@pytest.mark.parametrize(("samples", "replacement"), [(1, False), (1, True), (64, True)])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@asked_of_torch("size", [1, 20, 1000])
+@asked_of_torch(("samples", "replacement"), [(1, False), (1, True), (64, True)])
+@asked_of_torch("dtype", ["float32", "float64"])
 def test_multinomial_draws_pytorchs_numbers(size: int, samples: int, replacement: bool, dtype: str):
     torch = torch_or_skip()
     weights = np.random.default_rng(size).random((3, size)) + 0.01

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import eager
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 NAMES = (
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
@@ -27,7 +27,7 @@ def answer(function: Any, *args: Any) -> str:
         return f"refused: {error}"
 
 
-@pytest.mark.parametrize("function", ["promote_types", "can_cast"])
+@asked_of_torch("function", ["promote_types", "can_cast"])
 def test_every_pair_of_dtypes(function: str):
     torch = torch_or_skip()
     for a in NAMES:
@@ -37,7 +37,7 @@ def test_every_pair_of_dtypes(function: str):
             assert ours == theirs, (function, a, b)
 
 
-@pytest.mark.parametrize("shapes", [((2,), ()), ((), (2,)), ((), ()), ((2,), (2,))], ids=str)
+@asked_of_torch("shapes", [((2,), ()), ((), (2,)), ((), ()), ((2,), (2,))], ids=str)
 def test_result_type_of_every_pair(shapes: Any):
     torch = torch_or_skip()
     for a in NAMES:
@@ -53,7 +53,7 @@ def test_result_type_of_every_pair(shapes: Any):
                 assert ours == theirs, (a, b)
 
 
-@pytest.mark.parametrize("scalar", [True, 1, 1.5, 1j])
+@asked_of_torch("scalar", [True, 1, 1.5, 1j])
 def test_result_type_with_a_number(scalar: Any):
     torch = torch_or_skip()
     for name in NAMES:
@@ -62,7 +62,7 @@ def test_result_type_with_a_number(scalar: Any):
             assert ours == theirs, name
 
 
-@pytest.mark.parametrize("name", NAMES)
+@asked_of_torch("name", NAMES)
 def test_attributes_are_pytorchs(name: str):
     torch = torch_or_skip()
     theirs, ours = getattr(torch, name), getattr(eager, name)
@@ -106,16 +106,16 @@ def same(ours: Any, theirs: Any, ulps: int = 0) -> None:
     assert np.all(np.abs(a - b) <= ulps * eps * np.abs(b)), (a, b)
 
 
-@pytest.mark.parametrize("name", HALVES)
-@pytest.mark.parametrize("function", EXACT)
+@asked_of_torch("name", HALVES)
+@asked_of_torch("function", EXACT)
 def test_rounded_once(name: str, function: str, rng: np.random.Generator):
     (a, x), (b, y) = halves(name, rng), halves(name, rng)
     torch = torch_or_skip()
     same(getattr(eager, function)(a, b), getattr(torch, function)(x, y))
 
 
-@pytest.mark.parametrize("name", HALVES)
-@pytest.mark.parametrize("function", UNARY + CLOSE)
+@asked_of_torch("name", HALVES)
+@asked_of_torch("function", UNARY + CLOSE)
 def test_functions_of_one(name: str, function: str, rng: np.random.Generator):
     a, x = halves(name, rng)
     torch = torch_or_skip()
@@ -132,7 +132,7 @@ def test_sums_and_products_accumulate_in_float32(name: str, rng: np.random.Gener
         same(ours, theirs, ulps=1)
 
 
-@pytest.mark.parametrize("name", HALVES)
+@asked_of_torch("name", HALVES)
 def test_gradients_in_16_bits(name: str, rng: np.random.Generator):
     a, x = halves(name, rng, (3, 4))
     torch = torch_or_skip()
@@ -176,8 +176,8 @@ HOLOMORPHIC: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("function", HOLOMORPHIC.values(), ids=list(HOLOMORPHIC))
-@pytest.mark.parametrize("twice", [False, True], ids=["first", "second order"])
+@asked_of_torch("function", HOLOMORPHIC.values(), ids=list(HOLOMORPHIC))
+@asked_of_torch("twice", [False, True], ids=["first", "second order"])
 def test_complex_gradients_are_pytorchs(function: Any, twice: bool, rng: np.random.Generator):
     torch = torch_or_skip()
     first, second = (rng.uniform(0.3, 1.5, 6) + 1j * rng.uniform(-1, 1, 6) for _ in range(2))

@@ -22,7 +22,7 @@ from graphc.ops import OPS, Op
 from graphc.ops.aval import results_of
 from graphc.ops.rules import pointwise_float
 from tests.eager.tensors import leaf, tensor, total, values
-from tests.ops.cases import Case, every_case
+from tests.ops.cases import Case, each_case, every_case
 from tests.ops.checks import difference_quotient, random_cotangent
 
 DEEP = 200_000
@@ -240,7 +240,7 @@ def assert_close(what: str, found: Any, expected: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("create_graph", [False, True], ids=["arrays", "tensors"])
-@pytest.mark.parametrize("case", SMOOTH)
+@each_case(SMOOTH)
 def test_gradient(case: Case, create_graph: bool, rng: np.random.Generator):
     arrays = case.arrays(rng)
     live, weights = wanted(case, arrays), weights_for(case, arrays, rng)
@@ -258,7 +258,7 @@ def test_gradient(case: Case, create_graph: bool, rng: np.random.Generator):
         assert_close(f"{case.id}: gradient of operand {i}", g, difference_quotient(loss(i), arrays[i]))
 
 
-@pytest.mark.parametrize("case", SMOOTH)
+@each_case(SMOOTH)
 def test_second_gradient(case: Case, rng: np.random.Generator):
     """The gradient of the gradients' weighted sum: finite differences of the first-order path that runs on arrays."""
     arrays = case.arrays(rng)

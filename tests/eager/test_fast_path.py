@@ -18,7 +18,7 @@ from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.rules import integral
 from graphc.ops.samples import Floats
-from tests.ops.cases import Case, cases_of
+from tests.ops.cases import Case, cases_of, each_case
 
 MODULES = {FLOAT32: single, FLOAT64: double}
 GENERATED = [
@@ -28,7 +28,7 @@ GENERATED = [
 ]
 # operands of the fast path are floats (and where's condition); others are interpreted plainly by design
 CASES = [
-    pytest.param(case, id=case.id)
+    case
     for op in GENERATED
     for case in cases_of(op)
     if all(isinstance(spec, Floats) for spec in case.sample.inputs[op.rule.first :])
@@ -98,7 +98,7 @@ def wanted_subsets(count: int) -> list[tuple[bool, ...]]:
 
 
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
-@pytest.mark.parametrize("case", CASES)
+@each_case(CASES)
 def test_generated_equals_plain(case: Case, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
     module, arrays, params = MODULES[dtype], case.arrays(rng, dtype), case.sample.params
     fast = module.get(case.op)

@@ -16,7 +16,7 @@ from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.core.tensor import Tensor
 from eager.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 from tests.eager.tensors import leaf, tensor, values
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 RNG = np.random.default_rng(0)
 
@@ -217,7 +217,7 @@ NESTS: dict[str, Any] = {
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's own, of its jvp
-@pytest.mark.parametrize("name", NESTS)
+@asked_of_torch("name", NESTS)
 def test_transforms_of_transforms(name: str):
     import eager.func
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import eager
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 METHODS = ("save_for_backward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads", "save_for_forward")
 VALUES: dict[str, Callable[[Any, Any], Any]] = {
@@ -49,7 +49,7 @@ def function(torch: Any, forward: Any, backward: Any = lambda ctx, g: g) -> Any:
     return type("MyFn", (torch.autograd.Function,), members)
 
 
-@pytest.mark.parametrize(("method", "value"), list(itertools.product(METHODS, VALUES)))
+@asked_of_torch(("method", "value"), list(itertools.product(METHODS, VALUES)))
 def test_each_method_takes_what_pytorch_does(method: str, value: str) -> None:
     theirs = torch_or_skip()
 
@@ -441,7 +441,7 @@ PROGRAMS = (
 )
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@asked_of_torch("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_contexts_live_as_in_pytorch(program: Any) -> None:
     theirs = torch_or_skip()
     for grad in (False, True):

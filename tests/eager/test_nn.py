@@ -14,7 +14,7 @@ from eager import nn, random
 from eager.core.interpreter import Interpreter, interpreting
 from eager.core.tensor import Parameter, Tensor
 from tests.eager.tensors import leaf, tensor
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 Make = Callable[[Any], Any]
 
@@ -85,7 +85,7 @@ FORWARD: dict[str, tuple[Make, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "shape"), FORWARD.values(), ids=list(FORWARD))
+@asked_of_torch(("make", "shape"), FORWARD.values(), ids=list(FORWARD))
 def test_values_and_gradients_are_pytorchs(make: Make, shape: tuple[int, ...], rng: np.random.Generator):
     torch = torch_or_skip()
     theirs, mine = both(make)
@@ -109,7 +109,7 @@ LOSSES: dict[str, tuple[Make, str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "kind"), LOSSES.values(), ids=list(LOSSES))
+@asked_of_torch(("make", "kind"), LOSSES.values(), ids=list(LOSSES))
 def test_losses_are_pytorchs(make: Make, kind: str, rng: np.random.Generator):
     torch = torch_or_skip()
     theirs, mine = both(make)
@@ -136,7 +136,7 @@ INITIALIZERS: list[tuple[str, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments"), INITIALIZERS)
+@asked_of_torch(("name", "arguments"), INITIALIZERS)
 def test_initializers_are_pytorchs(name: str, arguments: tuple[Any, ...]):
     torch = torch_or_skip()
     torch.manual_seed(2)
@@ -197,7 +197,7 @@ ERRORS: dict[str, Make] = {
 }
 
 
-@pytest.mark.parametrize("call", ERRORS.values(), ids=list(ERRORS))
+@asked_of_torch("call", ERRORS.values(), ids=list(ERRORS))
 def test_errors_are_pytorchs(call: Make):
     torch = torch_or_skip()
     with pytest.raises(Exception) as expected:

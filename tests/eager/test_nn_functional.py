@@ -15,7 +15,7 @@ import pytest
 
 import eager
 import graphc
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 CALLS = (Path(__file__).parent / "nn_expressions.txt").read_text().splitlines()
 # what draws random numbers between its leaves, or depends on values that a trace does not have
@@ -48,7 +48,7 @@ def weights(torch: Any, result: Any) -> Any:
     return torch.arange(1, result.numel() + 1).reshape(result.shape).to(result.dtype) * 0.1
 
 
-@pytest.mark.parametrize("call", CALLS)
+@asked_of_torch("call", CALLS)
 def test_a_call_is_pytorchs(call: str):
     torch = torch_or_skip()
     (a, theirs), (b, mine) = run(torch, call), run(eager, call)

@@ -13,7 +13,7 @@ from eager import optim
 from eager.core.interpreter import IMMEDIATE, Interpreter, interpreting
 from eager.core.tensor import Parameter, Tensor
 from tests.eager.tensors import tensor
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {"lr": 0.01}),
@@ -67,8 +67,8 @@ def gradient(p: np.ndarray, step: int) -> np.ndarray:
     return np.sin(2 * p + step).astype(p.dtype)
 
 
-@pytest.mark.parametrize(("name", "settings"), [*SETTINGS, *REAL], ids=lambda value: str(value))
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-14)])
+@asked_of_torch(("name", "settings"), [*SETTINGS, *REAL], ids=lambda value: str(value))
+@asked_of_torch(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-14)])
 def test_trajectories_are_pytorchs(
     name: str, settings: dict[str, Any], dtype: Any, tolerance: float, rng: np.random.Generator
 ):
@@ -203,7 +203,7 @@ ERRORS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("call", ERRORS.values(), ids=list(ERRORS))
+@asked_of_torch("call", ERRORS.values(), ids=list(ERRORS))
 def test_errors_are_pytorchs(call: Callable[[Any, Any, Any], Any]):
     torch = torch_or_skip()
     with pytest.raises(Exception) as expected:
@@ -260,7 +260,7 @@ def rosenbrock(x: Any) -> Any:
     return (1 - x[:-1]).square().sum() + 100 * (x[1:] - x[:-1].square()).square().sum()
 
 
-@pytest.mark.parametrize(
+@asked_of_torch(
     "settings",
     [
         {"lr": 1e-3},
@@ -305,7 +305,7 @@ def test_lbfgs_refuses():
         optim.LBFGS([p], line_search_fn="golden").step(lambda: p.sum())
 
 
-@pytest.mark.parametrize(
+@asked_of_torch(
     "name", ["SGD", "Adam", "AdamW", "Adadelta", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
 )
 def test_gradients_flow_through_differentiable_steps(name: str):
@@ -429,7 +429,7 @@ def test_hooks_run_around_every_kind_of_step():
 MUON = [{}, {"lr": 0.1, "nesterov": False, "adjust_lr_fn": "match_rms_adamw"}, {"ns_steps": 3, "weight_decay": 0.0}]
 
 
-@pytest.mark.parametrize("settings", MUON, ids=str)
+@asked_of_torch("settings", MUON, ids=str)
 def test_muon_is_pytorchs_within_16_bits(settings: dict[str, Any], rng: np.random.Generator):
     """Its step is an orthogonal factor in bfloat16, of 8 bits."""
     torch = torch_or_skip()

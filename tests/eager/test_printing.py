@@ -13,7 +13,7 @@ from eager.engine.language import E
 from eager.surface import printing
 from graphc.ops.stand_in import StandIn
 from tests.eager.tensors import leaf, tensor
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 SHAPES = ((), (1,), (30,), (200,), (1001,), (2, 3), (3, 0), (0,), (40, 40), (2, 3, 4), (2, 2, 2, 300), (1001, 1))
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -50,8 +50,8 @@ def arrays(rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[np.ndar
         yield np.asarray(normal + 1j * rng.standard_normal(shape)).astype(dtype)
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@asked_of_torch("options", OPTIONS.values(), ids=list(OPTIONS))
+@asked_of_torch("shape", SHAPES, ids=str)
 def test_text_is_pytorchs(shape: tuple[int, ...], options: dict[str, Any], rng: np.random.Generator):
     torch = torch_or_skip()
     printing.set_printoptions(profile="default")

@@ -9,7 +9,9 @@ import pytest
 
 import eager
 import graphc
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
+
+pytestmark = pytest.mark.quick_xla
 
 KINDS = ("RNN", "LSTM", "GRU")
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -35,8 +37,8 @@ def flat(output: Any) -> list[Any]:
     return [y, *(state if isinstance(state, tuple) else (state,))]
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
-@pytest.mark.parametrize("kind", KINDS)
+@asked_of_torch("options", OPTIONS.values(), ids=list(OPTIONS))
+@asked_of_torch("kind", KINDS)
 def test_values_and_gradients_are_pytorchs(kind: str, options: dict[str, Any], rng: np.random.Generator):
     torch = torch_or_skip()
     theirs, mine = both(kind, options)
@@ -52,8 +54,8 @@ def test_values_and_gradients_are_pytorchs(kind: str, options: dict[str, Any], r
         np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("sort", [True, False])
+@asked_of_torch("kind", KINDS)
+@asked_of_torch("sort", [True, False])
 def test_packed_sequences(kind: str, sort: bool, rng: np.random.Generator):
     torch = torch_or_skip()
     theirs, mine = both(kind, {"bidirectional": True, "num_layers": 2})

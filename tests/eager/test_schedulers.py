@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import eager
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 SCHEDULES: list[tuple[str, dict[str, Any]]] = [
     ("LambdaLR", {"lr_lambda": lambda epoch: 0.95**epoch}),
@@ -74,8 +74,8 @@ def course(module: Any, kind: str, name: str, settings: dict[str, Any]) -> list[
 
 
 @pytest.mark.filterwarnings("ignore:The epoch parameter", "ignore:Detected call of")
-@pytest.mark.parametrize("kind", ["SGD", "Adam"])
-@pytest.mark.parametrize(("name", "settings"), SCHEDULES, ids=[f"{name}{i}" for i, (name, _) in enumerate(SCHEDULES)])
+@asked_of_torch("kind", ["SGD", "Adam"])
+@asked_of_torch(("name", "settings"), SCHEDULES, ids=[f"{name}{i}" for i, (name, _) in enumerate(SCHEDULES)])
 def test_rates_and_state_are_pytorchs(name: str, settings: dict[str, Any], kind: str):
     expected, found = (course(module, kind, name, settings) for module in (torch_or_skip(), eager))
     assert found == expected

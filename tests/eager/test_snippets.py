@@ -4,7 +4,7 @@ import pytest
 
 import eager
 from tests.eager.snippet_files import Snippet, difference, disagreement, every_snippet
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 SNIPPETS = list(every_snippet())
 
@@ -19,7 +19,7 @@ def test_eager_prints_what_is_recorded(snippet: Snippet):
     assert not disagreement(snippet, eager, snippet.expected)
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=_id)
+@asked_of_torch("snippet", SNIPPETS, ids=_id)
 def test_the_record_is_what_pytorch_prints(snippet: Snippet):
     assert not disagreement(snippet, torch_or_skip(), snippet.recorded or "")
 

@@ -10,7 +10,9 @@ import pytest
 import eager
 import graphc
 from eager.fft import NORMS
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
+
+pytestmark = pytest.mark.quick_xla
 
 SIGNALS: dict[str, Any] = {
     "fft": lambda f, x: f.fft(x, dim=0, norm="ortho"),
@@ -36,7 +38,7 @@ def numbers(complex_input: bool, rng: np.random.Generator) -> np.ndarray:
     return x + 1j * rng.standard_normal((3, 4)) if complex_input else x
 
 
-@pytest.mark.parametrize(("name", "complex_input"), CASES)
+@asked_of_torch(("name", "complex_input"), CASES)
 def test_values_and_gradients_are_pytorchs(name: str, complex_input: bool, rng: np.random.Generator):
     torch, x = torch_or_skip(), numbers(complex_input, rng)
     theirs, mine = torch.tensor(x, requires_grad=True), eager.as_tensor(x.copy()).requires_grad_()

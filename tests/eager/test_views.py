@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eager as torch
-from tests.oracle import torch_or_skip
+from tests.oracle import asked_of_torch, torch_or_skip
 
 SHAPES = {
     "view": lambda t: t.view(6, 4), "reshape": lambda t: t.reshape(4, 6), "transpose": lambda t: t.transpose(0, 2),
@@ -28,7 +28,7 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@asked_of_torch("name", SHAPES)
 def test_view_or_copy_as_pytorch(name):
     def describe(module):
         base = module.arange(24.0).reshape(2, 3, 4).clone()
@@ -148,8 +148,8 @@ def run(module, program, base, values, wanted=False):
     return m.tolist(), [None if g is None else g.tolist() for g in grads]
 
 
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@asked_of_torch("base", BASES)
+@asked_of_torch("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_writes_as_pytorch(program, base):
     oracle = torch_or_skip()
     values, grads = run(torch, program, base, starts(), True)
@@ -262,7 +262,7 @@ def test_writes_to_expanded_tensors(name):
 
 
 @pytest.mark.filterwarnings("ignore:Use of")
-@pytest.mark.parametrize("name", [name for name in EXPANDED_WRITES if name != "copy_"])
+@asked_of_torch("name", [name for name in EXPANDED_WRITES if name != "copy_"])
 def test_writes_to_expanded_tensors_are_pytorchs(name):
     witness = torch_or_skip()
     write, expected = EXPANDED_WRITES[name]

@@ -17,10 +17,10 @@ from eager.func import batch_rules, grad, hessian, jacfwd, jacrev, vmap
 from graphc.ops import OPS
 from graphc.ops.aval import results_of
 from tests.eager.tensors import leaf, tensor
-from tests.ops.cases import Case, every_case
+from tests.ops.cases import Case, each_case, every_case
 
 SIZE = 3
-WITH_OPERANDS = [p for p in every_case() if p.values[0].op.args and not p.values[0].strided]
+WITH_OPERANDS = [c for c in every_case() if c.op.args and not c.strided]
 
 
 def stacked(case: Case, batched: tuple[bool, ...]) -> list[Tensor]:
@@ -50,7 +50,7 @@ def squares(case: Case, xs: Any) -> Tensor:
     return sum(((t**2).sum() for t in found[1:]), (found[0] ** 2).sum())
 
 
-@pytest.mark.parametrize("case", WITH_OPERANDS)
+@each_case(WITH_OPERANDS)
 def test_an_op_on_a_batch_is_the_op_on_each_slice(case: Case):
     for batched in ways(case):
         operands = stacked(case, batched)
@@ -59,7 +59,7 @@ def test_an_op_on_a_batch_is_the_op_on_each_slice(case: Case):
         compare(got, [run(*slices(operands, batched, k)) for k in range(SIZE)])
 
 
-@pytest.mark.parametrize("case", every_case(differentiable=True))
+@each_case(every_case(differentiable=True))
 def test_gradients_of_slices(case: Case):
     numbers = tuple(
         k for k, x in enumerate(case.arrays(np.random.default_rng(0))) if case.op.arg_of(k) in case.op.vjp
@@ -67,7 +67,7 @@ def test_gradients_of_slices(case: Case):
     )  # fmt: skip
     results = results_of(apply(case.op, stacked_one(case), case.sample.params))
     if not numbers or any(t._dtype().kind == "c" for t in results):
-        pytest.skip("complex")
+        return  # `grad` takes real functions
     batched = tuple(True for _ in case.arrays(np.random.default_rng(0)))
     operands = stacked(case, batched)
     run = grad(lambda *xs: squares(case, xs), numbers)
@@ -90,11 +90,9 @@ def test_common_ops_are_not_done_one_by_one(name: str):
 
 def test_a_wrong_rule_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(batch_rules.RULES, "sum", batch_rules.unchanged)
-    case = next(
-        p.values[0] for p in WITH_OPERANDS if p.values[0].op.name == "sum" and p.values[0].sample.params["axis"]
-    )
+    case = next(c for c in WITH_OPERANDS if c.op.name == "sum" and c.sample.params["axis"])
     with pytest.raises((AssertionError, ValueError)):
-        test_an_op_on_a_batch_is_the_op_on_each_slice(case)
+        test_an_op_on_a_batch_is_the_op_on_each_slice([case])
 
 
 # Views and in-place writes

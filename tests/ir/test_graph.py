@@ -13,7 +13,7 @@ from graphc.ir import Builder, Graph, Node, Ref
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT32, FLOAT64, SHORT_NAMES
-from tests.ops.cases import every_case
+from tests.ops.cases import Case, each_case, every_case
 
 F32 = FLOAT32
 
@@ -27,8 +27,8 @@ def small() -> Graph:
     return b.graph("small", {"loss": Ref(total.id), "aux": (Ref(y.id), None, 2.5, "text", [True])}).check()
 
 
-@pytest.mark.parametrize("case", every_case())
-def test_every_op_prints_and_reads_back(case, rng):
+@each_case(every_case())
+def test_every_op_prints_and_reads_back(case: Case, rng):
     b = Builder()
     inputs = [b.input(f"x{i}", Aval(a.shape, a.dtype)) for i, a in enumerate(case.arrays(rng))]
     results = results_of(b.apply(case.op, inputs, case.sample.params))

@@ -1,10 +1,11 @@
-"""Every op under JAX: its lowering gives NumPy's value, `jax.eval_shape` the rule's type, `jax.grad` the vjp's result.
+"""Every op under JAX: its lowering gives NumPy's value, `jax.eval_shape` the rule's type, `jax.vjp` our vjp's result.
 
 Derived from the registry: a new op is tested by being declared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -49,12 +50,15 @@ def graph_of(*calls: Call) -> tuple[Graph, list[np.ndarray], list[list[int]], li
 def check_lowering(*calls: Call) -> None:
     """Raise AssertionError, naming the op, unless its lowering agrees with its NumPy kernel and its shape rule."""
     graph, arrays, _, made_by = graph_of(*calls)
+    check_values(made_by, graph, arrays, [np.asarray(a) for a in lower(graph)(*arrays)])
+
+
+def check_values(calls: Sequence[Call], graph: Graph, arrays: list[np.ndarray], values: list[np.ndarray]) -> None:
+    """Raise AssertionError unless `values`, of JAX, are NumPy's for the results of `graph`, by the call of each."""
     structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in graph.input_avals()]
     with jax.enable_x64(True):
-        inferred = jax.eval_shape(Source(graph).function(), *structs)[
-            : len(made_by)
-        ]  # and the number of a failed check
-    outputs = zip(made_by, graph.outputs, graph(*arrays), map(np.asarray, lower(graph)(*arrays)), inferred, strict=True)
+        inferred = jax.eval_shape(Source(graph).function(), *structs)[: len(calls)]  # and the number of a failed check
+    outputs = zip(calls, graph.outputs, graph(*arrays), values, inferred, strict=True)
     for (op, operands, params), id, expected, got, struct in outputs:
         what = f"{op.name}({', '.join(f'{a.dtype}{a.shape}' for a in operands)}, {params})"
         assert got.dtype == expected.dtype, f"{what}: lowered to {got.dtype}, NumPy gives {expected.dtype}"
@@ -65,8 +69,8 @@ def check_lowering(*calls: Call) -> None:
 
 
 def check_gradient(rng: np.random.Generator, *calls: Call) -> None:
-    """Raise AssertionError, naming the op, unless its vjp agrees with JAX's own gradient of the lowered forward."""
-    graph, arrays, places, _ = graph_of(*calls)
+    """Raise AssertionError, naming the op, unless the values and the vjp are those of JAX's reverse mode."""
+    graph, arrays, places, made_by = graph_of(*calls)
     wrt = [
         k
         for (op, *_), positions in zip(calls, places, strict=True)
@@ -79,7 +83,8 @@ def check_gradient(rng: np.random.Generator, *calls: Call) -> None:
         noise = np.asarray(rng.normal(size=out.shape))
         cotangents.append(noise + 1j * rng.normal(size=out.shape) if out.dtype.kind == "c" else noise)
     ours = gradients(graph, [f"x{k}" for k in wrt], cotangents=True)(*arrays, *cotangents)
-    _, theirs = ReverseMode(graph, wrt, inexact)(arrays, cotangents)
+    values, theirs = ReverseMode(graph, wrt, inexact)(arrays, cotangents)
+    check_values(made_by, graph, arrays, [np.asarray(a) for a in values])
     for k, g in zip(wrt, theirs, strict=True):
         (op, _, params), positions = next(pair for pair in zip(calls, places, strict=True) if k in pair[1])
         what = f"{op.name}({params}): vjp of operand {positions.index(k)}"
@@ -90,15 +95,19 @@ def calls_of(cases: list[Case], rng: np.random.Generator) -> list[Call]:
     return [(case.op, case.arrays(rng), case.sample.params) for case in cases]
 
 
+SMOOTH = every_case(differentiable=True)
+IN_REVERSE_MODE = {case.id for case in SMOOTH if case.op.name not in SLOW}
+
+
 @pytest.mark.quick_xla
-@pytest.mark.parametrize("cases", by_op(every_case()))
+@pytest.mark.parametrize("cases", by_op(case for case in every_case() if case.id not in IN_REVERSE_MODE))
 def test_lowering_is_numpys(cases: list[Case], rng: np.random.Generator):
     check_lowering(*calls_of(cases, rng))
 
 
 @pytest.mark.quick_xla
-@pytest.mark.parametrize("cases", by_op(every_case(differentiable=True), deep=SLOW))
-def test_vjp_is_jaxs(cases: list[Case], rng: np.random.Generator):
+@pytest.mark.parametrize("cases", by_op(SMOOTH, deep=SLOW))
+def test_values_and_vjp_are_jaxs(cases: list[Case], rng: np.random.Generator):
     check_gradient(rng, *calls_of(cases, rng))
 
 

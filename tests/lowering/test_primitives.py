@@ -66,7 +66,7 @@ def _cast(array: np.ndarray, dtype: str) -> np.ndarray:
     return array.astype(dtype) if array.dtype == np.float64 else array
 
 
-ROWS = [case for case in every_case() if case.values[0].op.name in primitives.WRITERS]  # type: ignore[union-attr]
+ROWS = [case for case in every_case() if case.op.name in primitives.WRITERS]
 
 
 @pytest.mark.parametrize("cases", by_op(ROWS))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,27 +87,54 @@ def _has_derivative(op: Op) -> bool:
     return op.differentiable and Trait.SURROGATE not in op.traits
 
 
-def every_case(*, differentiable: bool = False, by_part: bool = False) -> list[Any]:
-    """The cases of every op, as pytest parameters named after op and case.
+def every_case(*, differentiable: bool = False, by_part: bool = False) -> list[Case]:
+    """The cases of every op.
 
     by_part  each result of an op with several is an op of its own
     """
     plain = [op for op in OPS.values() if not op.structured]  # the others have tests/control
     return [
-        pytest.param(case, id=case.id)
+        case
         for op in (every_part() if by_part else plain)
         if _has_derivative(op) or not differentiable
         for case in cases_of(op)
     ]
 
 
-def by_op(cases: list[Any], deep: Collection[str] = ()) -> list[Any]:
+def by_op(cases: Iterable[Case], deep: Collection[str] = ()) -> list[Any]:
     """Pytest parameters, named after ops: the list of the cases of each, for tests that compile them together.
 
     deep  ops that only the deep suite looks at
     """
     found: dict[str, list[Case]] = {}
-    for case in (parameter.values[0] for parameter in cases):
+    for case in cases:
         found.setdefault(case.op.name, []).append(case)
     marks = dict.fromkeys(deep, pytest.mark.deep)
     return [pytest.param(several, id=name, marks=marks.get(name, ())) for name, several in found.items()]
+
+
+def each_case(cases: Iterable[Case]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a test of one `case`: it is a test of each op, which goes through the op's cases.
+
+    A failure names its case, and each case has an `rng` of its own. What pytest does around a test costs more than most
+    of these take.
+    """
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def of_each(cases: list[Case], **fixtures: Any) -> None:
+            generators = fixtures["rng"].spawn(len(cases)) if "rng" in fixtures else cases
+            for case, generator in zip(cases, generators, strict=True):
+                own = {"rng": generator} if "rng" in fixtures else {}
+                try:
+                    test(case=case, **{**fixtures, **own})
+                except Exception as error:
+                    error.add_note(f"in the case {case.id}")
+                    raise
+
+        parameters = inspect.signature(test).parameters.values()
+        asked = [p.replace(name="cases", annotation=list[Case]) if p.name == "case" else p for p in parameters]
+        of_each.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
+        return pytest.mark.parametrize("cases", by_op(cases))(of_each)
+
+    return decorate

@@ -10,7 +10,7 @@ from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from graphc.ops.references import reference_of
 from graphc.ops.rules import integral
 from tests.ops import checks
-from tests.ops.cases import Case, cases_of, every_case
+from tests.ops.cases import Case, cases_of, each_case, every_case
 from tests.ops.parts import every_part
 
 ALL = every_case(by_part=True)
@@ -18,12 +18,14 @@ SMOOTH = every_case(differentiable=True, by_part=True)
 POINTWISE = [op for op in OPS.values() if op.pointwise and op.rule.promote]
 KINKS = [pytest.param(op, kink, id=f"{op.name}-{kink.at}") for op in OPS.values() for kink in op.kinks]
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, 1e-310, 1e300])
+# flags of operands that are symmetric, of which gradients are not those of every direction
+SYMMETRIC = {("pinv", "hermitian")}
 # references that are difference quotients themselves
 BY_QUOTIENT: set[str] = set()
 
 
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
-@pytest.mark.parametrize("case", ALL)
+@each_case(ALL)
 def test_rule_foretells_kernel(case: Case, dtype: np.dtype, rng: np.random.Generator):
     checks.check_rule(case.op, case.arrays(rng, dtype), case.sample.params)
 
@@ -50,13 +52,13 @@ def _operand(rng: np.random.Generator, kind: str) -> np.ndarray:
     return np.ones((2, 3), BOOL) if kind == "b" else rng.integers(1, 4, (2, 3)).astype(INT64)
 
 
-@pytest.mark.parametrize("case", ALL)
+@each_case(ALL)
 def test_kernel_agrees_with_reference(case: Case, rng: np.random.Generator):
     tolerance = checks.QUOTIENT_TOLERANCE if case.op.name in BY_QUOTIENT else checks.REFERENCE_TOLERANCE
     checks.check_reference(case.op, case.arrays(rng), case.sample.params, tolerance)
 
 
-@pytest.mark.parametrize("case", ALL)
+@each_case(ALL)
 def test_only_views_share_memory(case: Case, rng: np.random.Generator):
     checks.check_memory(case.op, case.arrays(rng), case.sample.params)
 
@@ -70,17 +72,17 @@ def test_only_moves_move(op: Op, rng: np.random.Generator):
     checks.check_moves(op, calls)
 
 
-@pytest.mark.parametrize("case", ALL)
+@each_case(ALL)
 def test_kernel_rounds_as_declared(case: Case, rng: np.random.Generator):
     checks.check_rounding(case.op, case.arrays(rng, FLOAT32), case.sample.params)
 
 
-@pytest.mark.parametrize("case", [p for p in ALL if p.values[0].op.lens is not None])
+@each_case([c for c in ALL if c.op.lens is not None])
 def test_lens_shows_what_is_put(case: Case, rng: np.random.Generator):
     checks.check_lens(case.op, case.arrays(rng), case.sample.params, rng)
 
 
-@pytest.mark.parametrize("case", SMOOTH)
+@each_case(SMOOTH)
 def test_gradient_agrees_with_finite_differences(case: Case, rng: np.random.Generator):
     checks.check_gradient(case.op, case.arrays(rng), case.sample.params, rng)
 
@@ -90,7 +92,7 @@ def test_subgradient_at_kink(op: Op, kink):
     checks.check_kink(op, kink)
 
 
-@pytest.mark.parametrize("case", [p for p in ALL if p.values[0].op.traits])
+@each_case([c for c in ALL if c.op.traits])
 def test_traits_hold(case: Case, rng: np.random.Generator):
     arrays = case.arrays(rng)
     if Trait.COMMUTATIVE in case.op.traits and arrays[0].shape != arrays[1].shape:
@@ -116,6 +118,13 @@ def test_every_op_has_cases_and_a_reference(op: Op):
     assert callable(reference_of(op))
 
 
-@pytest.mark.parametrize("case", SMOOTH)
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.samples], ids=lambda op: op.name)
+def test_samples_show_both_values_of_a_flag(op: Op):
+    for name, default in op.params.items():
+        given = {sample.params.get(name, default) for sample in op.samples if isinstance(default, bool)}
+        assert len(given) != 1 or (op.name, name) in SYMMETRIC, f"in every sample of {op.name}, {name} is {given}"
+
+
+@each_case(SMOOTH)
 def test_gradient_has_the_operands_dtype(case: Case, rng: np.random.Generator):
     checks.check_gradient_dtype(case.op, case.arrays(rng, FLOAT32), case.sample.params)

@@ -1,30 +1,29 @@
 """Ops that are defined by others: one kernel and one node in eager, several nodes in a graph, and the same result."""
 
 import numpy as np
-import pytest
 
 import eager as torch
 import graphc
 from eager.engine.language import E
 from graphc.ops import OPS
 from graphc.ops.interpret import F, run_kernel, with_defaults
-from tests.ops.cases import Case, every_case
+from tests.ops.cases import Case, each_case, every_case
 
-DEFINED = [c for c in every_case() if c.values[0].op.definition is not None]
+DEFINED = [c for c in every_case() if c.op.definition is not None]
 
 
 def test_there_are_some():
     assert {"expand", "diagonal", "basic_index"} <= {op.name for op in OPS.values() if op.definition is not None}
 
 
-@pytest.mark.parametrize("case", DEFINED)
+@each_case(DEFINED)
 def test_kernel_is_the_definition(case: Case, rng: np.random.Generator):
     op, params = case.op, with_defaults(case.op, case.sample.params)
     arrays = case.arrays(rng)
     np.testing.assert_allclose(run_kernel(op, arrays, params), op.definition(F, *arrays, **params), rtol=1e-10)
 
 
-@pytest.mark.parametrize("case", DEFINED)
+@each_case(DEFINED)
 def test_gradient_is_the_definitions(case: Case, rng: np.random.Generator):
     op, params = case.op, with_defaults(case.op, case.sample.params)
     arrays = case.arrays(rng)
@@ -38,7 +37,7 @@ def test_gradient_is_the_definitions(case: Case, rng: np.random.Generator):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", DEFINED)
+@each_case(DEFINED)
 def test_a_graph_holds_the_definition(case: Case, rng: np.random.Generator):
     tensors = [torch.from_numpy(a) for a in case.arrays(rng)]
     graph = graphc.trace(lambda *x: getattr(E, case.op.name)(*x, **case.sample.params), *tensors)

@@ -12,7 +12,7 @@ from graphc.ops import OPS, Aval, Op
 from graphc.ops.dtypes import BY_SHORT_NAME, SHORT_NAMES, of_scalar, promote_types, result_type
 from graphc.ops.interpret import operand_dtype
 from graphc.ops.rules import integral
-from tests.oracle import torch_dtype, torch_function, torch_or_skip
+from tests.oracle import asked_of_torch, torch_dtype, torch_function, torch_or_skip
 
 # "-" is complex32, which only PyTorch has
 PROMOTED = """
@@ -119,7 +119,7 @@ TRIED = [("f32", "f32"), ("f32", "f64"), ("i64", "f32"), ("i64", "i64"), ("u8", 
 POINTWISE = [op for op in OPS.values() if op.pointwise and op.rule.promote and not op.rule.first]
 
 
-@pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
+@asked_of_torch("op", POINTWISE, ids=lambda op: op.name)
 def test_result_dtype_is_pytorchs(op: Op):
     torch = torch_or_skip()
     function = torch_function(op.name)

@@ -19,7 +19,7 @@ from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT8
 from graphc.ops.interpret import operand_dtype, run_kernel, with_defaults
 from graphc.ops.references import Each, opinion, reference_of
 from graphc.ops.rules import integral
-from tests.oracle import torch_function, torch_or_skip
+from tests.oracle import asked_of_torch, torch_function, torch_or_skip
 
 PLAIN = [op for op in OPS.values() if not op.structured]
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-30, 3e38, 1e4, -1e4])
@@ -129,7 +129,7 @@ def test_references_hold_on_special_values(op: Op, dtype: np.dtype):
 SLOPES = [op for op in PLAIN if op.pointwise and op.slopes and not op.rule.first]
 
 
-@pytest.mark.parametrize("op", SLOPES, ids=lambda op: op.name)
+@asked_of_torch("op", SLOPES, ids=lambda op: op.name)
 def test_slopes_are_pytorchs(op: Op):
     torch = torch_or_skip()
     values = [0.0, 1.0, -1.0, 2.5, -2.5]

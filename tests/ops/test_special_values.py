@@ -11,7 +11,7 @@ from graphc.ops import OPS, Op
 from graphc.ops.dtypes import FLOAT32
 from graphc.ops.rules import integral
 from tests.ops import checks
-from tests.oracle import torch_function, torch_or_skip
+from tests.oracle import asked_of_torch, torch_function, torch_or_skip
 
 NAN, INF = float("nan"), float("inf")
 # op, operands, PyTorch's result
@@ -52,7 +52,7 @@ def test_recorded_value(name: str, operands: tuple[float, ...], expected: float)
     assert same(np.abs(found) if np.isnan(expected) else found, np.abs(expected) if np.isnan(expected) else expected)
 
 
-@pytest.mark.parametrize("op", [op for op in FLOATING if not op.rule.first], ids=lambda op: op.name)
+@asked_of_torch("op", [op for op in FLOATING if not op.rule.first], ids=lambda op: op.name)
 def test_special_values_are_pytorchs(op: Op):
     torch = torch_or_skip()
     function = torch_function(op.name)
@@ -84,7 +84,7 @@ def _agree(a: Any, b: Any) -> bool:
 KINKS = [pytest.param(op, kink, id=f"{op.name}-{kink.at}") for op in OPS.values() for kink in op.kinks]
 
 
-@pytest.mark.parametrize(("op", "kink"), KINKS)
+@asked_of_torch(("op", "kink"), KINKS)
 def test_declared_subgradient_is_pytorchs(op: Op, kink: Any):
     torch = torch_or_skip()
     operands = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in kink.at]
