@@ -133,14 +133,13 @@ _EXTREME = (
 )
 
 
-def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
+def _extreme(name: str, all_of: str, pairwise: str) -> Any:
     title = name.capitalize()
 
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None) -> Any:
         if dim is not None and not isinstance(input, Tensor):
             raise no_overload(name, (input, dim), _EXTREME)
         shape = shape_of(input, name)
-        since = next(sequence)
         dim = other if other is not None else axis if axis is not None else dim
         if not isinstance(dim, Tensor) and input._dtype().kind == "c":
             if dim is None:
@@ -155,9 +154,6 @@ def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
         along = axis_of(dim, len(shape))
         if shape and not shape[along]:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
-        if not shape:
-            values = enclosed(E.clone(input), f"{title}Backward0", since)
-            return getattr(return_types, name)(values, getattr(E, index_of)(input, axis=0, keepdims=False))
         return getattr(return_types, name)(*getattr(E, f"{name}_dim")(input, axis=along, keepdims=keepdim))
 
     reduce.__name__ = name
@@ -168,8 +164,8 @@ def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
     return reduce
 
 
-max = _extreme("max", "amax", "argmax", "maximum")
-min = _extreme("min", "amin", "argmin", "minimum")
+max = _extreme("max", "amax", "maximum")
+min = _extreme("min", "amin", "minimum")
 
 
 def _arg_extreme(name: str) -> Any:

@@ -5,7 +5,9 @@ The other ops of the registry have their functions in `eager.functional`, with P
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from inspect import Parameter
 from typing import Any
 
 from eager.core.tensor import Tensor
@@ -45,11 +47,20 @@ def _install_op(op: Op) -> None:
     def bind(real: Callable[..., Any]) -> None:
         functions[name] = real
 
-    functions[name] = lazy(name, bind)
+    functions[name] = first = lazy(name, bind)
+    first.__signature__ = _signature(op)  # type: ignore[attr-defined]  # what asks for the names of arguments sees these
     if name not in Tensor.__dict__:
         setattr(Tensor, name, lazy(name, _method_binder(name)))
     if plain and op.args and f"{name}_" not in Tensor.__dict__:
         setattr(Tensor, f"{name}_", in_place(name))
+
+
+def _signature(op: Op) -> inspect.Signature:
+    found = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in op.args]
+    if op.variadic:
+        found[-1] = found[-1].replace(kind=Parameter.VAR_POSITIONAL)
+    kind = Parameter.KEYWORD_ONLY if op.variadic else Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([*found, *(Parameter(name, kind, default=value) for name, value in op.params.items())])
 
 
 def _reflected(name: str) -> Callable[..., Any]:

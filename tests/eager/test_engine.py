@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import subprocess
 import sys
 import threading
@@ -295,6 +296,10 @@ def cube(declare: Callable[..., Op]) -> Op:
         "cube_of_test", "input", impl=lambda xp, x: x * x * x, rule=pointwise_float,
         vjp=dict(input=lambda F, g, input: g * (3 * input * input)), ref=lambda x: x**3,
     )  # fmt: skip
+
+
+def test_a_function_tells_its_arguments_before_it_is_first_called(cube: Op):
+    assert list(inspect.signature(operators.functions["cube_of_test"]).parameters) == ["input"]
 
 
 def test_new_op_is_a_function_and_a_method(cube: Op):
