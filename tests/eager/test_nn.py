@@ -219,6 +219,17 @@ class Net(nn.Module):
         return self.first(x) * self.count[0]
 
 
+def test_what_was_kept_out_of_files_is_forgotten_with_the_buffer():
+    net = Net()
+    assert "scratch" not in net.state_dict()
+    del net.scratch
+    net.scratch = Parameter(tensor([1.0]))
+    assert "scratch" in net.state_dict()
+    del net.scratch
+    net.register_buffer("scratch", tensor([2.0]))
+    assert "scratch" in net.state_dict()
+
+
 def test_batch_norm_keeps_running_statistics(rng: np.random.Generator):
     torch = torch_or_skip()
     theirs, mine = both(lambda n: n.BatchNorm1d(3))
