@@ -9,8 +9,9 @@ import numpy as np
 
 from eager.core.tensor import Tensor
 from graphc import errors
-from graphc.capture import Argument, Captured, Computed, Effect, Program
 from graphc.capture.building import Building, building_of, graph_of, outside
+from graphc.capture.program import Program
+from graphc.capture.sources import Argument, Captured, Computed, Effect
 from graphc.capture.symbolic_program import derived, sizes_of_shapes
 from graphc.capture.tree import Slot, leaves_of, map_leaves
 from graphc.execution.runner import Runner

@@ -6,7 +6,6 @@ import gc
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -69,20 +68,22 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 
 @pytest.fixture
-def declare() -> Iterator[Callable[..., Op]]:
-    """`graphc.ops.op` for the length of a test: what it registers, and what eager installs for it, is removed again."""
+def undeclared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test declares with `graphc.ops.op`, and what eager installs for it, is removed when the test ends."""
     from eager.core.tensor import Tensor
     from eager.engine.language import E
     from eager.surface.operators import functions
 
     before = set(vars(Tensor))
     declared: list[str] = []
+    add = OPS.add
 
-    def declare_op(name: str, args: str, **declaration: Any) -> Op:
-        declared.append(name)
-        return op(name, args, **declaration)
+    def added(new: Op) -> Op:
+        declared.append(new.name)
+        return add(new)
 
-    yield declare_op
+    monkeypatch.setattr(OPS, "add", added)
+    yield
     for name in declared:
         if name in OPS:
             OPS.remove(name)
@@ -91,3 +92,9 @@ def declare() -> Iterator[Callable[..., Op]]:
     for attribute in set(vars(Tensor)) - before:
         if attribute.rstrip("_") in declared:
             delattr(Tensor, attribute)
+
+
+@pytest.fixture
+def declare(undeclared: None) -> Callable[..., Op]:
+    """`graphc.ops.op`, for the length of a test."""
+    return op

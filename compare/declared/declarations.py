@@ -16,6 +16,7 @@ from compare.layouts.sweep import Sweep, trials_of
 from compare.layouts.ways import ways_of
 from compare.modes import Mode
 from graphc.ops import OPS, Op, aval_of
+from graphc.ops.aval import results_of, type_of, types_text
 from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8
 from graphc.ops.interpret import operand_dtype, run_kernel
 from graphc.ops.samples import Floats, Sample
@@ -95,11 +96,12 @@ def _declared(op: Op, sample: Sample, seed: int) -> Iterator[Finding]:
     kept = [a.copy() for a in arrays]
     result = run_kernel(op, arrays, {**op.params, **sample.params})
     declared = op.rule.infer(op, [aval_of(a) for a in kept], {**op.params, **sample.params})
-    same = aval_of(result) == declared
-    yield _declaration("shape and dtype", same, f"the rule says {declared}, the kernel gives {aval_of(result)}")
+    said, got = (types_text(avals if op.several else (avals,)) for avals in (declared, type_of(result)))
+    yield _declaration("shape and dtype", said == got, f"the rule says {said}, the kernel gives {got}")
     written = [op.arg_of(k) for k, (a, b) in enumerate(zip(arrays, kept, strict=True)) if not same_bits(a, b)]
     yield _declaration("operands", not written, f"the kernel writes to {', '.join(written)}")
-    shared = [op.arg_of(k) for k, a in enumerate(arrays) if np.shares_memory(result, a)]
+    results = results_of(result)
+    shared = [op.arg_of(k) for k, a in enumerate(arrays) if any(np.shares_memory(r, a) for r in results)]
     yield _declaration("memory of the result", op.view or not shared, f"it is that of {', '.join(shared)}")
     ways = {} if op.structured else ways_of(op)
     deviations = list(Sweep(op, sample.params, ways).run(trials_of(kept)))

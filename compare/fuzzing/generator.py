@@ -218,8 +218,9 @@ def _call(draft: Draft, op: Op, sample: Sample, loose: bool, maker: str) -> bool
         operands.append(_operand(draft, spec, _interval(op, k), loose, maker if k == chosen else ""))
     params = "".join(f", {name}={literal(value)}" for name, value in sample.params.items())
     call = f"E.{op.name}({', '.join(v.name for v in operands)}{params})".replace("(, ", "(")
-    name = draft.fresh()
-    if draft.run(Statement(f"{name} = {call}", (name,), tuple(v.name for v in operands), (op.name,)), op.name):
+    made = tuple(draft.fresh() for _ in range(len(op.results) or 1))
+    statement = Statement(f"{', '.join(made)} = {call}", made, tuple(v.name for v in operands), (op.name,))
+    if draft.run(statement, op.name):
         draft.pairs += [(v.origin, op.name) for v in operands if v.origin]
         return True
     undo()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from graphc.autodiff import gradients
 from graphc.ir import Builder, Graph, Node, Ref
 from graphc.lowering import Executable, lower
 from graphc.ops import Trait
-from graphc.ops.aval import Aval, aval_of
+from graphc.ops.aval import Aval, aval_of, results_of, type_of
 from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.interpret import with_defaults
 from graphc.ops.references import opinion
@@ -38,24 +38,27 @@ class Objection(NamedTuple):
 
 
 def alone(node: Node, operands: Sequence[np.ndarray]) -> Graph:
-    """A graph that is this node only, with an input for each operand (repeated operands apart)."""
+    """A graph that is this node only, with an input for each operand (repeated operands apart), and its results."""
     builder = Builder()
     inputs = tuple(builder.input(f"x{k}", aval_of(a)).id for k, a in enumerate(operands))
-    id = builder.next_id
-    nodes = {**builder.nodes, id: Node(id, node.op, inputs, node.params, node.results, node.where)}
-    return Graph("alone", nodes, inputs, Ref(id))
+    builder.where = node.where
+    id = builder.append(node.op, inputs, node.params, node.results)
+    if not node.op.several:
+        return builder.graph("alone", Ref(id))
+    return builder.graph("alone", tuple(Ref(builder.item(id, k).id) for k in range(len(node.results))))
 
 
-def eager_result(node: Node, operands: Sequence[np.ndarray]) -> np.ndarray:
-    """The result of eager's form of the op. Raises what it raises."""
+def eager_result(node: Node, operands: Sequence[np.ndarray]) -> Any:
+    """The result of eager's form of the op, an array or a tuple of several. Raises what it raises."""
     with autograd.no_grad():
-        return getattr(E, node.op.name)(*(Tensor._wrap(a) for a in operands), **node.params)._array()
+        found = getattr(E, node.op.name)(*(Tensor._wrap(a) for a in operands), **node.params)
+    return tuple(t._array() for t in found) if node.op.several else found._array()
 
 
 def lowered_result(
     node: Node, operands: Sequence[np.ndarray], known: MutableMapping[Any, Executable] | None = None
-) -> np.ndarray:
-    """The result of the op as its own XLA program. Raises what lowering or JAX raises.
+) -> Any:
+    """The result of the op as its own XLA program, an array or a tuple of several. Raises what lowering or JAX raises.
 
     known  the programs of nodes, by node and types: one in a loop has many operands
     """
@@ -63,48 +66,55 @@ def lowered_result(
     key = (id(node), *map(aval_of, operands))
     if key not in programs:
         programs[key] = lower(alone(node, operands))
-    return np.asarray(programs[key](*operands))
+    found = programs[key](*operands)
+    return tuple(map(np.asarray, found)) if node.op.several else np.asarray(found)
 
 
-def judge_alone(found: np.ndarray, value: np.ndarray, node: Node, operands: Sequence[np.ndarray]) -> Judgement:
-    """Whether `found` is as good as `value`, the NumPy result of the node on these operands."""
-    if node.op.nearest is not None and aval_of(found) == aval_of(value):
+def judge_alone(found: Any, value: Any, node: Node, operands: Sequence[np.ndarray]) -> Judgement:
+    """Whether `found` is as good as `value`, the NumPy result of the node on these operands; each of several."""
+    if node.op.nearest is not None and type_of(found) == type_of(value):
         found = node.op.nearest(found, value)
     graph = alone(node, operands)
-    judgement = judge(found, value, *Yardstick(graph, operands, 0).of(graph.outputs[0], value))
-    if judgement.verdict is Verdict.BUG:
-        return judge(found, value, *Yardstick(graph, operands, 0, flushing=True).of(graph.outputs[0], value))
-    return judgement
+
+    def worst(yardstick: Yardstick) -> Judgement:
+        pairs = zip(graph.outputs, results_of(found), results_of(value), strict=True)
+        return max((judge(f, v, *yardstick.of(id, v)) for id, f, v in pairs), key=lambda judgement: judgement.verdict)
+
+    judgement = worst(Yardstick(graph, operands, 0))
+    return worst(Yardstick(graph, operands, 0, flushing=True)) if judgement.verdict is Verdict.BUG else judgement
 
 
 def judge_gradient(
-    node: Node, operands: Sequence[np.ndarray], cotangent: np.ndarray, k: int, found: np.ndarray
+    node: Node, operands: Sequence[np.ndarray], cotangents: Sequence[np.ndarray], k: int, found: np.ndarray
 ) -> Judgement:
     """Whether `found` is as good a gradient for operand number `k` as that of the rules on these operands."""
-    return _Rules(alone(node, operands), [*operands, cotangent], [k]).judge(k, found)
+    return _Rules(alone(node, operands), [*operands, *cotangents], [k]).judge(k, found)
 
 
-def sides_with(found: np.ndarray, value: np.ndarray, node: Node, operands: Sequence[np.ndarray]) -> bool:
+def sides_with(found: Any, value: Any, node: Node, operands: Sequence[np.ndarray]) -> bool:
     """Whether the independent reference of the op is on the side of `found` against `value`, the kernel's result."""
     try:
         with np.errstate(all="ignore"):
             said = opinion(node.op, operands, with_defaults(node.op, node.params), value)
     except LookupError:
         return False
-    if said is None or not said.shape == found.shape == value.shape:
+    if said is None or any(
+        not s.shape == f.shape == v.shape for s, f, v in zip(said, results_of(found), results_of(value), strict=True)
+    ):
         return False
-    asked = ~np.ma.getmaskarray(said)
-    expected = np.ma.getdata(said) if node.op.nearest is None else node.op.nearest(said.data, value)
-    expected, found, value = expected[asked], found[asked], value[asked]
-    return 8 * _distance(found, expected) < _distance(value, expected)
+    return 8 * _distance(results_of(found), said) < _distance(results_of(value), said)
 
 
-def _distance(a: np.ndarray, b: np.ndarray) -> float:
+def _distance(found: Sequence[np.ndarray], said: Sequence[np.ma.MaskedArray]) -> float:
     """The norm of the difference; elements that only one of them has as a number count as infinitely far off."""
+    apart = []
     with np.errstate(all="ignore"):
-        a, b = (np.asarray(x, np.complex128) for x in (a, b))
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        return float(np.linalg.norm(np.nan_to_num(np.where(same, 0, a - b), nan=np.inf)))
+        for f, s in zip(found, said, strict=True):
+            asked = ~np.ma.getmaskarray(s)
+            a, b = np.asarray(f[asked], np.complex128), np.asarray(np.ma.getdata(s)[asked], np.complex128)
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            apart.append(np.nan_to_num(np.where(same, 0, a - b), nan=np.inf))
+        return float(np.linalg.norm(np.concatenate(apart)))
 
 
 def objections(node: Node, operands: Sequence[np.ndarray], seed: int, *, by_jax: bool = True) -> Iterator[Objection]:
@@ -124,7 +134,7 @@ def _where_finite(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, lis
     if not node.op.pointwise:
         return None
     spread = [np.broadcast_to(a, node.shape) for a in operands]
-    value = evaluate(alone(node, operands), operands, checked=False)[len(operands)]
+    value = _value_alone(node, operands)
     finite = np.logical_and.reduce([np.isfinite(a) for a in (*spread, value)])
     if finite.all() or not finite.any():
         return None
@@ -137,28 +147,39 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int, by_jax: b
     wrt = [k for k, a in enumerate(operands) if is_inexact(a.dtype) and op.arg_of(k) in op.vjp]
     if not wrt:
         return
-    if evaluate(graph, operands, checked=False)[graph.outputs[0]].shape != node.shape:
+    if [v.shape for v in results_of(_value_alone(node, operands))] != [aval.shape for aval in node.results]:
         return  # a wrong shape rule: there is no cotangent that fits both
     rng = np.random.default_rng(seed)
-    cotangent = np.asarray(rng.uniform(0.5, 1.5, node.shape))
-    if node.dtype.kind == "c":  # real cotangents do not see what rules make of imaginary ones
-        cotangent = cotangent + 1j * rng.uniform(0.5, 1.5, node.shape)
-    cotangent = np.asarray(cotangent, node.dtype)
-    narrow = _Rules(graph, [*operands, cotangent], wrt)
-    for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangent), strict=True):
+    cotangents = {k: _cotangent(aval, rng) for k, aval in enumerate(node.results) if is_inexact(aval.dtype)}
+    narrow = _Rules(graph, [*operands, *cotangents.values()], wrt)
+    for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangents), strict=True):
         judgement = narrow.judge(k, g)
         if judgement.verdict is Verdict.BUG:
             yield Objection(op.arg_of(k), f"eager's gradient against the graph's: {judgement.detail}")
     if op.traits & Trait.SURROGATE:  # not the derivative of its value, on purpose
         return
     wide = widen(graph)
-    rules = _Rules(wide, [widen_array(a) for a in (*operands, cotangent)], wrt)
+    rules = _Rules(wide, [widen_array(a) for a in (*operands, *cotangents.values())], wrt)
     for k in wrt:
         if (judgement := narrow.judge_wider(k, rules)).verdict is Verdict.BUG:
             yield Objection(op.arg_of(k), f"in {operands[k].dtype} against float64: {judgement.detail}")
-    problem = Differentiation(wide, rules.arrays[:-1], {0: rules.arrays[-1]}, {node.id, wide.outputs[0]})
+    count = len(operands)
+    seeds = dict(zip(cotangents, rules.arrays[count:], strict=True))
+    problem = Differentiation(wide, rules.arrays[:count], seeds, {n.id for n in wide.operations()})
     for k in wrt:
         yield from _independent(problem, rules, k, op.arg_of(k), by_jax)
+
+
+def _cotangent(aval: Aval, rng: np.random.Generator) -> np.ndarray:
+    numbers = np.asarray(rng.uniform(0.5, 1.5, aval.shape))
+    if aval.dtype.kind == "c":  # real cotangents do not see what rules make of imaginary ones
+        numbers = numbers + 1j * rng.uniform(0.5, 1.5, aval.shape)
+    return np.asarray(numbers, aval.dtype)
+
+
+def _value_alone(node: Node, operands: Sequence[np.ndarray]) -> Any:
+    """The result of the node's kernel, nan where that fails."""
+    return evaluate(alone(node, operands), operands, checked=False)[len(operands)]
 
 
 class _Rules:
@@ -179,8 +200,8 @@ class _Rules:
 
     def is_declared(self, k: int, places: np.ndarray | None) -> bool:
         """Whether the rule gives at all these places what the op declares for points where the derivative jumps."""
-        (node,) = self._graph.operations()
-        *operands, cotangent = self.arrays
+        count = len(self._graph.inputs)
+        node, operands, cotangent = self._graph.nodes[count], self.arrays[:count], self.arrays[count]
         if places is None or any(a.shape != places.shape for a in operands):
             return False
         declared = np.zeros(places.shape, bool)
@@ -197,12 +218,13 @@ class _Rules:
 
 
 def _tape_gradients(
-    node: Node, operands: Sequence[np.ndarray], wrt: Sequence[int], cotangent: np.ndarray
+    node: Node, operands: Sequence[np.ndarray], wrt: Sequence[int], cotangents: Mapping[int, np.ndarray]
 ) -> list[np.ndarray]:
     tensors = [Tensor._wrap(a) for a in operands]
     leaves = [tensors[k].requires_grad_() for k in wrt]
-    result = getattr(E, node.op.name)(*tensors, **node.params)
-    found = autograd.grad(result, leaves, Tensor._wrap(cotangent), materialize_grads=True)
+    results = results_of(getattr(E, node.op.name)(*tensors, **node.params))
+    given = [Tensor._wrap(g) for g in cotangents.values()]
+    found = autograd.grad([results[k] for k in cotangents], leaves, given, materialize_grads=True)
     return [g._array() for g in found if g is not None]
 
 
@@ -238,11 +260,11 @@ def _independent(problem: Differentiation, rules: _Rules, k: int, argument: str,
 
 def _lowered_otherwise(problem: Differentiation) -> bool:
     """Whether XLA's value of a one-node graph is not NumPy's, nearby: on operands that need all digits of float64."""
-    (node,) = problem.graph.operations()
+    node = problem.graph.nodes[len(problem.graph.inputs)]
     operands = [a * (1 + 1e-9) if is_inexact(a.dtype) else a for a in problem.arrays]
     try:
         found = lowered_result(node, operands)
     except Exception:  # JAX has a derivative, so this is no fault that the gradient shows
         return False
-    value = evaluate(alone(node, operands), operands, checked=False)[len(operands)]
-    return aval_of(found) != aval_of(value) or judge_alone(found, value, node, operands).verdict is Verdict.BUG
+    value = _value_alone(node, operands)
+    return type_of(found) != type_of(value) or judge_alone(found, value, node, operands).verdict is Verdict.BUG

@@ -18,7 +18,7 @@ from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
 from compare.judging.yardstick import Yardstick
 from graphc.ir import Node
 from graphc.ops import Op, Trait
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import aval_of, results_of
 from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, run_kernel, with_defaults
@@ -37,9 +37,10 @@ class Dispute(NamedTuple):
     detail: str
 
 
-def disputes(node: Node, operands: Sequence[np.ndarray], value: np.ndarray, differentiated: bool) -> Iterator[Dispute]:
+def disputes(node: Node, operands: Sequence[np.ndarray], value: Any, differentiated: bool) -> Iterator[Dispute]:
     """What the references of the node's op object to: its kernel, whose result is `value`, and its gradient rules.
 
+    value           an array, or a tuple of several
     differentiated  whether gradients flow through the node
     """
     if node.op.ref is None or node.op.structured:
@@ -54,45 +55,49 @@ def disputes(node: Node, operands: Sequence[np.ndarray], value: np.ndarray, diff
 # --- values
 
 
-def _about_value(node: Node, operands: Sequence[np.ndarray], value: np.ndarray) -> Dispute | None:
-    op = node.op
-    whole = not is_inexact(value.dtype) or "dtype" in op.params or bool(op.traits & Trait.BITS)
+def _about_value(node: Node, operands: Sequence[np.ndarray], value: Any) -> Dispute | None:
+    op, values = node.op, results_of(value)
+    whole = not any(is_inexact(v.dtype) for v in values) or "dtype" in op.params or bool(op.traits & Trait.BITS)
     if whole:  # exact, and other numbers in double precision
         return _compared(node, operands, value, whole)
     wide = [widen_array(a) for a in operands]
     graph = widen(alone(node, operands))  # whose parameters are numbers of the program's precision
-    (wider,) = graph.operations()
+    wider = graph.nodes[len(operands)]
     with np.errstate(all="ignore"):
-        found = evaluate(graph, wide, checked=False)[len(operands)]
+        found = evaluate(graph, wide, checked=False)[wider.id]
     dispute = _compared(wider, wide, found, whole)
-    return dispute or _out_of_range(node, operands, value, found)
+    lost = (_out_of_range(operands, v, w) for v, w in zip(values, results_of(found), strict=True))
+    return dispute or next(filter(None, lost), None)
 
 
-def _compared(node: Node, operands: Sequence[np.ndarray], found: np.ndarray, whole: bool) -> Dispute | None:
+def _compared(node: Node, operands: Sequence[np.ndarray], found: Any, whole: bool) -> Dispute | None:
     op, params = node.op, with_defaults(node.op, node.params)
     try:
-        expected = opinion(op, operands, params, found)
+        said = opinion(op, operands, params, found)
     except Exception as error:  # of the reference, for operands that the op itself takes
         return Dispute("reference", f"raises {type(error).__name__}: {error}")
-    if expected is None:
-        return None
+    pairs = () if said is None else enumerate(zip(said, results_of(found), strict=True))
+    return next(filter(None, (_about_result(node, operands, k, *pair, whole) for k, pair in pairs)), None)
+
+
+def _about_result(
+    node: Node, operands: Sequence[np.ndarray], k: int, expected: np.ma.MaskedArray, found: np.ndarray, whole: bool
+) -> Dispute | None:
+    """What speaks against result number `k` of a node."""
+    op = node.op
     if expected.shape != found.shape:
         return Dispute("shape rule", f"the kernel gives {aval_of(found)}, the reference {list(expected.shape)}")
     if expected.dtype != found.dtype:
         return Dispute("kernel", f"gives {found.dtype}, the reference {expected.dtype}")
-    if op.nearest is not None and expected.shape == found.shape:
-        # of finite operands nan is no result: the reference has none, as for vectors of values that are equal
-        none = np.isnan(expected.data) & all(np.isfinite(a).all() for a in operands)
-        expected = np.ma.MaskedArray(op.nearest(expected.data, found), np.ma.getmaskarray(expected) | none)
     if (signs := _other_zeros(op, expected, found)) is not None:
         return Dispute("kernel", f"element {signs}: another sign of zero than the reference gives")
     if _close(expected, found, 0.0 if isinstance(reference_of(op), Each) else NOTHING):
         return None
-    if whole:
+    if whole or not is_inexact(found.dtype):
         judgement = judge(expected, found, found, np.zeros(found.shape, bool if not is_inexact(found.dtype) else float))
     else:
         graph = alone(node, operands)
-        yardstick = Yardstick(graph, operands, 0).of(graph.outputs[0], found)
+        yardstick = Yardstick(graph, operands, 0).of(graph.outputs[k], found)
         judgement = judge(expected, found, *yardstick, slack=INDEPENDENT)
     return Dispute("kernel", _turned(judgement, expected, found)) if judgement.verdict is Verdict.BUG else None
 
@@ -121,7 +126,7 @@ def _turned(judgement: Judgement, expected: np.ma.MaskedArray, found: np.ndarray
     return f"{element}{found[at]!s}, the reference has {expected.data[at]!s}"
 
 
-def _out_of_range(node: Node, operands: Sequence[np.ndarray], value: np.ndarray, wide: np.ndarray) -> Dispute | None:
+def _out_of_range(operands: Sequence[np.ndarray], value: np.ndarray, wide: np.ndarray) -> Dispute | None:
     """Where a result that float32 has room for, of moderate numbers, is lost on the way."""
     if value.dtype == wide.dtype or not is_inexact(value.dtype) or value.shape != wide.shape:
         return None
@@ -139,7 +144,7 @@ def _out_of_range(node: Node, operands: Sequence[np.ndarray], value: np.ndarray,
 def _about_gradients(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Dispute]:
     op, params = node.op, with_defaults(node.op, node.params)
     wanted = [k for k, a in enumerate(operands) if is_floating(a.dtype) and op.arg_of(k) in op.slopes]
-    if not wanted or not is_floating(node.dtype):
+    if not wanted or node.op.several or not is_floating(node.dtype):
         return
     wide = [widen_array(a) for a in operands]
     pointwise = all(isinstance(op.slopes[op.arg_of(k)], Each) for k in wanted)

@@ -38,7 +38,7 @@ TWICE = 2.0  # RMSE against float64 may be twice eager's (the rule of torch._dyn
 def accumulation_length(node: Node, graph: Graph) -> float:
     """How many terms each element of the node's result sums; 1 for a pointwise op, or one that computes nothing."""
     op = node.op
-    if op.pointwise or not node.inputs or op.rounding.ulps == 0:
+    if op.pointwise or not node.inputs or op.rounding.ulps == 0 or op.structured:
         return 1.0
     avals = [graph.nodes[i].type for i in node.inputs]
     if op.rounding.length is not None:

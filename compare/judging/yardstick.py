@@ -82,7 +82,7 @@ class Yardstick:
             for id, value in found.items():
                 other = exact[id]
                 if isinstance(value, tuple):
-                    continue  # the results of control flow: each is a node of its own
+                    continue  # several results: each is a node of its own
                 total[id] = spread(value, other, total.get(id, np.False_))
         return total
 

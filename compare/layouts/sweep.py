@@ -20,7 +20,8 @@ from compare.layouts.ways import (
     by_kernel,
     by_tape,
     contiguous,
-    cotangent,
+    cotangents,
+    count_of,
     into_out,
     overlapping,
     ways_of,
@@ -172,13 +173,14 @@ class Sweep:
         except Exception as error:  # whatever it is: on contiguous arrays there is a result
             yield Deviation(self.op.name, name, dtype, trial.name, f"raises {type(error).__name__}: {error}")
             return
+        given = [*operands, *cotangents(expected[: count_of(self.op)])]
         for k, (a, b) in enumerate(zip(found, expected, strict=True)):
             if way not in (by_kernel, by_tape) and k == RESULT:
-                a, shown = a.copy(), a
-                if spills(shown):
+                found[k] = a.copy()
+                if spills(a):
                     yield Deviation(self.op.name, name, dtype, trial.name, "writes beside the elements")
-            if not same_bits(a, b):
-                yield from self._differ(name, k, trial.name, a, b, [*operands, cotangent(expected[RESULT])])
+            if not same_bits(found[k], b):
+                yield from self._differ(name, k, trial.name, found, expected, given, len(operands))
 
     def _expected(self, name: str, way: Way, trial: Trial) -> tuple[list[np.ndarray] | None, list[np.ndarray]]:
         """What the way gives on contiguous arrays of the same values, and those; None if it refuses them."""
@@ -198,14 +200,17 @@ class Sweep:
             return None
 
     def _differ(
-        self, way: str, k: int, layout: str, found: np.ndarray, expected: np.ndarray, given: list[np.ndarray]
-    ) -> Iterator[Deviation]:
+        self, way: str, k: int, layout: str, arrays: Sequence[np.ndarray], right: Sequence[np.ndarray],
+        given: list[np.ndarray], count: int,
+    ) -> Iterator[Deviation]:  # fmt: skip
+        """`given`: so many operands, and cotangents."""
+        found, expected = arrays[k], right[k]
         same = aval_of(found) == aval_of(expected)
-        dtype = given[-2].dtype
+        dtype = given[count - 1].dtype
         if same and self.op.pointwise and found.ndim == 1 and all(a.shape == found.shape for a in given):
-            self._pooled.setdefault((way, k, dtype), []).append((layout, found, expected, given))
+            self._pooled.setdefault((way, k, dtype), []).append((layout, found, expected, given, count))
             return
-        judgement = self._judgement(way, k, found, expected, given) if same else None
+        judgement = self._judgement(way, k, arrays, right, given, count) if same else None
         if judgement is None or judgement.verdict is Verdict.BUG:
             detail = f"{aval_of(found)}, not {aval_of(expected)}" if judgement is None else judgement.detail
             yield Deviation(self.op.name, way, dtype, layout, detail, k)
@@ -214,7 +219,7 @@ class Sweep:
         for (way, k, dtype), known in self._pooled.items():
             found, expected = (np.concatenate([row[i] for row in known]) for i in (1, 2))
             operands = [np.concatenate(column) for column in zip(*(row[3] for row in known), strict=True)]
-            judgement = self._judgement(way, k, found, expected, operands)
+            judgement = self._judgement(way, k, {k: found}, {k: expected}, operands, known[0][4])
             if judgement.verdict is not Verdict.BUG:
                 continue
             names = [row[0] for row in known for _ in row[1]]
@@ -225,20 +230,24 @@ class Sweep:
         self._pooled.clear()
 
     def _judgement(
-        self, way: str, k: int, found: np.ndarray, expected: np.ndarray, given: Sequence[np.ndarray]
+        self, way: str, k: int, found: Any, expected: Any, given: Sequence[np.ndarray], count: int
     ) -> Judgement:
-        near = judge_as_loops(found, expected)
+        """Whether array number `k` of those `found` is as right as the one `expected`."""
+        near = judge_as_loops(found[k], expected[k])
         if near.verdict is not Verdict.BUG:
             return near
-        *operands, g = given
-        params = with_defaults(self.op, self.params)
+        op, operands = self.op, list(given[:count])
+        params = with_defaults(op, self.params)
         if "itself" in way:
-            operands = [operands[0]] * len(operands)
-        node = Node(len(operands), self.op, tuple(range(len(operands))), params, (aval_of(g),), "")
-        if k == RESULT:
-            return judge_alone(found, expected, node, operands)
-        wrt = [i for i in range(len(operands)) if self.op.arg_of(i) in self.op.vjp][k - 1]
-        return judge_gradient(node, operands, g, wrt, found)
+            operands = [operands[0]] * count
+        inferred = op.rule.infer(op, [aval_of(a) for a in operands], params)
+        node = Node(count, op, tuple(range(count)), params, inferred if op.several else (inferred,), "")
+        first = count_of(op)
+        if k < first:
+            values = [tuple(a[:first]) if op.several else a[k] for a in (found, expected)]
+            return judge_alone(values[0], values[1], node, operands)
+        wrt = [i for i in range(count) if op.arg_of(i) in op.vjp][k - first]
+        return judge_gradient(node, operands, given[count:], wrt, found[k])
 
 
 def spills(array: np.ndarray) -> bool:

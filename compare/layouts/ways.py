@@ -13,32 +13,44 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.surface.operators import functions
 from graphc.ops import Op
+from graphc.ops.aval import results_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel, with_defaults
 
 Relayout = Callable[[np.ndarray], np.ndarray]
 Way = Callable[[Op, Sequence[np.ndarray], Mapping[str, Any], Relayout], list[np.ndarray]]
-RESULT = 0  # the place of the op's value among what a way gives; gradients follow
+RESULT = 0  # the place of the op's value among what a way gives; its other values and the gradients follow
+
+
+def count_of(op: Op) -> int:
+    """How many values of the op a way gives before the gradients."""
+    return len(op.results) or 1
 
 
 def by_kernel(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Relayout) -> list[np.ndarray]:
     """What the kernel gives."""
-    return [run_kernel(op, operands, with_defaults(op, params))]
+    return list(results_of(run_kernel(op, operands, with_defaults(op, params))))
 
 
 def by_tape(op: Op, operands: Sequence[np.ndarray], params: Mapping[str, Any], place: Relayout) -> list[np.ndarray]:
-    """What eager gives, and its gradients for a cotangent that is laid out by `place`."""
+    """What eager gives, and its gradients for cotangents that are laid out by `place`."""
     tensors = [Tensor._wrap(a) for a in operands]
     leaves = [t for k, t in enumerate(tensors) if op.arg_of(k) in op.vjp and is_inexact(t._dtype())]
     for leaf in leaves:
         leaf.requires_grad_()
-    result = getattr(E, op.name)(*tensors, **params)
-    value = result._array()
-    if result._n is None:
-        return [value]
-    g = Tensor._wrap(place(cotangent(value)))
-    found = autograd.grad(result, leaves, g, materialize_grads=True)
-    return [value, *(d._array() for d in found if d is not None)]
+    results = results_of(getattr(E, op.name)(*tensors, **params))
+    values = [t._array() for t in results]
+    recorded = [t for t in results if t._n is not None]
+    if not recorded:
+        return values
+    given = [Tensor._wrap(place(cotangent(t._array()))) for t in recorded]
+    found = autograd.grad(recorded, leaves, given, materialize_grads=True)
+    return [*values, *(d._array() for d in found if d is not None)]
+
+
+def cotangents(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The cotangents of an op's values that are inexact."""
+    return [cotangent(value) for value in values if is_inexact(value.dtype)]
 
 
 def cotangent(value: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compare.layouts.sweep import Deviation, Sweep, rows_of, trials_of
-from compare.layouts.ways import RESULT
+from compare.layouts.ways import count_of
 from compare.locating.culprit import Culprit, blame
 from compare.locating.executed import Step, executed
 from graphc.ops import Op
@@ -57,7 +57,8 @@ def _deviations(step: Step) -> Iterator[Deviation]:
 
 
 def _part(op: Op, found: Deviation) -> str:
-    if found.result == RESULT:
+    gradient = found.result - count_of(op)
+    if gradient < 0:
         return PARTS.get(found.way, "in-place form")
     rules = [arg for arg in op.args if arg in op.vjp]
-    return f"gradient rule for '{rules[min(found.result - 1, len(rules) - 1)]}'"
+    return f"gradient rule for '{rules[min(gradient, len(rules) - 1)]}'"

@@ -18,7 +18,7 @@ from compare.locating.executed import Step, executed
 from compare.locating.passes import ill_typed, in_passes
 from graphc.ir import Graph
 from graphc.lowering import Executable
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import aval_of, results_of, type_of, types_text
 
 if TYPE_CHECKING:
     from compare.cases.case import Case
@@ -59,15 +59,19 @@ def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit 
 def _single(step: Step, programs: dict[Any, Executable]) -> tuple[str, str]:
     """What is wrong with an op, and the numbers; "" if nothing is."""
     node, operands, value, _ = step
-    if (actual := aval_of(value)) != node.aval:
-        return RULE, f"declares {node.aval}, the kernel gives {actual}"
+    if type_of(value) != node.type:
+        return RULE, f"declares {types_text(node.results)}, the kernel gives {_types(value)}"
     found = lowered_result(node, operands, programs)
-    if (actual := aval_of(found)) != node.aval:
-        return "lowering", f"gives {actual}, declared is {node.aval}"
+    if type_of(found) != node.type:
+        return "lowering", f"gives {_types(found)}, declared is {types_text(node.results)}"
     judgement = judge_alone(found, value, node, operands)
     if judgement.verdict is not Verdict.BUG:
         return "", ""
     return "kernel" if sides_with(found, value, node, operands) else "lowering", judgement.detail
+
+
+def _types(value: Any) -> str:
+    return types_text([aval_of(array) for array in results_of(value)])
 
 
 def _structured(step: Step) -> tuple[str, str]:

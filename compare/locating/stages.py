@@ -23,7 +23,7 @@ from compare.locating.gradient_rules import in_gradient_rules
 from compare.locating.lowerings import first_unfaithful
 from compare.locating.passes import in_passes
 from graphc.ir import Graph
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import aval_of, results_of, type_of, types_text
 from graphc.ops.interpret import run_kernel
 
 if TYPE_CHECKING:
@@ -75,8 +75,9 @@ def _first_broken(case: Case) -> Culprit | None:
             value = values[node.id] = run_kernel(node.op, given, node.params)
         except Exception as error:
             return blame("kernel", node, f"raises {type(error).__name__}: {first_line(error)}", values)
-        if not node.op.structured and aval_of(value) != node.aval:
-            return blame("shape rule", node, f"declares {node.aval}, the kernel gives {aval_of(value)}", values)
+        if not node.op.structured and type_of(value) != node.type:
+            declared, given = types_text(node.results), types_text([aval_of(v) for v in results_of(value)])
+            return blame("shape rule", node, f"declares {declared}, the kernel gives {given}", values)
         if [array.tobytes() for array in arrays] != before:
             return blame("kernel", node, "writes what it is given", values)
     return None
@@ -90,9 +91,10 @@ def _eager_differs(case: Case, graph: Graph, values: Mapping[int, np.ndarray]) -
             result = eager_result(node, operands)
         except Exception as error:
             return blame("eager form", node, f"raises {type(error).__name__}: {error}", given)
-        if (actual := aval_of(result)) != aval_of(value):
-            return blame("eager form", node, f"gives {actual}, the graph {node.aval}", given)
-        if step.inside:
+        if type_of(result) != type_of(value):
+            actual = types_text([aval_of(r) for r in results_of(result)])
+            return blame("eager form", node, f"gives {actual}, the graph {types_text(node.results)}", given)
+        if step.inside or node.op.several:
             judgement = judge_alone(result, value, node, operands)
         else:
             judgement = judge(value, result, *case.yardstick.of(node.id, result))

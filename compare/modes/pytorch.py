@@ -20,7 +20,7 @@ from compare.locating.gradient_rules import in_gradient_rules
 from compare.modes.graphs import outcome_of
 from compare.modes.protocol import NOT_CAPTURED
 from graphc.errors import require
-from graphc.ir.structure import ancestors
+from graphc.ir.structure import ITEM, ancestors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +55,10 @@ class PyTorch:
         needed = ancestors(graph.nodes, graph.outputs)  # not the values on which Python has decided
         for node in filter(lambda node: node.id in needed, graph.operations()):
             operands = [values[i] for i in node.inputs]
-            found = to_numpy(run(node.op, [to_torch(a) for a in operands], node.params))
+            if node.op is ITEM:
+                continue
+            found = run(node.op, [to_torch(a) for a in operands], node.params)
+            found = tuple(map(to_numpy, found)) if node.op.several else to_numpy(found)
             judgement = judge_alone(found, values[node.id], node, operands)
             if judgement.verdict is Verdict.BUG:
                 return Culprit("PyTorch's form", node.op.name, node.id, node.where, evidence=judgement.detail)
@@ -77,9 +80,9 @@ def _outputs(case: Case) -> dict[str, Tensor]:
     needed = ancestors(graph.nodes, graph.outputs)
     for node in filter(lambda node: node.id in needed, graph.operations()):
         result = run(node.op, [values[k] for k in node.inputs], node.params)
-        values[node.id] = (
-            result if node.id in program.recorded.nodes else result.detach().requires_grad_(node.id in leaves)
-        )
+        if not (node.op.several or node.id in program.recorded.nodes):
+            result = result.detach().requires_grad_(node.id in leaves)
+        values[node.id] = result
     cotangents = given[len(graph.inputs) : len(graph.inputs) + len(joint.seeded)]
     gradients = _gradients(case, [values[graph.outputs[k]] for k in joint.seeded], cotangents, values)
     computed = zip(joint.labels, joint.graph.outputs, strict=True)

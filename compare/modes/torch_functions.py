@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from graphc.ops import Op
-from graphc.ops.aval import Literal
 
 _PLACES = (torch.linalg, torch, torch.nn.functional, torch.special)  # torch's own factorizations are deprecated
 _NAMES = {"axis": "dim", "keepdims": "keepdim"}  # ours -> PyTorch's
@@ -37,8 +36,8 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     return np.array(plain.numpy())
 
 
-def run(op: Op, operands: list[torch.Tensor], params: Mapping[str, Any]) -> torch.Tensor:
-    """The op by PyTorch's function. Raises Lacking, or what PyTorch raises."""
+def run(op: Op, operands: list[torch.Tensor], params: Mapping[str, Any]) -> Any:
+    """The op by PyTorch's function, a tensor or a tuple of several. Raises Lacking, or what PyTorch raises."""
     own = _OWN.get(op.name)
     if own is not None:
         return own(*operands, **params)
@@ -63,10 +62,6 @@ def _dtype(dtype: np.dtype) -> torch.dtype:
 
 def _index(spec: tuple[int | None, ...], indices: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
     return tuple(slice(None) if s is None else indices[s] for s in spec)
-
-
-def _slice(x: torch.Tensor, start: Any, stop: Any, step: Any) -> torch.Tensor:
-    return x[tuple(map(slice, start, stop, step))]
 
 
 def _put_slice(x: torch.Tensor, src: torch.Tensor, start: Any, stop: Any, step: Any) -> torch.Tensor:
@@ -96,34 +91,29 @@ def _max_pool(x: torch.Tensor, kernel: Any, stride: Any, padding: Any, dilation:
     return pool(x, kernel, stride, [low for low, _ in padding], dilation)
 
 
-def _cumsum(x: torch.Tensor, axis: int, reverse: bool) -> torch.Tensor:
-    return x.flip(axis).cumsum(axis).flip(axis) if reverse else x.cumsum(axis)
-
-
 def _prod(x: torch.Tensor, axis: tuple[int, ...], keepdims: bool) -> torch.Tensor:
     for k in sorted(axis, reverse=True):
         x = x.prod(k, keepdim=keepdims)
     return x
 
 
-def _arange(shape: tuple[int, ...], start: float, step: float, dtype: np.dtype) -> torch.Tensor:
-    return torch.arange(shape[0], dtype=_dtype(dtype)) * step + start
-
-
-def _constant(value: Literal) -> torch.Tensor:
-    return to_torch(value.array)
+def _lu(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    factors, pivots = torch.linalg.lu_factor(x)
+    return factors, torch.lu_unpack(factors, pivots)[0].argmax(-2), pivots
 
 
 # Where names or parameters differ from the registry's.
-_OWN: dict[str, Callable[..., torch.Tensor]] = {
-    "arange": _arange,
+_OWN: dict[str, Callable[..., Any]] = {
+    "arange": lambda shape, start, step, dtype: torch.arange(shape[0], dtype=_dtype(dtype)) * step + start,
     # of equal elements, PyTorch promises an order only if asked to
     "argsort": lambda x, axis, descending: torch.argsort(x, dim=axis, descending=descending, stable=True),
     "broadcast_to": lambda x, shape: x.broadcast_to(shape),
     "cast": lambda x, dtype: x.to(_dtype(dtype)),
     "cat": lambda *xs, axis: torch.cat(xs, axis),
-    "constant": _constant,
-    "cumsum": _cumsum,
+    "constant": lambda value: to_torch(value.array),
+    "cumsum": lambda x, axis, reverse: x.flip(axis).cumsum(axis).flip(axis) if reverse else x.cumsum(axis),
+    "eig": torch.linalg.eig,
+    "eigh": lambda x, upper: torch.linalg.eigh((x + x.mH) / 2, "U" if upper else "L"),
     "einsum": lambda *xs, equation: torch.einsum(equation, *xs),
     "expand": lambda x, shape: x.expand(shape),
     "flip": lambda x, axis: x.flip(axis),
@@ -133,14 +123,21 @@ _OWN: dict[str, Callable[..., torch.Tensor]] = {
     "index_put": _index_put,
     "integer_pow": lambda x, exponent: x.pow(exponent),
     "inv": lambda x, checked: torch.linalg.inv(x),
+    "item": lambda results, index: results[index],
+    "lu": _lu,
+    "max_dim": lambda x, axis, keepdims: torch.max(x, axis, keepdims),
     **{f"max_pool{n}d": _max_pool for n in (1, 2, 3)},
+    "min_dim": lambda x, axis, keepdims: torch.min(x, axis, keepdims),
     "pad_zeros": _pad_zeros,
     "pow_scalar": lambda x, exponent: x.pow(exponent),
     "prod": _prod,
     "put_slice": _put_slice,
+    "qr": lambda x, complete: torch.linalg.qr(x, "complete" if complete else "reduced"),
     "scatter": lambda x, index, src, axis: x.scatter(axis, index, src),
     "scatter_add": lambda x, index, src, axis: x.scatter_add(axis, index, src),
-    "slice": _slice,
+    "slice": lambda x, start, stop, step: x[tuple(map(slice, start, stop, step))],
     "solve": lambda a, b, checked: torch.linalg.solve(a, b),
+    "sort": lambda x, axis, descending: torch.sort(x, dim=axis, descending=descending, stable=True),
     "stop_gradient": lambda x: x.detach(),
+    "svd": lambda x: torch.linalg.svd(x, full_matrices=False),
 }

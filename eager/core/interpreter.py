@@ -35,7 +35,7 @@ class Interpreter:
     immediate = True
 
     def apply(self, op: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """Run `op` on Tensors and Python scalars; returns a Tensor."""
+        """Run `op` on Tensors and Python scalars; returns a Tensor, or a tuple of them."""
         raise NotImplementedError
 
     def created(self, tensor: Any) -> None:

@@ -35,6 +35,7 @@ from eager.core import state
 from eager.core.layouts import laid_out
 from eager.core.state import sequence
 from graphc import forking
+from graphc.ops.gradient import names_of_results
 from graphc.ops.rules import torch_name
 
 SLOT, BACKWARD, SAVED, ABOUT, PARENTS = 1, 2, 3, 4, 5
@@ -256,22 +257,26 @@ def check_unmodified(node: Node, saved: Any = None) -> None:
 
 def _origin(node: Node, value: np.ndarray) -> str:
     """Where a saved value came from, in the words of PyTorch's message; nothing for a leaf."""
-    name = ""
+    name, number = "", 0
     op: Any = None
     values: dict[str, Any] = {}
     parents: list[Any] = []
+    results: list[str] = []
     if node[ABOUT].decode is not None:
         op, _, values, parents = node[ABOUT].decode(node)
+        results = names_of_results(op, "r")
     for index, parent, _ in parents:
         if values.get(op.arg_of(index)) is value and not is_leaf(parent):
             name = name_of(parent)
+            number = parent[ABOUT].number or 0
     writer = state.writer_of(value)
-    if values.get("r") is value:
-        name = name_of(node)
+    own = [k for k, result in enumerate(results) if values.get(result) is value]
+    if own:
+        name, number = name_of(node), own[0]
     elif writer is not None:
         # who wrote it is its history by now; a view of what has been written reads it anew
-        name = writer[0] if writer[1] == value.shape else "AsStrided"
-    return f", which is output 0 of {name.partition('Backward')[0]}," if name else ""
+        name, number = writer[0] if writer[1] == value.shape else "AsStrided", 0
+    return f", which is output {number} of {name.partition('Backward')[0]}," if name else ""
 
 
 def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:

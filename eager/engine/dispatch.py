@@ -74,8 +74,11 @@ def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -
     return plain(op, operands, params) if on_arrays() else apply(op, operands, params)
 
 
-def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
-    """Interpret the declaration of `op` without shortcuts; record it if a gradient may be wanted."""
+def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """Interpret the declaration of `op` without shortcuts; record it if a gradient may be wanted.
+
+    Returns a Tensor, or a tuple of them from an op with several results.
+    """
     params = with_defaults(op, params)
     try:
         tensors = promote(op, operands)
@@ -86,6 +89,11 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
         raise
     if op.check is not None and not op.check.ok(np, *arrays, **params):
         raise op.check.failure(params)
+    if op.several:
+        results = tuple(map(Tensor._wrap, run_kernel(op, arrays, params)))
+        if op.vjp and grad_enabled():
+            record_several(op, tensors, params, results)
+        return results
     result = Tensor._wrap(run_kernel(op, arrays, params))
     if op.vjp and grad_enabled() and is_inexact(result._d.dtype):
         record(op, tensors, params, result)
@@ -161,11 +169,25 @@ def convert(x: Any, dtype: np.dtype) -> Tensor:
 
 def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result: Tensor) -> None:
     """Give `result` a node if an operand that `op` differentiates requires grad."""
+    result._n = _node_of(op, tensors, params, result._d)
+
+
+def record_several(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], results: Sequence[Tensor]) -> None:
+    """`record` for an op with several results: one node, the owner of those of the results that are inexact."""
+    owner = _node_of(op, tensors, params, [t._d for t in results])
+    if owner is not None:
+        for result, node in zip(results, tape.output_nodes(owner, len(results)), strict=True):
+            if is_inexact(result._d.dtype):
+                result._n = node
+
+
+def _node_of(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result: Any) -> tape.Node | None:
+    """The node of what has just been computed from `tensors`, an array or several; None if none requires grad."""
     live = [(i, t) for i, t in enumerate(tensors) if t._n is not None and op.arg_of(i) in op.vjp]
     if not live:
-        return
+        return None
     wanted = {name for i, _ in live for name in op.vjp[op.arg_of(i)].names}
-    values = rule_values(op, wanted, [t._d for t in tensors], result._d, params)
+    values = rule_values(op, wanted, [t._d for t in tensors], result, params)
     if any(v.__class__ is Sealed for v in values.values()):
         raise RuntimeError(SEALED_SAVE)
     shapes = [(i, t._d.shape) for i, t in live]
@@ -175,9 +197,7 @@ def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result:
     saved = (params, values, shapes)
     packed = saved if any(True for _ in tape.arrays_in(values.values())) or packing else list(saved)
     node = tape.new_node(_about(op), packed, *[t._n for _, t in live])
-    if anomaly.enabled:
-        node = traced(node)
-    result._n = node
+    return traced(node) if anomaly.enabled else node
 
 
 def _name_overload(op: Op, operands: Sequence[Any], result: Tensor) -> None:

@@ -12,7 +12,8 @@ from eager.core.tensor import Tensor
 from eager.core.views import check_unwritten
 from eager.engine import hooks
 from eager.engine.node_names import is_whole, outer_parents
-from eager.engine.walks import with_node
+from eager.engine.walks import saved_result, with_node
+from graphc.ops.gradient import names_of_results
 
 
 class Node:
@@ -86,13 +87,15 @@ def _saved(node: tape.Node, wanted: str) -> Any:
     op, _, values, parents = node[tape.ABOUT].decode(node)
     if (op.name, wanted) in _IMPLIED:
         return _IMPLIED[op.name, wanted]
+    results = names_of_results(op, "r")
     name = _SAVED_NAMES.get(wanted, wanted)
+    name = own if (own := f"r_{wanted.lower()}") in results else name
     if name == "input" and name not in op.args and op.args:
         name = op.args[0]
     if name not in values:
         return _MISSING
-    if name == "r":
-        return with_node(values[name], node)
+    if name in results:
+        return saved_result(op, name, values[name], node)
     parent = {op.arg_of(index): parent for index, parent, _ in parents}.get(name)
     value = values[name]
     if parent is not None and tape.is_leaf(parent):

@@ -34,7 +34,7 @@ class Immediate(Interpreter):
     """See `eager.core.interpreter.Interpreter`."""
 
     def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        if op.args and not op.variadic:
+        if op.args and not op.variadic and not op.several:
             first, last = operands[op.rule.first], operands[-1]
             if isinstance(first, Tensor):
                 if first._d.dtype is FLOAT64:

@@ -30,7 +30,7 @@ def function_of(op: Op) -> Callable[..., Any]:
     """The fastest function that runs `op` on Tensors."""
     if op.definition is not None and not op.vjp:
         return _by_definition(op)
-    if op.args and not op.variadic:
+    if op.args and not op.variadic and not op.several:
         return single.get(op)
 
     def generic(*operands: Any, **params: Any) -> Any:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from eager.core import tape
@@ -32,12 +32,27 @@ def named(result: Any, name: str) -> Any:
 
 def enclosed(result: Any, name: str, since: int) -> Any:
     """`result`, made by ops recorded after number `since`, with one node `name` for them all."""
-    node = result._n
-    if isinstance(node, list) and -node[0] > since:
-        whole_node = Composite(tape.rename(node, name))
-        whole_node.since = since
-        result._n = whole_node
-    return result
+    return enclosed_each((result,), name, since)[0]
+
+
+def enclosed_each(results: Sequence[Any], name: str, since: int) -> Sequence[Any]:
+    """`enclosed` for the results of one function: those that share a node go on sharing it."""
+    made: dict[int, Composite] = {}
+    for result in results:
+        node = result._n
+        if not isinstance(node, list) or -node[0] <= since:
+            continue
+        light = node[tape.ABOUT].number is not None
+        last = node[tape.PARENTS] if light else node
+        whole_node = made.get(id(last))
+        if whole_node is None:
+            whole_node = made[id(last)] = Composite(tape.rename(last, name))
+            whole_node.since = since
+        if light:
+            node[tape.PARENTS] = whole_node
+        else:
+            result._n = whole_node
+    return results
 
 
 def undifferentiated(result: Any, name: str, *inputs: Any) -> Any:

@@ -19,7 +19,7 @@ from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
 from eager.engine.language import E
-from graphc.ops.gradient import share
+from graphc.ops.gradient import names_of_results, share
 
 
 def free(outputs: Sequence[Tensor]) -> None:
@@ -176,12 +176,18 @@ def _rebuild(op: Any, name: str, value: Any, node: tape.Node, parent_of: dict[in
     """The Tensor behind a saved array: its history is the node's parent edge, so nodes need to save no Tensors."""
     if name in params or name.endswith(("_shape", "_dtype")):
         return value
-    if name == "r":
-        return with_node(value, node)
+    if name in names_of_results(op, "r"):
+        return saved_result(op, name, value, node)
     index = op.args.index(name)
     if isinstance(value, list):
         return [with_node(v, parent_of.get(index + i)) for i, v in enumerate(value)]
     return with_node(value, parent_of.get(index))
+
+
+def saved_result(op: Any, name: str, value: Any, node: tape.Node) -> Tensor | None:
+    """A result of `op` that its `node` has saved under `name`, as a Tensor."""
+    names = names_of_results(op, "r")
+    return with_node(value, tape.output_nodes(node, len(names))[names.index(name)])
 
 
 def with_node(array: Any, node: tape.Node | None) -> Tensor | None:

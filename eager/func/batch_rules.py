@@ -16,6 +16,7 @@ import numpy as np
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import SCALARS, apply, convert
 from eager.engine.language import E
+from graphc.ops.aval import results_of
 from graphc.ops.dtypes import of_scalar
 from graphc.ops.index import indexed_shape
 from graphc.ops.interpret import operand_dtype
@@ -25,7 +26,7 @@ from graphc.ops.spec import OPS, Op
 
 Flags = Sequence[bool]
 Params = Mapping[str, Any]
-Rule = Callable[[Op, int, list[Any], Flags, Params], Tensor]
+Rule = Callable[[Op, int, list[Any], Flags, Params], Any]
 
 
 def _rank(x: Tensor, batched: bool) -> int:
@@ -108,11 +109,12 @@ KEPT = frozenset((
 ))  # fmt: skip
 
 
-def shifted(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
+def shifted(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Any:
     values = _all_batched(size, operands, batched)
     if isinstance(params.get("axis"), int) and len(values[0]._d.shape) == 1:  # slices without dims count as 1-d
         result = apply(op, [E.reshape(v, shape=(size, 1)) for v in values], {**params, "axis": 1})
-        return E.reshape(result, shape=(size,))
+        flat = tuple(E.reshape(r, shape=(size,)) for r in results_of(result))
+        return flat if op.several else flat[0]
     return apply(op, values, {k: SHIFTS[k](v, size) if k in SHIFTS else v for k, v in params.items()})
 
 
@@ -289,17 +291,19 @@ def searchsorted(op: Op, size: int, operands: list[Any], batched: Flags, params:
     return E.reshape(apply(op, (sequence, values), params), shape=shape)
 
 
-def one_by_one(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
+def one_by_one(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Any:
     """The op on each slice."""
     from eager.functional.joining import stack
 
     if not size:
         avals = [_slice_aval(x, b) for x, b in zip(operands, batched, strict=True)]
-        found = op.rule.infer(op, avals, params)
-        return E.full(shape=(0, *found.shape), value=0, dtype=found.dtype)
-    return stack([
-        apply(op, [x[k] if b else x for x, b in zip(operands, batched, strict=True)], params) for k in range(size)
-    ])  # fmt: skip
+        inferred = op.rule.infer(op, avals, params)
+        inferred = inferred if op.several else (inferred,)
+        made = tuple(E.full(shape=(0, *aval.shape), value=0, dtype=aval.dtype) for aval in inferred)
+    else:
+        slices = ([x[k] if b else x for x, b in zip(operands, batched, strict=True)] for k in range(size))
+        made = tuple(map(stack, zip(*(results_of(apply(op, each, params)) for each in slices), strict=True)))
+    return made if op.several else made[0]
 
 
 def _slice_aval(x: Any, batched: bool) -> Any:

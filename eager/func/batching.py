@@ -187,7 +187,8 @@ class BatchInterpreter(Interpreter):
         if rule is None:
             return batch_rules.definition_of(op)(E, *operands, **{**op.params, **params})
         with self.below():
-            return self.wrap(rule(op, self.size, inside, batched, {**op.params, **params}))
+            found = rule(op, self.size, inside, batched, {**op.params, **params})
+            return tuple(map(self.wrap, found)) if op.several else self.wrap(found)
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         place, new = self.batch_of(target), self.batch_of(value)

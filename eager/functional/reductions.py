@@ -9,7 +9,6 @@ from eager.core.dtypes import to_numpy
 from eager.core.interpreter import on_arrays
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
-from eager.core.views import not_a_view
 from eager.engine.conversion import cast_to, converted
 from eager.engine.inplace import has_history
 from eager.engine.language import E
@@ -22,7 +21,6 @@ from eager.functional.arguments import (
     lifted,
     no_overload,
     shape_of,
-    unrecorded_arrays,
 )
 from eager.functional.counted import sum_of_selected
 from eager.functional.outputs import into
@@ -160,16 +158,7 @@ def _extreme(name: str, all_of: str, index_of: str, pairwise: str) -> Any:
         if not shape:
             values = enclosed(E.clone(input), f"{title}Backward0", since)
             return getattr(return_types, name)(values, getattr(E, index_of)(input, axis=0, keepdims=False))
-        indices = getattr(E, index_of)(input, axis=along, keepdims=True)
-        if unrecorded_arrays((input,)):
-            values = getattr(E, all_of)(input, axis=(along,), keepdims=True)
-        else:
-            values = E.gather(input, indices, axis=along)
-        if not keepdim:
-            rest = shape[:along] + shape[along + 1 :]
-            values, indices = E.reshape(values, shape=rest), E.reshape(indices, shape=rest)
-        values = not_a_view(enclosed(values, f"{title}Backward0", since))
-        return getattr(return_types, name)(values, not_a_view(indices))
+        return getattr(return_types, name)(*getattr(E, f"{name}_dim")(input, axis=along, keepdims=keepdim))
 
     reduce.__name__ = name
     reduce.__doc__ = (

@@ -15,7 +15,7 @@ from eager.core.views import not_a_view
 from eager.engine.function import Function
 from eager.engine.inplace import has_history
 from eager.engine.language import E
-from eager.engine.node_names import enclosed, named
+from eager.engine.node_names import enclosed, enclosed_each, named
 from eager.functional.arguments import axes_of, axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel
@@ -42,6 +42,18 @@ def check_size(input: Tensor, axis: int, name: str) -> None:
         raise IndexError(NO_SIZE.format(name=name, axis=axis))
 
 
+def _sorted(input: Tensor, axis: int, descending: bool, node: str, part: tuple[int, int] | None = None) -> Any:
+    """(values, indices) in order along `axis`, or so many of them from number `part[0]` on, as results of `node`."""
+    since = next(sequence)
+    found = E.sort(lifted(input), axis=axis, descending=descending)
+    if part is not None:
+        found = [narrow(x, axis, *part) for x in found]
+    if not input._d.shape:
+        found = [E.reshape(x, shape=()) for x in found]
+    values, indices = enclosed_each(found, node, since)
+    return not_a_view(values), not_a_view(indices)
+
+
 def picked(name: str, input: Tensor, indices: Tensor, axis: int, since: int, node: str, keepdim: bool = True) -> Any:
     """The named result (values, indices) with the elements of `input` at `indices` along `axis`."""
     shape = input._d.shape
@@ -61,9 +73,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     axis = axis_of(dim, len(shape_of(input, "sort")))
     if input._dtype().kind == "c":
         raise RuntimeError(NOT_SORTED.format(name=" Sort", kind="complex"))
-    since = next(sequence)
-    order = E.argsort(lifted(input), axis=axis, descending=descending)
-    return picked("sort", input, order, axis, since, "SortBackward0")
+    return return_types.sort(*_sorted(input, axis, descending, "SortBackward0"))
 
 
 @functools.partial(with_out, "argsort")
@@ -93,9 +103,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     for kind, name in (("c", "complex"), ("b", "bool")):
         if input._dtype().kind == kind:
             raise RuntimeError(NOT_SORTED.format(name=" topk" if kind == "c" else "topk", kind=name))
-    since = next(sequence)
-    order = narrow(E.argsort(lifted(input), axis=axis, descending=largest), axis, 0, k if shape else 1)
-    return picked("topk", input, order, axis, since, "TopkBackward0")
+    return return_types.topk(*_sorted(input, axis, largest, "TopkBackward0", (0, k if shape else 1)))
 
 
 @functools.partial(with_out, "kthvalue")

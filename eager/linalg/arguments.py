@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
-from eager.engine.node_names import enclosed
+from eager.engine.node_names import enclosed, enclosed_each
 from eager.functional.arguments import not_implemented, shape_of, unrecorded_arrays
 from eager.functional.gathering import numel
 from graphc.ops.dtypes import is_half, is_inexact
@@ -113,8 +114,13 @@ def _mirrored(x: np.ndarray, upper: bool) -> np.ndarray:
 
 
 def result(x: Tensor, node: str, since: int) -> Tensor:
-    """One of the results of a function whose ops were recorded after number `since`."""
+    """The result of a function whose ops were recorded after number `since`."""
     return not_a_view(enclosed(x, node, since))
+
+
+def results(parts: Sequence[Tensor], node: str, since: int) -> tuple[Tensor, ...]:
+    """The results of a function whose ops were recorded after number `since`."""
+    return tuple(map(not_a_view, enclosed_each(parts, node, since)))
 
 
 def independent(value: Tensor, *inputs: Tensor) -> Tensor:

@@ -27,14 +27,13 @@ from eager.linalg.arguments import (
     independent,
     not_implemented,
     result,
-    row,
+    results,
 )
 from eager.linalg.solving import check_fits
 from graphc.errors import LinAlgError
 from graphc.ops.dtypes import INT32, INT64, is_half, is_inexact
-from graphc.ops.factorizations import INDEFINITE, minors, unpermuted
-from graphc.ops.linalg import swap_last
-from graphc.ops.matrices import adjoint, columns, rows
+from graphc.ops.factorizations import INDEFINITE, minors, permuted, unpermuted
+from graphc.ops.matrices import adjoint, as_row, columns, rows
 from graphc.ops.rules import torch_name
 from graphc.ops.solving import failure
 
@@ -96,20 +95,6 @@ def _partial(values: np.ndarray) -> np.ndarray:
 # --- LU
 
 
-def _parts(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(L and U in one matrix, the permutation, the swaps from 1 on as int32)."""
-    m, n = A._d.shape[-2:]
-    packed = E.lu(A)
-    order, swaps = (_integers(columns(E, packed, n + i, n + i + 1), dtype) for i, dtype in enumerate((INT64, INT32)))
-    swaps = row(swap_last(E, rows(E, swaps, 0, min(m, n))))
-    return columns(E, packed, 0, n), order, E.add(swaps, Tensor._wrap(np.array(1, np.int32)))
-
-
-def _integers(x: Tensor, dtype: np.dtype) -> Tensor:
-    still = E.stop_gradient(x)
-    return E.cast(E.real(still) if still._dtype().kind == "c" else still, dtype=dtype)
-
-
 def _check_lu(A: Tensor, name: str, pivot: bool) -> None:
     shape = tuple(shape_of(A, name, "A"))
     if len(shape) < 2:
@@ -132,10 +117,8 @@ def _first_zero(factors: Tensor, k: int) -> Tensor:
 
 def _factor(A: Tensor, name: str, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
     _check_lu(A, name, pivot)
-    since = next(sequence)
-    factors, _, swaps = _parts(A)
-    info = _first_zero(factors, min(A._d.shape[-2:]))
-    return result(factors, "LinalgLuFactorExBackward0", since), result(swaps, "", since), info
+    factors, _, pivots = E.lu(A)
+    return factors, pivots, _first_zero(factors, min(A._d.shape[-2:]))
 
 
 ZERO_PIVOT = (
@@ -183,9 +166,9 @@ def _rectangle(m: int, k: int, like: Tensor) -> Tensor:
 
 
 def permutation_matrix(order: Tensor, dtype: np.dtype) -> Tensor:
-    """P with P[order[i], i] = 1, for permutations as columns of integers."""
-    m = order._d.shape[-2]
-    return E.cast(E.eq(Tensor._wrap(np.arange(m).reshape(m, 1)), swap_last(E, order)), dtype=dtype)
+    """P with P[order[i], i] = 1."""
+    m = order._d.shape[-1]
+    return E.cast(E.eq(Tensor._wrap(np.arange(m).reshape(m, 1)), as_row(E, order)), dtype=dtype)
 
 
 @functools.partial(with_out, "linalg_lu")
@@ -193,15 +176,14 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     """(P, L, U) with A = P L U. As `torch.linalg.lu`."""
     _check_lu(A, "linalg.lu", pivot)
     since = next(sequence)
-    factors, order, _ = _parts(A)
-    lower, upper = (result(x, "LinalgLuBackward0", since) for x in _triangles(factors))
+    factors, order, _ = E.lu(A)
+    lower, upper = results(_triangles(factors), "LinalgLuBackward0", since)
     return return_types.linalg_lu(permutation_matrix(order, A._dtype()), lower, upper)
 
 
 def order_of(pivots: Tensor, m: int) -> Tensor:
-    """The permutations, as columns, that swapping rows 0, 1, ... with `pivots` (from 1 on) gives."""
-    swaps = E.sub(E.cast(pivots, dtype=INT64), 1)
-    return E.reshape(E.permutation(swaps, size=m), shape=(*pivots._d.shape[:-1], m, 1))
+    """The permutations that swapping rows 0, 1, ... with `pivots` (from 1 on) gives."""
+    return E.permutation(E.sub(E.cast(pivots, dtype=INT64), 1), size=m)
 
 
 @functools.partial(with_out, "lu_unpack")
@@ -213,7 +195,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     nothing = Tensor._wrap(np.zeros(0, LU_data._dtype()))
     lower = upper = permuted = nothing
     if unpack_data:
-        lower, upper = (result(x, "LuUnpackBackward0", since) for x in _triangles(LU_data))
+        lower, upper = results(_triangles(LU_data), "LuUnpackBackward0", since)
     if unpack_pivots:
         permuted = permutation_matrix(order_of(LU_pivots, LU_data._d.shape[-2]), LU_data._dtype())
     return return_types.lu_unpack(permuted, lower, upper)
@@ -242,15 +224,13 @@ def _lu_solved(LU: Tensor, pivots: Tensor, B: Tensor, adjoint: bool) -> Tensor:
     n = LU._d.shape[-1]
     factors, B = aligned(LU, B)
     order = order_of(pivots, n)
-    wide = (*factors._d.shape[:-2], n, 1)
+    wide = tuple(factors._d.shape[:-1])
     order = E.broadcast_to(order, shape=wide) if tuple(order._d.shape) != wide else order
-    axis = len(wide) - 2
     if adjoint:
         x = E.solve_triangular(_adjoint(factors), B, upper=False, unit=False)
         x = E.solve_triangular(_adjoint(factors), x, upper=True, unit=True)
         return unpermuted(E, x, order)
-    picked = E.gather(B, E.broadcast_to(order, shape=tuple(B._d.shape)), axis=axis)
-    x = E.solve_triangular(factors, picked, upper=False, unit=True)
+    x = E.solve_triangular(factors, permuted(E, B, order), upper=False, unit=True)
     return E.solve_triangular(factors, x, upper=True, unit=False)
 
 
@@ -259,14 +239,9 @@ def _lu_solved(LU: Tensor, pivots: Tensor, B: Tensor, adjoint: bool) -> Tensor:
 
 def orthogonal(A: Tensor, complete: bool, name: str = "linalg.qr") -> tuple[Tensor, Tensor]:
     """(Q, R), reduced or complete."""
-    m, n = check_matrix(A, name)[-2:]
+    check_matrix(A, name)
     check_floating(A, name)
-    k = m if complete else min(m, n)
-    since = next(sequence)
-    packed = E.qr(A, complete=complete)
-    parts = columns(E, packed, 0, k), rows(E, columns(E, packed, k, k + n), 0, k)
-    q, r = (result(x, "LinalgQrBackward0", since) for x in parts)
-    return q, r
+    return E.qr(A, complete=complete)
 
 
 @functools.partial(with_out, "linalg_qr")

@@ -122,7 +122,8 @@ def qr(input: Tensor, some: bool = True) -> Any:
 @functools.partial(with_out, "svd")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """(U, S, V) with input = U diag(S) V^H. As `torch.svd`."""
-    u, s, v = spectra.decomposed(input, not some)
+    u, s, vh = spectra.decomposed(input, not some)
+    v = adjoint(E, vh)
     if not compute_uv:
         *batch, m, n = input._d.shape
         dtype = input._dtype()

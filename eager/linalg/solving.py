@@ -26,14 +26,13 @@ from eager.linalg.arguments import (
     check_square,
     independent,
     result,
-    row,
+    results,
     tolerances,
 )
 from eager.linalg.spectra import singular_values
 from graphc.errors import LinAlgError
 from graphc.ops.dtypes import INT32, is_half, is_inexact
 from graphc.ops.linalg import swap_last
-from graphc.ops.matrices import columns
 from graphc.ops.rules import torch_name
 
 # --- inverses
@@ -58,7 +57,7 @@ def zero_pivot(A: Tensor) -> Tensor:
     batch = tuple(A._d.shape[:-2])
     if not n:
         return E.full(shape=batch, value=0, dtype=INT32)
-    factors = columns(E, E.lu(E.stop_gradient(A)), 0, n)
+    factors = E.lu(E.stop_gradient(A))[0]
     zero = E.eq(E.diagonal(factors, offset=0, dim1=len(batch), dim2=len(batch) + 1), 0)
     first = E.add(E.argmax(E.cast(zero, dtype=INT32), axis=len(batch), keepdims=False), 1)
     return E.cast(E.where(E.any(zero, axis=(len(batch),), keepdims=False), first, 0), dtype=INT32)
@@ -161,12 +160,9 @@ def det(A: Tensor) -> Tensor:
 def sign_and_log(A: Tensor) -> tuple[Tensor, Tensor]:
     """Sign (phase) and logarithm of the size of the determinant, from the diagonal of U and the swaps in A = P L U."""
     n, axis = A._d.shape[-1], len(A._d.shape) - 2
-    packed = E.lu(A)
-    on_diagonal = E.diagonal(columns(E, packed, 0, n), offset=0, dim1=axis, dim2=axis + 1)
-    swaps = row(swap_last(E, columns(E, packed, n + 1, n + 2)))
-    swapped = E.stop_gradient(swaps)
-    swapped = E.real(swapped) if swapped._dtype().kind == "c" else swapped
-    moves = E.where(E.eq(swapped, Tensor._wrap(np.arange(n, dtype=swapped._dtype()))), 1, -1)
+    factors, _, pivots = E.lu(A)
+    on_diagonal = E.diagonal(factors, offset=0, dim1=axis, dim2=axis + 1)
+    moves = E.where(E.eq(pivots, Tensor._wrap(np.arange(1, n + 1, dtype=np.int32))), 1, -1)
     parity = E.prod(moves, axis=(axis,), keepdims=False)
     sign = E.mul(E.prod(sgn(on_diagonal), axis=(axis,), keepdims=False), parity)
     return sign, E.sum(E.log(E.abs(on_diagonal)), axis=(axis,), keepdims=False)
@@ -178,7 +174,7 @@ def signed_logs(A: Tensor, name: str, kind: Any) -> Any:
     check_floating(A, name)
     since = next(sequence)
     sign, logs = sign_and_log(A)
-    return kind(*(result(x, "LinalgSlogdetBackward0", since) for x in (sign, logs)))
+    return kind(*results((sign, logs), "LinalgSlogdetBackward0", since))
 
 
 @functools.partial(with_out, "linalg_slogdet")

@@ -20,13 +20,11 @@ from eager.linalg.arguments import (
     hermitian,
     independent,
     not_implemented,
-    real_of,
-    result,
-    row,
+    results,
     tolerances,
 )
 from graphc.ops.dtypes import is_half, is_inexact
-from graphc.ops.matrices import adjoint, columns, rows
+from graphc.ops.matrices import adjoint, columns
 from graphc.ops.rules import torch_name
 
 
@@ -36,16 +34,13 @@ def _triangle(UPLO: str) -> bool:
     return UPLO.upper() == "U"
 
 
-def _eigh(A: Tensor, UPLO: str) -> tuple[Tensor, Tensor]:
-    shape = check_square(A, "linalg.eigh")
+def _eigh(A: Tensor, UPLO: str) -> tuple[Tensor, ...]:
+    check_square(A, "linalg.eigh")
     upper = _triangle(UPLO)
     if not is_inexact(A._dtype()) or is_half(A._dtype()):
         raise not_implemented("linalg_eigh_cpu", A)
     since = next(sequence)
-    packed = E.eigh(hermitian(A, upper), upper=upper)
-    parts = row(real_of(rows(E, packed, 0, 1))), rows(E, packed, 1, shape[-1] + 1)
-    values, vectors = (result(x, "LinalgEighBackward0", since) for x in parts)
-    return values, vectors
+    return results(E.eigh(hermitian(A, upper), upper=upper), "LinalgEighBackward0", since)
 
 
 @functools.partial(with_out, "linalg_eigh")
@@ -64,16 +59,12 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def _eig(A: Tensor, name: str) -> tuple[Tensor, Tensor]:
-    n = check_square(A, name)[-1]
+    check_square(A, name)
     if not is_inexact(A._dtype()):
         raise RuntimeError(f"Unknown Complex ScalarType for {torch_name(A._dtype())}")
     if is_half(A._dtype()):
         raise not_implemented("linalg_eig_out_cpu", A)
-    since = next(sequence)
-    packed = E.eig(A)
-    parts = row(rows(E, packed, 0, 1)), rows(E, packed, 1, n + 1)
-    values, vectors = (result(x, "LinalgEigBackward0", since) for x in parts)
-    return values, vectors
+    return E.eig(A)
 
 
 @functools.partial(with_out, "linalg_eig")
@@ -92,11 +83,10 @@ def eigvals(A: Tensor) -> Tensor:
 
 
 def _thin(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) with as many columns as singular values."""
-    m, n = check_matrix(A, "linalg.svd")[-2:]
+    """(U, S, V^H) with as many columns and rows as singular values."""
+    check_matrix(A, "linalg.svd")
     check_floating(A, "linalg.svd")
-    packed = E.svd(A)
-    return rows(E, packed, 1, 1 + m), row(real_of(rows(E, packed, 0, 1))), rows(E, packed, 1 + m, 1 + m + n)
+    return E.svd(A)
 
 
 def completed(q: Tensor) -> Tensor:
@@ -107,27 +97,25 @@ def completed(q: Tensor) -> Tensor:
     if not k:
         batch = tuple(q._d.shape[:-2])
         return independent(E.broadcast_to(Tensor._wrap(np.eye(m, dtype=q._dtype())), shape=(*batch, m, m)), q)
-    others = columns(E, E.qr(E.stop_gradient(q), complete=True), k, m)
+    others = columns(E, E.qr(E.stop_gradient(q), complete=True)[0], k, m)
     return E.cat(q, others, axis=len(q._d.shape) - 1)
 
 
-def decomposed(A: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V), each a result of its own."""
+def decomposed(A: Tensor, full: bool) -> tuple[Tensor, ...]:
+    """(U, S, V^H), each a result of its own."""
     since = next(sequence)
-    u, s, v = _thin(A)
+    u, s, vh = _thin(A)
     if full:
-        u, v = completed(u), completed(v)
-    u, s, v = (result(x, "LinalgSvdBackward0", since) for x in (u, s, v))
-    return u, s, v
+        u = completed(u)
+        vh = vh if vh._d.shape[-2] == vh._d.shape[-1] else adjoint(E, completed(adjoint(E, vh)))
+    return results((u, s, vh), "LinalgSvdBackward0", since)
 
 
 @functools.partial(with_out, "linalg_svd")
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """(U, S, Vh) with A = U diag(S) Vh, the singular values from the largest on. As `torch.linalg.svd`."""
     _refuse_driver(driver)
-    since = next(sequence)
-    u, s, v = decomposed(A, full_matrices)
-    return return_types.linalg_svd(u, s, result(adjoint(E, v), "LinalgSvdBackward0", since))
+    return return_types.linalg_svd(*decomposed(A, full_matrices))
 
 
 def _refuse_driver(driver: str | None) -> None:
@@ -139,8 +127,7 @@ def _refuse_driver(driver: str | None) -> None:
 
 def singular_values(A: Tensor) -> Tensor:
     """The singular values from the largest on."""
-    since = next(sequence)
-    return result(_thin(A)[1], "LinalgSvdBackward0", since)
+    return _thin(A)[1]
 
 
 @functools.partial(with_out, "linalg_svdvals")

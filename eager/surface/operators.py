@@ -1,4 +1,7 @@
-"""Gives Tensor its operators, and every pointwise op of the registry, now or later, a function and a method."""
+"""Gives Tensor its operators, and a function and a method to every pointwise op, and to each op that a user declares.
+
+The other ops of the registry have their functions in `eager.functional`, with PyTorch's arguments.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.inplace import in_place
 from eager.engine.language import E, double, single
+from graphc.ops import BUILT_IN
 from graphc.ops.operators import BINARY, COMPARISON, UNARY
 from graphc.ops.spec import OPS, Op
 from graphc.ops.special import PREFIX
 
-functions: dict[str, Callable[..., Any]] = {}  # public functions of pointwise ops, by name
+functions: dict[str, Callable[..., Any]] = {}  # public functions of these ops, by name
 
 
 def lazy(name: str, bind: Callable[[Callable[..., Any]], None]) -> Callable[..., Any]:
@@ -32,8 +36,9 @@ def _method_binder(attribute: str) -> Callable[[Callable[..., Any]], None]:
 
 
 def _install_op(op: Op) -> None:
-    if not op.pointwise or op.params or op.name.startswith(PREFIX):
-        return  # the last ones are in `eager.special`
+    plain = op.pointwise and not op.params
+    if op.name.startswith(PREFIX) or (op.name in BUILT_IN and not plain):
+        return  # the first ones are in `eager.special`
     name = op.name
     E.__dict__.pop(name, None)
 
@@ -43,7 +48,7 @@ def _install_op(op: Op) -> None:
     functions[name] = lazy(name, bind)
     if name not in Tensor.__dict__:
         setattr(Tensor, name, lazy(name, _method_binder(name)))
-    if op.args and f"{name}_" not in Tensor.__dict__:
+    if plain and op.args and f"{name}_" not in Tensor.__dict__:
         setattr(Tensor, f"{name}_", in_place(name))
 
 

@@ -164,7 +164,7 @@ def _backward_step(body: Graph, consts: int, active: list[int], summed: list[int
     begin = F.where(F.eq(stretch, first), end, _int(b, 0))
     filled = emit(
         b, WHILE, [*outer, end, fine, begin, *start, *near], consts=consts + 2,
-        condition=_before(fixed, [_COUNT, *moving, *_rows(moving)]), body=_filling(body, consts),
+        condition=_before(fixed, [_COUNT, *moving, *_rows(moving)]), body=_counting(body, consts, keeps=True),
     )  # fmt: skip
     near = filled[1 + len(moving) :]
     number = F.bitwise_right_shift(offset, fine)
@@ -172,7 +172,7 @@ def _backward_step(body: Graph, consts: int, active: list[int], summed: list[int
     begin = F.bitwise_left_shift(number, fine)
     replayed = emit(
         b, WHILE, [*outer, offset, fine, begin, *start], consts=consts + 2,
-        condition=_before(fixed, [_COUNT, *moving]), body=_replaying(body, consts),
+        condition=_before(fixed, [_COUNT, *moving]), body=_counting(body, consts, keeps=False),
     )  # fmt: skip
     carry = replayed[1:]
     gradient = pulled_graph(body, active, [*(consts + k for k in active), *summed])
@@ -189,27 +189,19 @@ def _before(fixed: Sequence[Aval], carry: Sequence[Aval]) -> Graph:
     return _graph(b, "before", [at < end])
 
 
-def _replaying(body: Graph, consts: int) -> Graph:
-    """A step of the loop that counts."""
-    avals = body.input_avals()
-    b = Builder()
-    outer = _inputs(b, "const", [*avals[:consts], _COUNT, _COUNT])
-    at, *carry = _inputs(b, "carry", [_COUNT, *avals[consts:]])
-    return _graph(b, body.name, [at + _int(b, 1), *inline(b, body, [*outer[:consts], *carry])])
-
-
-def _filling(body: Graph, consts: int) -> Graph:
-    """A step of the loop that counts, and keeps every 2**fine-th carry."""
+def _counting(body: Graph, consts: int, keeps: bool) -> Graph:
+    """A step of the loop that counts, and perhaps keeps every 2**fine-th carry."""
     avals = body.input_avals()
     fixed, moving = avals[:consts], avals[consts:]
     b = Builder()
     *outer, _, fine = _inputs(b, "const", [*fixed, _COUNT, _COUNT])
-    values = _inputs(b, "carry", [_COUNT, *moving, *_rows(moving)])
-    at, carry, rows = values[0], values[1 : 1 + len(moving)], values[1 + len(moving) :]
+    at, *carry = _inputs(b, "carry", [_COUNT, *moving])
+    kept = _inputs(b, "kept", _rows(moving)) if keeps else []
     F, one = b.language, _int(b, 1)
-    due = F.eq(at & (F.bitwise_left_shift(one, fine) - one), _int(b, 0))
-    row = F.where(due, F.bitwise_right_shift(at, fine), _int(b, ROWS))
-    kept = [F.with_row(r, x, row) for r, x in zip(rows, carry, strict=True)]
+    if keeps:
+        due = F.eq(at & (F.bitwise_left_shift(one, fine) - one), _int(b, 0))
+        row = F.where(due, F.bitwise_right_shift(at, fine), _int(b, ROWS))
+        kept = [F.with_row(r, x, row) for r, x in zip(kept, carry, strict=True)]
     return _graph(b, body.name, [at + one, *inline(b, body, [*outer, *carry]), *kept])
 
 

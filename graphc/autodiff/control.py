@@ -13,7 +13,7 @@ from typing import NamedTuple
 from graphc.autodiff.custom import computed_again
 from graphc.autodiff.reverse import STRUCTURED, Shares, pullback
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol
-from graphc.ir.structure import SCAN, SWITCH, ancestors, emit, members, union
+from graphc.ir.structure import SCAN, SWITCH, ancestors, emit, members, stack_more, union
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
 
@@ -162,7 +162,7 @@ def _scan(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted
     used_consts = [k for k in range(consts) if body.inputs[k] in read]
     used_xs = [k for k in range(first_x, len(body.inputs)) if body.inputs[k] in read]
 
-    residuals = _extend(builder, node, Graph(body.name, nodes, body.inputs, body.result), kept)
+    residuals = stack_more(builder, node, Graph(body.name, nodes, body.inputs, body.result), kept)
     signature = {body.inputs[k]: nodes[body.inputs[k]] for k in used_consts}
     signature |= {cts[k].id: nodes[cts[k].id] for k in active}
     signature |= {s.id: nodes[s.id] for s in sums}
@@ -183,28 +183,6 @@ def _scan(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted
     )  # fmt: skip
     positions = [*(consts + k for k in active), *summed, *rows]
     return [(k, s) for k, s in zip(positions, found, strict=True) if k in wanted]
-
-
-def _extend(builder: Builder, node: Node, body: Graph, kept: Sequence[int]) -> list[Symbol]:
-    """Let scan `node` of `builder` also return, stacked, the values of the nodes `kept` of its body.
-
-    The node keeps its id and its results: the new ones come after them. `body` may have nodes that are not needed.
-    """
-    carries, length = node.params["carries"], node.params["length"]
-    outputs = list(body.outputs)
-    place = {id: k for k, id in enumerate(outputs) if k >= carries}
-    for id in kept:
-        if id not in place:
-            place[id] = len(outputs)
-            outputs.append(id)
-    live = ancestors(body.nodes, outputs) | set(body.inputs)
-    nodes = {id: n for id, n in body.nodes.items() if id in live}
-    extended = Graph(body.name, nodes, body.inputs, tuple(Ref(id) for id in outputs), body.history)
-    added = [nodes[id].aval for id in outputs[len(node.results) :]]
-    results = (*node.results, *(Aval((length, *a.shape), a.dtype) for a in added))
-    params = {**node.params, "body": extended}
-    builder.nodes[node.id] = Node(node.id, node.op, node.inputs, params, results, node.where, node.scope)
-    return [builder.item(node.id, place[id]) for id in kept]
 
 
 STRUCTURED[SWITCH] = _switch

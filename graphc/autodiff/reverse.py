@@ -12,7 +12,7 @@ from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, result_paths
 from graphc.ops import Op
 from graphc.ops.dtypes import is_inexact
-from graphc.ops.gradient import rule_values, share
+from graphc.ops.gradient import names_of_results, rule_values, share
 
 Shares = list[tuple[int, Symbol]]
 # op -> rule(builder, node, {result number: cotangent}, numbers of the operands that gradients are for), which gives
@@ -58,7 +58,7 @@ def pullback(
             if not reaches.isdisjoint(custom[node.id].inputs):
                 reaches.add(node.id)
                 passes.add(node.id)
-        elif node.op.structured:
+        elif node.op is ITEM or node.op.several:
             if recorded is not None and node.id not in recorded:
                 continue
             if node.op is ITEM:
@@ -95,6 +95,10 @@ def pullback(
             shares = [(node.inputs[k], d) for k, d in found]
         elif node.id in custom:
             shares = _custom_shares(custom[node.id], node.id, grads, reaches)
+        elif node.op.several:
+            arrived_by = several.pop(node.id)
+            g = [arrived_by.get(k) for k in range(len(node.results))]
+            shares = _shares(builder, node, g, _live(builder, node, reaches))
         else:
             g = grads[node.id] if node.id in targets else grads.pop(node.id)
             shares = _shares(builder, node, g, live[node.id])
@@ -129,12 +133,20 @@ def _live(builder: Builder, node: Node, reaches: Collection[int]) -> list[tuple[
     ]
 
 
-def _shares(builder: Builder, node: Node, g: Symbol, live: list[tuple[int, int]]) -> list[tuple[int, Symbol]]:
+def _shares(builder: Builder, node: Node, g: Any, live: list[tuple[int, int]]) -> list[tuple[int, Symbol]]:
     op, nodes = node.op, builder.nodes
     wanted = {name for k, _ in live for name in op.vjp[op.arg_of(k)].names}
     operands = [builder.symbol(i) for i in node.inputs] if wanted else []
-    values = rule_values(op, wanted, operands, Symbol(builder, node.id, node.aval), node.params)
+    values = rule_values(op, wanted, operands, _result(builder, node, wanted), node.params)
     return [(i, share(builder.language, op, k, g, values, nodes[i].aval.shape)) for k, i in live]
+
+
+def _result(builder: Builder, node: Node, wanted: Collection[str]) -> Any:
+    """The result of `node`; of several, those that gradient rules want."""
+    if not node.op.several:
+        return Symbol(builder, node.id, node.aval)
+    names = names_of_results(node.op, "r")
+    return [builder.item(node.id, k) if name in wanted else None for k, name in enumerate(names)]
 
 
 @without_collector

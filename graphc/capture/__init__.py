@@ -1,55 +1,8 @@
 """Capture: an honest Python program becomes a graph."""
 
 from graphc.capture.program import Effects, Program
-from graphc.capture.sources import (
-    Argument,
-    ArgumentGuard,
-    Captured,
-    Computed,
-    DataOf,
-    Decision,
-    Draw,
-    Drawn,
-    Effect,
-    Given,
-    GradOf,
-    Guard,
-    History,
-    LeafFlag,
-    Lifted,
-    MemoryOf,
-    PastOf,
-    Returned,
-    Source,
-    ViewOf,
-)
+from graphc.capture.sources import Argument, Captured, Draw, Effect, GradOf, History, MemoryOf, Source
 from graphc.capture.trace import capture, trace
-from graphc.capture.tracer import Tracer
 
-__all__ = [
-    "Argument",
-    "ArgumentGuard",
-    "Captured",
-    "Computed",
-    "DataOf",
-    "Decision",
-    "Draw",
-    "Drawn",
-    "Effect",
-    "Effects",
-    "Given",
-    "GradOf",
-    "Guard",
-    "History",
-    "LeafFlag",
-    "Lifted",
-    "MemoryOf",
-    "PastOf",
-    "Program",
-    "Returned",
-    "Source",
-    "Tracer",
-    "ViewOf",
-    "capture",
-    "trace",
-]
+__all__ = ["Argument", "Captured", "Draw", "Effect", "Effects", "GradOf", "History", "MemoryOf", "Program", "Source",
+           "capture", "trace"]  # fmt: skip

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-import sys
 import sysconfig
-from itertools import islice
 
-from graphc.capture.location import shown_file
+from graphc.capture.location import span_of, user_frame
 
 _LIBRARY = sysconfig.get_paths()["stdlib"]
 
@@ -22,20 +20,12 @@ _SHOWING = frozenset(
 
 def is_only_shown() -> bool:
     """Whether the user's innermost statement is a call like `print(...)`. False where there is no source to tell."""
-    frame = sys._getframe(1)
-    while frame is not None and shown_file(frame.f_code) is None:
-        frame = frame.f_back
-    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARY):  # logging formats its messages itself
-        frame = frame.f_back
-    if frame is None:
+    frame = user_frame(skip=(_LIBRARY,))  # logging formats its messages itself
+    if frame is None or (at := span_of(frame)) is None:
         return False
-    code = frame.f_code
-    at = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
-    if at is None or at[0] is None or at[2] is None:
-        return False
-    position = at[0], at[2]
-    source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-    return any(first <= position < last for first, last in _showing_statements(source))
+    line, _, column, _ = at
+    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
+    return any(first <= (line, column) < last for first, last in _showing_statements(source))
 
 
 @functools.lru_cache(maxsize=64)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import linecache
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
+
+_numbers = itertools.count()
 
 
 def indented(lines: Sequence[str]) -> list[str]:
@@ -56,6 +61,10 @@ class Names:
         defaults = ", ".join([*([parameters] if parameters else []), *(f"{n}={n}" for n in objects)])
         text = [f"def bind({', '.join(objects)}):", f" def {name}({defaults}):", *indented(body)]
         local: dict[str, Any] = {}
-        code = compile("\n".join([*text, f" return {name}"]), f"<generated {name}>", "exec")
-        exec(code, {} if shared is None else shared, local)
-        return local["bind"](**objects)
+        source, filename = "\n".join([*text, f" return {name}"]), f"<generated {name} {next(_numbers)}>"
+        exec(compile(source, filename, "exec"), {} if shared is None else shared, local)
+        function = local["bind"](**objects)
+        # for `inspect.getsource` and tracebacks, as long as the function lives
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        weakref.finalize(function, linecache.cache.pop, filename, None)
+        return function

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import islice
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 
 _ROOT = Path(__file__).resolve().parents[2]
 _INTERNAL = tuple(f"{_ROOT / package}{os.sep}" for package in ("eager", "graphc"))
@@ -31,12 +32,21 @@ def shown_file(code: CodeType) -> str | None:
         return shown
 
 
-def user_line() -> str:
-    """The innermost frame outside eager and graphc, as "model.py:12"."""
+def user_frame(skip: tuple[str, ...] = ()) -> FrameType | None:
+    """The innermost frame outside eager and graphc, and not in a file whose name begins with one of `skip`."""
     frame = sys._getframe(1)
-    while frame is not None:
-        shown = shown_file(frame.f_code)
-        if shown is not None:
-            return f"{shown}:{frame.f_lineno}"
+    while frame is not None and (shown_file(frame.f_code) is None or frame.f_code.co_filename.startswith(skip)):
         frame = frame.f_back
-    return ""
+    return frame
+
+
+def user_line() -> str:
+    """The line of that frame, as "model.py:12"."""
+    frame = user_frame()
+    return "" if frame is None else f"{shown_file(frame.f_code)}:{frame.f_lineno}"
+
+
+def span_of(frame: FrameType) -> tuple[int, int, int, int] | None:
+    """Where the expression that a frame is evaluating stands: line, last line, column, end; None if that is unknown."""
+    found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,))
+    return None if None in found else found  # type: ignore[return-value]

@@ -216,7 +216,7 @@ class Tracer(Interpreter):
 
     # --- what tensors call
 
-    def apply(self, op: Op, operands: Sequence[Any], params: Any) -> Tensor:
+    def apply(self, op: Op, operands: Sequence[Any], params: Any) -> Any:
         """See `eager.core.interpreter.Interpreter`."""
         builder = self.builder
         builder.where = user_line()
@@ -249,9 +249,14 @@ class Tracer(Interpreter):
         except Exception as error:
             error.add_note(f"in {call_text(op, operands)} at {builder.where}")
             raise
+        requires = requires and grad_enabled()
+        if op.several:
+            if requires:
+                self.state.recorded.update(range(before, builder.next_id))
+            return tuple([self.wrap(r, requires and is_inexact(r.aval.dtype)) for r in result])
         if result.id < before and not op.view:  # an operand, as it is
             result = builder.emit(_CLONE, (result,), {})
-        requires = requires and grad_enabled() and is_inexact(result.aval.dtype)
+        requires = requires and is_inexact(result.aval.dtype)
         if requires:
             self.state.recorded.update(range(before, builder.next_id))  # the op, and casts of its operands
         found = self.wrap(result, requires)

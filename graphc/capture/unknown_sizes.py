@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
 from types import FrameType
 from typing import NamedTuple
 
 from graphc import errors
-from graphc.capture.location import shown_file, user_line
+from graphc.capture.location import span_of, user_frame, user_line
 
 # by what is called: the form of known shape. {x} and {mask} are the operands of the user's expression
 _FORMS = {
@@ -36,7 +35,7 @@ class Asked(NamedTuple):
 
 def asked_here() -> Asked:
     """Where the user's program is now."""
-    frame = _user_frame()
+    frame = user_frame()
     return Asked(user_line(), "" if frame is None else _expression(frame))
 
 
@@ -50,19 +49,12 @@ def counted_refusal(purpose: str, asked: Asked) -> str:
     )  # fmt: skip
 
 
-def _user_frame() -> FrameType | None:
-    frame = sys._getframe(1)
-    while frame is not None and shown_file(frame.f_code) is None:
-        frame = frame.f_back
-    return frame
-
-
 def _expression(frame: FrameType) -> str:
     """The source of the expression that the frame is evaluating, if that is known and stands in one line."""
-    at = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    line, last, start, stop = at
-    if line is None or line != last or start is None or stop is None:
+    at = span_of(frame)
+    if at is None or at[0] != at[1]:
         return ""
+    line, _, start, stop = at
     source = linecache.getline(frame.f_code.co_filename, line)
     return source.encode()[start:stop].decode(errors="replace")
 

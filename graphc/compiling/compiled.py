@@ -16,8 +16,8 @@ from typing import Any, final
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.nn import Module
 from graphc import errors, forking
-from graphc.capture import Drawn
 from graphc.capture.building import building_of, outside
+from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
 from graphc.capture.tree import tensors_of
 from graphc.compiling.disable import switch

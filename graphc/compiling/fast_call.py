@@ -13,8 +13,8 @@ from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.core.state import grad_enabled as grad_mode
 from eager.core.state import made_in_inference
 from eager.core.tensor import Parameter, Tensor
-from graphc.capture import Captured
 from graphc.capture.generated import indented
+from graphc.capture.sources import Captured
 from graphc.compiling.disable import switch
 from graphc.compiling.guards import KNOWN
 from graphc.compiling.signature import Call

@@ -9,8 +9,9 @@ from typing import Any, final
 import numpy as np
 
 from eager.core.tensor import Deferred, Tensor
-from graphc.capture import Argument, Captured, Lifted, Program
 from graphc.capture.generated import Names
+from graphc.capture.program import Program
+from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import Sharing
 

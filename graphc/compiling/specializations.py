@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, final
 
 from eager.core.tensor import Tensor
-from graphc.capture import Program
+from graphc.capture.program import Program
 from graphc.capture.state.environment import Environment
 from graphc.compiling.guards import Guards
 from graphc.compiling.signature import Call

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphc import errors
-from graphc.capture import Drawn, Program, capture
+from graphc.capture.program import Program
+from graphc.capture.sources import Drawn
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.lifted_numbers import lifted_of, take_by_value, with_lifted
 from graphc.capture.state.lifting import LiftedPlaces
 from graphc.capture.symbolic_program import SymbolicProgram
-from graphc.capture.trace import forget
+from graphc.capture.trace import capture, forget
 from graphc.compiling.dynamic_shapes import DynamicShapes
 from graphc.compiling.signature import Call
 from graphc.execution.runner import abandon

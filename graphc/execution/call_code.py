@@ -7,25 +7,18 @@ over, which outputs become tensors, and where they go. Asked at each call, that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from sys import getrefcount
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
-import numpy as np
-
-from eager import autograd
 from eager.core import tape
-from eager.core.grad_mode import set_grad_enabled
-from eager.core.state import add_maker, note_write
-from eager.core.tensor import Deferred, Tensor
-from eager.engine.inplace import assign
-from eager.engine.language import E
-from graphc.capture import (
+from eager.core.tensor import Tensor
+from graphc.capture.generated import Names, indented
+from graphc.capture.program import Program
+from graphc.capture.sources import (
     Argument,
     Captured,
     Computed,
     DataOf,
     Draw,
-    Effect,
     Given,
     GradOf,
     History,
@@ -33,73 +26,15 @@ from graphc.capture import (
     Lifted,
     MemoryOf,
     PastOf,
-    Program,
     Source,
     ViewOf,
-)
-from graphc.capture.generated import Names, indented
-from graphc.capture.storage.inputs import whole_memory
-from graphc.capture.tree import Kept, Slot, map_leaves
-from graphc.capture.user_objects import opener
-from graphc.execution.prechecks import Prechecks
-from graphc.lowering import ELSEWHERE, block
+)  # fmt: skip
+from graphc.capture.tree import Slot
+from graphc.execution.plan import Plan, Services
+from graphc.execution.steps import SHARED
 
 DEEPEST = 20  # nest of containers that is written out as one expression
 FEW = 4  # arrays: to wait for each takes less time than JAX's function for any nest of them
-
-
-class Plan(NamedTuple):
-    """What a call of a program does.
-
-    program   what was captured
-    effects   its effects that have a value; their values are the outputs after those that results are made of
-    places    which output a result is
-    outputs   shape and dtype of each result, then of the value of each effect
-    donated   numbers of the inputs whose memory the program takes over
-    live      outputs that can be differentiated: `join` gives them a tape node
-    ended     outputs that require grad, but lead to no leaf that anyone has
-    broken    output -> what its backward() raises
-    wrt       numbers of the inputs that its gradient would be for
-    made      which parent of the live results' tape node each leaf is that the program makes, by its number among those
-    arguments number of tensors among the arguments
-    prechecks what is asked before the program runs
-    """
-
-    program: Program
-    effects: Sequence[Effect]
-    places: Mapping[Computed, int]
-    outputs: Sequence[tuple[tuple[int, ...], np.dtype]]
-    donated: Sequence[int]
-    live: Sequence[int]
-    ended: Sequence[int]
-    broken: Mapping[int, str]
-    wrt: Sequence[int]
-    made: Mapping[int, int]
-    arguments: int
-    prechecks: Prechecks
-
-
-class Services(NamedTuple):
-    """What the code calls.
-
-    executable  the XLA program
-    unsealed    the array of a tensor that was made in inference mode
-    join        (results, arrays, outputs, tensors): gives live results their tape node, which it returns
-    failed      (exception): raises another one if it is a check of the program that has failed
-    stopped     what a check that has failed raises
-    refused     the exception for a precheck that has failed
-    broken      of a tape node whose backward raises RuntimeError with what the node has saved
-    ended       of a tape node that gives nothing to anyone
-    """
-
-    executable: Any
-    unsealed: Callable[[Any], np.ndarray]
-    join: Callable[..., Any]
-    failed: Callable[[Exception], None]
-    stopped: tuple[type[Exception], ...]
-    refused: type[Exception]
-    broken: tape.Backward
-    ended: tape.Backward
 
 
 @final
@@ -139,45 +74,40 @@ class CallCode:
 
     def bind(self, name: str, lines: Sequence[str], known: Mapping[str, Any] | None = None) -> Callable[..., Any]:
         """The function `name` that `lines` define, which may use what is `known` by name."""
-        return self.names.bind(name, lines, known, _shared)
+        return self.names.bind(name, lines, known, SHARED)
 
     def lines(self, given: str = "given") -> list[str]:
         """The statements of a call."""
         before = [*self._fetched(), *self._asked(), *self._taken()]
         if not self._changes:
             return [*before, *self._run(), *self._completed(given, " return ")]
-        names, marked, rewound = self.names, list[str](), list[str]()
-        for k, generator in enumerate(self._generators()):
-            marked.append(f" mark{k} = {names.of(generator)}.mark()")
-            rewound.append(f" {names.of(generator)}.rewind(mark{k})")
-        nothing = [" pass"] if not rewound else []
+        generators, stopped = self.names.of(self._generators()), self.names.of(self._services.stopped)
+        rewound = f"rewind({generators}, marks)"
         # An interrupt may come wherever a function is called: what has begun is finished, or nothing has happened.
         # Everything that is done to finish may be done twice
         return [
             " done, begun = [], False",
-            *marked,
+            f" marks = mark({generators})",
             " try:",
             *indented([*before, *self._run_into(), " out = done[0]"]),
             *indented(self._completed(given, " result = ")),
             "  if drawn is not None: drawn.clear()",  # which says that the call has ended
             "  return result",
-            f" except {names.of(self._services.stopped)}:",  # the call goes another way: as if this had not begun
-            "  try:",
-            *indented(indented([*rewound, *nothing])),
+            f" except {stopped}:",  # the call goes another way: as if this had not begun
+            f"  try: {rewound}",
             "  except BaseException:",
-            *indented(indented([*rewound, *nothing])),
+            f"   {rewound}",
             "   raise",
             "  raise",
             " except BaseException as interrupt:",
             "  if not done:",
-            *indented(indented([*rewound, *nothing])),
+            f"   {rewound}",
             "   raise",
             "  try:",
             "   out = done[0]",
             *indented(indented(self._completed(given, " "))),
             "   if drawn is not None: drawn.clear()",
-            f"  except {names.of(self._services.stopped)}:",
-            *indented(indented([*rewound, *nothing])),
+            f"  except {stopped}: {rewound}",
             "  finally: raise interrupt",
         ]
 
@@ -454,55 +384,3 @@ def _expression(structure: Any) -> str | None:
         return written(structure, 0)
     except LookupError:
         return None
-
-
-def _assembled(program: Program, leaves: list[Any], given: Any) -> Any:
-    """The result of a call with `leaves`. Also puts into Python state what the function put there."""
-
-    def leaf(slot: Any, path: str) -> Any:
-        return slot.find(given) if type(slot) is Kept else leaves[slot.index]
-
-    containers: dict[int, Any] = {}
-    result = map_leaves(program.result.structure, leaf, "", containers, _opened)
-    # all values first: one may be what another place has held so far
-    for change, value in [(c, map_leaves(s, leaf, "", containers, _opened)) for c, s in program.effects.state]:
-        change.carry_out(value, given)
-    return result
-
-
-_opened = opener(lambda leaf: type(leaf) in (Slot, Kept))
-
-
-def _view(tensor: Tensor, returned: ViewOf) -> Tensor:
-    """The view of `tensor` that a result is."""
-    with set_grad_enabled(returned.recorded):
-        for step in returned.steps:
-            lens = step.op.lens  # None where a kernel shows what the steps of its definition would copy
-            name = step.op.name if lens is None or lens.shown_by is None else lens.shown_by
-            tensor = getattr(E, name)(tensor, **step.params)
-    return tensor
-
-
-def overwrite(tensor: Tensor, value: Deferred) -> None:
-    """Give `tensor` the program's value: in its own memory if others can see that, else by taking the new memory."""
-    data = tensor._d
-    # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
-    if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
-        np.copyto(data, np.asarray(value.array))
-        note_write(data)
-    else:
-        tensor._d = value
-
-
-def _write_recorded(tensor: Tensor, value: Tensor) -> None:
-    with set_grad_enabled(True):
-        assign(tensor, value, "copy")
-
-
-_shared: dict[str, Any] = {
-    "Deferred": Deferred, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray, "assembled": _assembled,
-    "backward": autograd.backward, "block": block, "make": object.__new__, "ndarray": np.ndarray,
-    "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "refs": getrefcount, "view": _view,
-    "whole_memory": whole_memory, "write_recorded": _write_recorded,
-}  # fmt: skip
-add_maker(lambda new: _shared.__setitem__("new", new))  # tensors made in inference mode are noted

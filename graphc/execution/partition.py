@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from eager.core.tensor import Tensor
 from graphc.autodiff import pullback
-from graphc.capture import Draw, History, Program
+from graphc.capture.program import Program
+from graphc.capture.sources import Draw, History
 from graphc.errors import CaptureError
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import NEVER, Price, cheapest_cut
@@ -218,13 +219,6 @@ def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> t
     number = {id: k for k, id in enumerate(ours)}
     backward = Graph(f"{joint.name}_backward", backward_nodes, inputs, gradients, joint.history)
     return backward, taken, tuple(number[id] for id in saved)
-
-
-def residual_bytes(parts: Split) -> int:
-    """The memory that is kept between forward and backward, besides the inputs and the results themselves."""
-    *results, residuals = parts.forward.result
-    held = {ref.id for ref in refs_of(results)}
-    return sum(_bytes(parts.forward.nodes[ref.id].aval) for ref in residuals if ref.id not in held)
 
 
 def _with_items(nodes: Mapping[int, Node], first: set[int]) -> set[int]:

@@ -13,33 +13,34 @@ from eager.core import state, tape
 from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
 from eager.engine.language import E
-from graphc.capture import (
+from graphc.capture.flow.bodies import with_rules
+from graphc.capture.materialization import Materializer
+from graphc.capture.program import Effects, Program
+from graphc.capture.sources import (
     Argument,
     Captured,
     Computed,
     DataOf,
-    Effects,
     GradOf,
     History,
     LeafFlag,
     Lifted,
     PastOf,
-    Program,
-    Tracer,
     ViewOf,
 )
-from graphc.capture.flow.bodies import with_rules
-from graphc.capture.materialization import Materializer
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import given, owner_of
+from graphc.capture.tracer import Tracer
 from graphc.capture.tree import map_leaves
 from graphc.capture.user_objects import is_traced, opener
 from graphc.errors import PathChanged
-from graphc.execution.call_code import CallCode, Plan, Services, overwrite
+from graphc.execution.call_code import CallCode
 from graphc.execution.partition import Split, split, split_for
+from graphc.execution.plan import Plan, Services
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
+from graphc.execution.steps import overwrite
 from graphc.ir import Graph, Ref, refs_of
 from graphc.ir.structure import ancestors
 from graphc.lowering import lower

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphc import errors
 from graphc.errors import GraphError
-from graphc.ir.graph import INPUT, Graph, Node, Ref
+from graphc.ir.graph import INPUT, Graph, Node, map_values
 from graphc.ir.structure import bodies, with_bodies
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval, types_text
@@ -69,7 +69,7 @@ def _concrete(graph: Graph, sizes: Mapping[str, int] | None) -> Graph:
         if node.op is not INPUT and (id in changed or not changed.isdisjoint(node.inputs)):
             _check(graph, new, nodes)
         nodes[id] = new
-    return graph.replace(nodes, _result(graph.result, sizes))
+    return graph.replace(nodes, map_values(graph.result, lambda value: substituted(value, sizes)))
 
 
 def concrete_node(node: Node, sizes: Mapping[str, int] | None) -> Node:
@@ -100,13 +100,3 @@ def _check(graph: Graph, node: Node, nodes: Mapping[int, Node]) -> None:
             f"{graph.name}: {node.op.name} (v{node.id}, {node.where}) is {types_text(found)}, expected "
             f"{types_text(node.results)}"
         )
-
-
-def _result(result: Any, sizes: Mapping[str, int] | None) -> Any:
-    """A graph's result with the numbers in place of Dims."""
-    if isinstance(result, dict):
-        return {key: _result(value, sizes) for key, value in result.items()}
-    if isinstance(result, (tuple, list)) and not isinstance(result, Ref):
-        parts = [_result(part, sizes) for part in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return substituted(result, sizes)

@@ -10,9 +10,10 @@ or a switch runs is a module, too (graphc.ir.opened).
 from __future__ import annotations
 
 import html
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import networkx as nx
+import numpy as np
 
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ir.opened import opened
@@ -132,20 +133,12 @@ def _placed(graph: nx.DiGraph, layers: list[list[int]], sizes: Sizes) -> dict[in
     return {id: value - left for id, value in x.items()}
 
 
-def _apart(wanted: list[float], widths: list[float]) -> list[float]:
-    """Positions close to `wanted` (least squares) of neighbours that do not overlap: pool adjacent violators."""
-    offsets: list[float] = [0.0]
-    for width in widths[:-1]:
-        offsets.append(offsets[-1] + width)
-    blocks: list[tuple[float, int]] = []  # (mean of wanted - offset, number of nodes)
-    for w, offset in zip(wanted, offsets, strict=False):
-        mean, count = w - offset, 1
-        while blocks and blocks[-1][0] > mean:
-            other, more = blocks.pop()
-            mean, count = (mean * count + other * more) / (count + more), count + more
-        blocks.append((mean, count))
-    means = [mean for mean, count in blocks for _ in range(count)]
-    return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
+def _apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
+    """Positions close to `wanted` (least squares) of neighbours that do not overlap."""
+    from scipy.optimize import isotonic_regression
+
+    offsets = np.cumsum([0.0, *widths])[:-1]
+    return list(isotonic_regression(np.array(wanted) - offsets).x + offsets) if len(wanted) else []
 
 
 class Layout:

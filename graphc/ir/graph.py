@@ -359,33 +359,32 @@ class Graph:
 
 def refs_of(result: Any) -> list[Ref]:
     """The Refs in a result, left to right."""
-    if isinstance(result, Ref):
-        return [result]
-    if isinstance(result, dict):
-        return [ref for value in result.values() for ref in refs_of(value)]
-    if is_dataclass(result):
-        return [ref for value in (fields_of(result) or {}).values() for ref in refs_of(value)]
-    if isinstance(result, (tuple, list)):
-        return [ref for value in result for ref in refs_of(value)]
-    return []
+    found: list[Ref] = []
+    map_refs(result, found.append)
+    return found
 
 
 def map_refs(result: Any, fn: Callable[[Ref], Any]) -> Any:
     """`result` with `fn(ref)` in place of each Ref."""
+    return map_values(result, lambda value: fn(value) if isinstance(value, Ref) else value)
+
+
+def map_values(result: Any, fn: Callable[[Any], Any]) -> Any:
+    """`result` with `fn(value)` in place of each Ref and each static value."""
     if isinstance(result, Ref):
         return fn(result)
     if isinstance(result, dict):
-        return {key: map_refs(value, fn) for key, value in result.items()}
+        return {key: map_values(value, fn) for key, value in result.items()}
     if is_dataclass(result) and (fields := fields_of(result)) is not None:
         new = copy.copy(result)
         for name, value in fields.items():
-            object.__setattr__(new, name, map_refs(value, fn))  # it may be frozen
+            object.__setattr__(new, name, map_values(value, fn))  # it may be frozen
         return new
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*(map_refs(value, fn) for value in result))
+        return type(result)(*(map_values(value, fn) for value in result))
     if isinstance(result, (tuple, list)):
-        return type(result)(map_refs(value, fn) for value in result)
-    return result
+        return type(result)(map_values(value, fn) for value in result)
+    return fn(result)
 
 
 def fill(result: Any, values: Mapping[int, Any]) -> Any:

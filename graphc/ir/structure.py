@@ -9,6 +9,7 @@ from graphc.errors import GraphError
 from graphc.ir.builder import Builder, Symbol
 from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ops import OPS, Op
+from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import with_defaults
 
@@ -86,6 +87,28 @@ def inline(builder: Builder, graph: Graph, operands: Sequence[Symbol]) -> list[S
     return [builder.symbol(new[id]) for id in graph.outputs]
 
 
+def stack_more(builder: Builder, node: Node, body: Graph, ids: Sequence[int]) -> list[Symbol]:
+    """Let scan `node` of `builder` also return, stacked, the values of the nodes `ids` of its body, which is `body`.
+
+    The node keeps its id and its results: the new ones come after them. `body` may have nodes that are not needed.
+    """
+    carries, length = node.params["carries"], node.params["length"]
+    outputs = list(body.outputs)
+    place = {id: k for k, id in enumerate(outputs) if k >= carries}
+    for id in ids:
+        if id not in place:
+            place[id] = len(outputs)
+            outputs.append(id)
+    live = ancestors(body.nodes, outputs) | set(body.inputs)
+    nodes = {id: n for id, n in body.nodes.items() if id in live}
+    extended = Graph(body.name, nodes, body.inputs, tuple(map(Ref, outputs)), body.history)
+    added = (nodes[id].aval for id in outputs[len(node.results) :])
+    results = (*node.results, *(Aval((length, *a.shape), a.dtype) for a in added))
+    params = {**node.params, "body": extended}
+    builder.nodes[node.id] = Node(node.id, node.op, node.inputs, params, results, node.where, node.scope)
+    return [builder.item(node.id, place[id]) for id in ids]
+
+
 def ancestors(nodes: Any, roots: Iterable[int], end: Container[int] = ()) -> set[int]:
     """The ids `roots` and of all that they are computed from, not further than the nodes `end`, which it has, too."""
     seen: set[int] = set()
@@ -106,13 +129,13 @@ def paths(graph: Graph) -> tuple[int, ...]:
     """For each output of `graph`, the inputs that gradients can flow back to."""
     number = {id: k for k, id in enumerate(graph.inputs)}
     found: dict[int, int] = {}
-    several: dict[int, list[int]] = {}
+    several: dict[int, Sequence[int]] = {}
     for id, node in graph.nodes.items():
         if node.op is INPUT:
             found[id] = 1 << number[id] if is_inexact(node.dtype) else 0
         elif node.op is ITEM:
             found[id] = several[node.inputs[0]][node.params["index"]]
-        elif node.op.structured:
+        elif node.op.several:
             several[id] = result_paths(node, [found[i] for i in node.inputs])
         elif is_inexact(node.dtype):
             sources = [i for k, i in enumerate(node.inputs) if node.op.opaque or node.op.arg_of(k) in node.op.vjp]
@@ -139,8 +162,12 @@ def members(bits: int) -> Iterator[int]:
 
 
 def result_paths(node: Node, operands: Sequence[int]) -> list[int]:
-    """For each result of a structured node, the union of `operands[k]` over the operands k that it depends on."""
-    return _PATHS[node.op](node.params, list(operands))
+    """For each of several results, the union of `operands[k]` over the operands k that gradients flow back to."""
+    op = node.op
+    if op.structured:
+        return _PATHS[op](node.params, list(operands))
+    sources = union(bits for k, bits in enumerate(operands) if op.arg_of(k) in op.vjp)
+    return [sources if is_inexact(aval.dtype) else 0 for aval in node.results]
 
 
 def _through(body: Graph, operands: list[int]) -> list[int]:

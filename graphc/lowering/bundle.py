@@ -2,7 +2,14 @@
 
 A function's source is taken from its file. Each name in it that is bound outside (a global, a variable of an
 enclosing function, a default) is looked up now, and what it stands for is written too: other functions and classes
-from their sources, numbers and arrays by value, modules and what they offer as imports.
+from their sources, numbers and arrays by value, modules and what they offer as imports. Where the name does not stand
+for that in the new file, the function is made by another one that has it as a parameter:
+
+    def _with_fill(np, table):
+        def fill(x):
+            return np.where(x, table["double"], 0)
+        return fill
+    fill = _with_fill(numpy, table_2)
 """
 
 from __future__ import annotations
@@ -15,7 +22,8 @@ import inspect
 import itertools
 import math
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -28,6 +36,7 @@ import numpy as np
 import scipy.special
 from jax import lax
 
+from graphc.capture.state.bytecode import ATTRIBUTE, GLOBAL, MODULE, all_codes, reads_of
 from graphc.errors import GraphError
 from graphc.ops import Literal
 
@@ -52,6 +61,10 @@ def _ours(module: str | None) -> bool:
     return (module or "").partition(".")[0] in OURS
 
 
+# the attributes that are taken of a value, one after the other
+_Way = tuple[str, ...]
+
+
 class Bundle:
     """Source under construction.
 
@@ -65,11 +78,11 @@ class Bundle:
         self._taken = {*reserved, *ALIASES.values(), *dir(builtins)}
         self._known: dict[int, str] = {}
         self._kept: list[Any] = []  # what ids refer to must stay
+        self._begun: set[str] = set()  # what has a name, and no definition yet
 
     def unique(self, wanted: str) -> str:
         """A name close to `wanted` that nothing else has."""
-        stem = "".join(c if c.isalnum() else "_" for c in wanted).strip("_") or "value"
-        stem = f"_{stem}"
+        stem = "".join(c if c.isalnum() else "_" for c in wanted) or "value"
         name, number = stem, 1
         while name in self._taken:
             number += 1
@@ -122,13 +135,23 @@ class Bundle:
 
     # --- what is written out
 
+    def _begin(self, value: Any, wanted: str) -> str:
+        """A name for `value`, whose definition is about to be written."""
+        name = self._known[id(value)] = self.unique(wanted)
+        self._begun.add(name)
+        return name
+
+    def _finish(self, name: str, definition: str) -> None:
+        self.definitions.append(definition)
+        self._begun.discard(name)
+
     def _define(self, value: Any, hint: str) -> str:
         if isinstance(value, FunctionType):
             return self._function(value, hint)
         if isinstance(value, type):
             return self._class(value)
-        name = self._known[id(value)] = self.unique(hint)
-        self.definitions.append(f"{name} = {self._construction(value, hint)}")
+        name = self._begin(value, hint)
+        self._finish(name, f"{name} = {self._construction(value, hint)}")
         if isinstance(value, jax.custom_jvp) and value.jvp is not None:
             self.definitions.append(f"{name}.defjvp({self.name_of(value.jvp, f'{hint}_jvp')})")
         return name
@@ -188,35 +211,91 @@ class Bundle:
         node = next((n for n in found if n.name == made.__qualname__), None)
         if node is None:
             raise GraphError(NOT_WRITABLE.format(what=made.__qualname__, why="its source is not found"))
-        name = self._known[id(made)] = self.unique(made.__qualname__)
-        written = _Outside(self, vars(module), {}).visit(_copy(node))
-        written.name = name
-        self.definitions.append(ast.unparse(ast.fix_missing_locations(written)))
-        if made.__name__ != made.__qualname__ or name != made.__name__:
+        name = self._begin(made, made.__qualname__)
+        self._write(name, made, node, vars(module))
+        if made.__name__ != made.__qualname__:
             self.definitions.append(f"{name}.__name__ = {made.__name__!r}")
         return name
 
     def _function(self, function: FunctionType, hint: str) -> str:
-        node = _node_of(function)
-        wanted = function.__name__ if isinstance(node, ast.FunctionDef) and function.__closure__ is None else hint
-        name = self._known[id(function)] = self.unique(wanted)
+        node = _copy(_node_of(function))
         cells: tuple[CellType, ...] = function.__closure__ or ()
         enclosing = {n: c.cell_contents for n, c in zip(function.__code__.co_freevars, cells, strict=True)}
-        written = _Outside(self, function.__globals__, enclosing).visit(_copy(node))
-        arguments = written.args
+        name = self._begin(function, getattr(node, "name", hint))
         defaults, keywords = function.__defaults__ or (), function.__kwdefaults__ or {}
+        arguments = node.args
         arguments.defaults = [_expression(self.name_of(value, f"{hint}_default")) for value in defaults]
         arguments.kw_defaults = [
             _expression(self.name_of(keywords[a.arg], f"{hint}_{a.arg}")) if a.arg in keywords else None
             for a in arguments.kwonlyargs
         ]
-        if isinstance(written, ast.Lambda):
-            text = f"{name} = {ast.unparse(ast.fix_missing_locations(written))}"
-        else:
-            written.name, written.decorator_list = name, []  # what decorators made of it is what refers to it
-            text = ast.unparse(ast.fix_missing_locations(written))
-        self.definitions.append(text)
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = []  # what decorators made of it is what refers to it
+        self._write(name, function, node, {**function.__globals__, **enclosing})
         return name
+
+    def _write(self, name: str, made: Any, node: Any, names: Mapping[str, Any]) -> None:
+        """Write the definition `node` of `made` as `name`. `names`: what is bound around it."""
+        outside = _outside(node, names)
+        own: Any = getattr(node, "name", None)
+        if own in outside and names[own] is made:
+            del outside[own]
+        elif own:
+            node.name = own = name
+        given = {n: self._as_used(names[n], n, ways) for n, ways in outside.items()}
+        # a function that calls this one is there when it is called
+        given = {n: f"lambda *args: {e}(*args)" if e in self._begun else e for n, e in given.items() if n != e}
+        text = ast.unparse(node)
+        if not given and own in (name, None):
+            self._finish(name, text if own else f"{name} = {text}")
+            return
+        maker = self.unique(f"_with_{name}")
+        body = f"{text}\nreturn {own}" if own else f"return {text}"
+        self.definitions.append(f"def {maker}({', '.join(given)}):\n{textwrap.indent(body, '    ')}")
+        self._finish(name, f"{name} = {maker}({', '.join(given.values())})")
+
+    def _as_used(self, value: Any, hint: str, ways: Collection[_Way]) -> str:
+        """An expression for `value`, of which no more is used than what `ways` lead to."""
+        if isinstance(value, ModuleType) and not _ours(value.__name__):
+            for way in ways:
+                self._module(_innermost(value, way))
+        if () in ways or not _is_looked_through(value):
+            return self.name_of(value, hint)
+        inside: dict[str, list[_Way]] = {}
+        for first, *rest in ways:
+            inside.setdefault(first, []).append(tuple(rest))
+        self.imports["import types"] = None
+        parts = [f"{n}={self._as_used(getattr(value, n), n, rest)}" for n, rest in inside.items()]
+        return f"types.SimpleNamespace({', '.join(parts)})"
+
+
+def _is_looked_through(owner: Any) -> bool:
+    """Whether attributes of `owner` are looked up now: it is an object of ours that is no function or class."""
+    if isinstance(owner, ModuleType):
+        return _ours(owner.__name__)
+    return _ours(type(owner).__module__) and not isinstance(owner, (Literal, type))
+
+
+def _innermost(module: ModuleType, way: Sequence[str]) -> ModuleType:
+    """The part of a package that the first steps of `way` lead to."""
+    for step in way:
+        if not isinstance(part := getattr(module, step), ModuleType):
+            break
+        module = part
+    return module
+
+
+def _outside(node: ast.AST, names: Collection[str]) -> dict[str, set[_Way]]:
+    """Those of `names` that a definition reads from around it, and which attributes it takes of each."""
+    code = compile(f"from __future__ import annotations\n{ast.unparse(node)}", "<definition>", "exec")
+    found: dict[str, set[_Way]] = {}
+    for chain in (chain for inner in all_codes(code) for chain in reads_of(inner).chains):
+        if chain.root == MODULE and _ours(chain.name):
+            raise GraphError(NOT_WRITABLE.format(what=chain.name, why="a function imports it when it is called"))
+        if chain.root == GLOBAL and chain.name in names and chain.name != "__name__":
+            attributes = itertools.takewhile(lambda step: step.kind == ATTRIBUTE, chain.steps)
+            found.setdefault(chain.name, set()).add(tuple(step.key for step in attributes))
+    return found
 
 
 def _atom(value: Any) -> str | None:
@@ -293,141 +372,3 @@ def _end(node: ast.expr) -> tuple[int, int]:
 
 def _inside(span: tuple[tuple[int, int], tuple[int, int]], node: ast.expr) -> bool:
     return (node.lineno, node.col_offset) <= span[0] and span[1] <= _end(node)
-
-
-# --- names that are bound outside
-
-
-class _Outside(ast.NodeTransformer):
-    """Replaces the names in a function or class that are bound outside of it by what they stand for."""
-
-    def __init__(self, bundle: Bundle, module: Mapping[str, Any], enclosing: Mapping[str, Any]):
-        self._bundle = bundle
-        self._module = module
-        self._enclosing = enclosing
-        self._bound: list[set[str]] = []
-
-    def _is_inner(self, name: str) -> bool:
-        return any(name in names for names in self._bound)
-
-    def _value(self, node: ast.expr) -> tuple[bool, Any]:
-        """Whether `node` is known now, and its value: a name from outside, or an attribute of one of our objects."""
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not self._is_inner(node.id):
-            for names in (self._enclosing, self._module):
-                if node.id in names:
-                    return True, names[node.id]
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            known, owner = self._value(node.value)
-            if known and self._is_looked_through(owner):
-                return True, getattr(owner, node.attr)
-        return False, None
-
-    @staticmethod
-    def _is_looked_through(owner: Any) -> bool:
-        """Whether attributes of `owner` are looked up now: it is an object of ours that is no function or class."""
-        if isinstance(owner, ModuleType):
-            return _ours(owner.__name__)
-        return _ours(type(owner).__module__) and not isinstance(owner, (Literal, type))
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        known, value = self._value(node)
-        if not known:
-            return node
-        if isinstance(value, ModuleType) and not _ours(value.__name__):
-            self._import_parts(value)
-        return _expression(self._bundle.name_of(value, node.id))
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        known, value = self._value(node)
-        if known:
-            return _expression(self._bundle.name_of(value, node.attr))
-        node.value = self.visit(node.value)
-        return node
-
-    def _import_parts(self, module: ModuleType) -> None:
-        """The parts of a package that the file imports by `import package.part` are there by that."""
-        file = self._module.get("__file__")
-        for statement in _tree(file).body if isinstance(file, str) else []:
-            if isinstance(statement, ast.Import):
-                for alias in statement.names:
-                    if alias.name.startswith(f"{module.__name__}.") and alias.asname is None:
-                        self._bundle.imports[f"import {alias.name}"] = None
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
-        if not _ours(node.module):
-            return node
-        source = sys.modules[node.module or ""]
-        return [
-            ast.parse(f"{a.asname or a.name} = {self._bundle.name_of(getattr(source, a.name), a.name)}").body[0]
-            for a in node.names
-        ]
-
-    # --- scopes
-
-    def _scoped(self, node: Any, names: set[str]) -> Any:
-        self._bound.append(names)
-        try:
-            return self.generic_visit(node)
-        finally:
-            self._bound.pop()
-
-    def _visit_function(self, node: Any) -> Any:
-        arguments: ast.arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
-        for argument in every:
-            argument.annotation = None
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-            if not self._bound:
-                node.decorator_list = []
-        if not self._bound:  # the defaults of the whole are values that its function object has
-            arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
-            arguments.kw_defaults = [None for _ in arguments.kw_defaults]
-        body = node.body if isinstance(node.body, list) else [node.body]
-        return self._scoped(node, {a.arg for a in every} | set(_stored(body)))
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        return self._visit_function(node)
-
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
-        return self._visit_function(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        return self._scoped(node, _Fields())
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        if self._bound and isinstance(self._bound[-1], _Fields):  # its annotation stays a string
-            node.value = self.visit(node.value) if node.value is not None else None
-            return node
-        return ast.Pass() if node.value is None else self.visit(ast.Assign([node.target], node.value))
-
-    def _visit_comprehension(self, node: Any) -> Any:
-        return self._scoped(node, {n for g in node.generators for n in _stored([g.target])})
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension
-
-
-class _Fields(set[str]):
-    """The scope of a class, where an annotation is a field."""
-
-
-def _stored(nodes: list[Any]) -> list[str]:
-    """The names that statements or targets bind, without those bound in functions and comprehensions inside."""
-    found: list[str] = []
-    stack: list[Any] = list(nodes)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.append(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.append(node.name)
-            continue
-        elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            continue
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found += [(a.asname or a.name).partition(".")[0] for a in node.names]
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.append(node.name)
-        stack.extend(ast.iter_child_nodes(node))
-    return found

@@ -30,18 +30,16 @@ def matrix_exp(x: Any) -> Any:
     return lax.scan(square, scaled, jnp.arange(SQUARINGS, dtype="int32"))[0]
 
 
-def lu(x: Any) -> Any:
+def lu(x: Any) -> tuple[Any, ...]:
     factors, swaps, order = lax.linalg.lu(x)
-    swaps = jnp.pad(swaps, [(0, 0)] * (x.ndim - 2) + [(0, x.shape[-2] - swaps.shape[-1])])
-    return jnp.concatenate([factors, order[..., None].astype(x.dtype), swaps[..., None].astype(x.dtype)], axis=-1)
+    return factors, order.astype("int64"), swaps + 1
 
 
-def eig(x: Any) -> Any:
+def eig(x: Any) -> tuple[Any, ...]:
     if not x.size:  # XLA's CPU compiler aborts the process
-        *batch, n, _ = x.shape
-        return jnp.zeros((*batch, n + 1, n), complex_of(x.dtype))
-    values, vectors = lax.linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)
-    return jnp.concatenate([values[..., None, :], vectors], axis=-2)
+        dtype = complex_of(x.dtype)
+        return jnp.zeros(x.shape[:-1], dtype), jnp.zeros(x.shape, dtype)
+    return tuple(lax.linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True))
 
 
 def permutation(swaps: Any, size: int) -> Any:

@@ -12,7 +12,7 @@ from jax import lax
 
 from graphc.ir.graph import Graph, Node
 from graphc.lowering import stages
-from graphc.lowering.source import in_float32, jax_kernel
+from graphc.lowering.source import in_float32, jax_kernel, narrowed
 from graphc.lowering.stages import Compilation, compile_measured, half_precision, is_wide, setting
 from graphc.ops import Op
 
@@ -92,7 +92,9 @@ def _run_node(node: Node, operands: Sequence[Any]) -> Any:
     _, kernel = jax_kernel(node.op)
     params = {name: _callable(value) for name, value in node.params.items()} if node.op.structured else node.params
     result = kernel(*_widened(node.op, operands), **params)
-    return result.astype(node.dtype) if any(in_float32(node.op, operands)) else result
+    if not any(in_float32(node.op, operands)):
+        return result
+    return narrowed(result, [a.dtype for a in node.results]) if node.op.several else result.astype(node.dtype)
 
 
 def _widened(op: Op, operands: Sequence[Any]) -> list[Any]:

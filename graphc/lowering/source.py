@@ -224,8 +224,13 @@ class Source:
         call, kernel = jax_kernel(node.op)
         if call.startswith("ops."):
             setattr(self.scope["ops"], node.op.name, kernel)
-        narrow = f".astype({self._value(node.dtype)})" if any(self._halves(node)) else ""
-        return f"{call}({self._arguments(node)}){narrow}"
+        text = f"{call}({self._arguments(node)})"
+        if not any(self._halves(node)):
+            return text
+        if not node.op.several:
+            return f"{text}.astype({self._value(node.dtype)})"
+        setattr(self.scope["ops"], narrowed.__name__, narrowed)
+        return f"ops.{narrowed.__name__}({text}, {self._value(tuple(aval.dtype for aval in node.results))})"
 
     def _halves(self, node: Node) -> list[bool]:
         return in_float32(node.op, self._avals(node))
@@ -298,6 +303,11 @@ class Source:
 
         weakref.finalize(function, linecache.cache.pop, filename, None)
         return function
+
+
+def narrowed(results: Sequence[Any], dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
+    """The results of an operation that has computed in float32, each in its own dtype."""
+    return tuple(result.astype(dtype) for result, dtype in zip(results, dtypes, strict=True))
 
 
 class _Name(str):

@@ -30,7 +30,10 @@ from graphc.ops.lens import Lens
 from graphc.ops.rounding import Rounding
 from graphc.ops.spec import OPS, Check, Kink, Op, Rule, Trait, op
 
+BUILT_IN = frozenset(OPS)  # names; users declare the others
+
 __all__ = [
+    "BUILT_IN",
     "OPS",
     "Aval",
     "Check",

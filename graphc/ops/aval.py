@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -51,6 +51,16 @@ def same_shape(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 def aval_of(array: np.ndarray) -> Aval:
     """The Aval of a concrete array."""
     return Aval(array.shape, array.dtype)
+
+
+def results_of(value: Any) -> tuple[Any, ...]:
+    """The arrays that an operation has given, one or a tuple of several."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def type_of(value: Any) -> Any:
+    """What a shape rule says of this value of an operation: its Aval, or those of several in a tuple."""
+    return tuple(map(aval_of, value)) if isinstance(value, tuple) else aval_of(value)
 
 
 @final

@@ -215,19 +215,19 @@ with_row = op(
     samples=(Sample((3, 4), (4,), Ints((), 3)), Sample((3,), (), Ints((), 9, 5))),
 )  # fmt: skip
 switch = op(
-    "switch", "index *operands", several=True, params={"branches": None}, rule=Rule(_switch_rule),
+    "switch", "index *operands", results=None, params={"branches": None}, rule=Rule(_switch_rule),
     traits=Trait.STRUCTURED,
     impl=lambda xp, index, *operands, branches: run_switch(index, *operands, branches=branches), ref=run_switch,
     doc="Run branch number `index`, clamped to the branches there are, on the operands.",
 )  # fmt: skip
 while_loop = op(
-    "while_loop", "*operands", several=True, rule=Rule(_while_rule),
+    "while_loop", "*operands", results=None, rule=Rule(_while_rule),
     params={"condition": None, "body": None, "consts": 0},
     impl=lambda xp, *operands, **params: run_while(*operands, **params), ref=run_while, traits=Trait.STRUCTURED,
     doc="carry = body(*consts, *carry) while condition(*consts, *carry). The first `consts` operands stay as they are.",
 )  # fmt: skip
 scan = op(
-    "scan", "*operands", several=True,
+    "scan", "*operands", results=None,
     params={"body": None, "consts": 0, "carries": 0, "length": 0, "reverse": False, "unroll": 1},
     impl=lambda xp, *operands, **params: run_scan(*operands, **params), ref=run_scan, rule=Rule(_scan_rule),
     traits=Trait.STRUCTURED,
@@ -235,7 +235,7 @@ scan = op(
 )  # fmt: skip
 # what a user's gradient rule is in a graph, once it has been traced
 custom_vjp = op(
-    "custom_vjp", "*operands", several=True, params={"results": 1, "pullback": None, "wrt": (), "message": ""},
+    "custom_vjp", "*operands", results=None, params={"results": 1, "pullback": None, "wrt": (), "message": ""},
     rule=Rule(_custom_rule), ref=run_custom, traits=Trait.STRUCTURED,
     impl=lambda xp, *operands, **params: run_custom(*operands, **params),
     doc="The first `results` operands, as results whose gradients `pullback` computes from the other operands and the "

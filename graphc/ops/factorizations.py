@@ -1,7 +1,8 @@
-"""Factorizations of matrices. An op has one result, so the factors come as the blocks of one matrix:
+"""Factorizations of matrices.
 
-    qr    (m, l + n)    Q beside R, which is filled up with rows of zeros; l = min(m, n), or m if `complete`
-    lu    (m, n + 2)    L (without its diagonal) and U, the permutation p with x[p] = L U, and the row swaps
+    qr    Q, R: l = min(m, n) columns and rows, or m if `complete`
+    lu    L (without its diagonal) and U in one matrix; the permutation p with x[p] = L U; and as LAPACK has that, the
+          row, from 1, with which each is exchanged
 
 The gradient with respect to a Hermitian matrix is Hermitian, as in PyTorch.
 """
@@ -15,8 +16,8 @@ import numpy as np
 
 from graphc.errors import LinAlgError
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import INT64
-from graphc.ops.gradient import is_complex
+from graphc.ops.dtypes import INT32, INT64
+from graphc.ops.gradient import numpy_dtype
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import (
     FLOATING,
@@ -26,10 +27,11 @@ from graphc.ops.matrices import (
     half_sum,
     halved,
     matrix_sizes,
+    plus,
     rows,
     square,
 )
-from graphc.ops.rounding import ELIMINATES, Rounding, norm, packed
+from graphc.ops.rounding import ELIMINATES, Rounding, along, norm
 from graphc.ops.samples import Definite, Ints, Regular, Sample
 from graphc.ops.solving import failure
 from graphc.ops.spec import Check, Op, Rule, Trait, op
@@ -105,59 +107,64 @@ cholesky = op(
 # --- LU
 
 
-def _lu_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _lu_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     batch, m, n = matrix_sizes(avals[0])
-    return Aval((*batch, m, n + 2), avals[0].dtype)
+    return avals[0], Aval((*batch, m), INT64), Aval((*batch, min(m, n)), INT32)
+
+
+def _empty_lu(x):
+    m, n = x.shape[-2:]
+    order = np.broadcast_to(np.arange(m), x.shape[:-1]).copy()
+    return x.copy(), order, np.zeros((*x.shape[:-2], min(m, n)), np.int32)
 
 
 def _np_lu(x):
     from scipy.linalg import lapack
 
-    m, n = x.shape[-2:]
-    result = np.zeros((*x.shape[:-1], n + 2), x.dtype)
+    factors, order, pivots = _empty_lu(x)
     (getrf,) = lapack.get_lapack_funcs(("getrf",), (x,))
-    for at in np.ndindex(x.shape[:-2]):
-        factors, swaps, zero = getrf(x[at]) if x.size else (x[at], np.zeros(0, int), 0)
+    for at in np.ndindex(x.shape[:-2] if x.size else (0,)):
+        factors[at], swaps, zero = getrf(x[at])
         if zero and np.isnan(x[at]).any():  # it passes over nan as a pivot
-            factors[:] = np.nan
-        order = list(range(m))
+            factors[at] = np.nan
+        pivots[at] = swaps + 1
+        line = order[at]
         for i, k in enumerate(swaps):
-            order[i], order[k] = order[k], order[i]
-        result[at][:, :n] = factors
-        result[at][:, n] = order
-        result[at][: len(swaps), n + 1] = swaps
-    return result
+            line[i], line[k] = line[k], line[i]
+    return factors, order, pivots
 
 
 def _ref_lu(x):
-    m, n = x.shape[-2:]
-    result = np.zeros((*x.shape[:-1], n + 2), x.dtype)
+    factors, order, pivots = _empty_lu(x)
     for at in np.ndindex(x.shape[:-2]):
-        a, order = x[at].copy(), np.arange(m)
-        for k in range(min(m, n)):
+        a, line = factors[at], order[at]
+        for k in range(min(a.shape)):
             pivot = k + np.argmax(abs(a[k:, k]))
-            a[[k, pivot]], order[[k, pivot]] = a[[pivot, k]], order[[pivot, k]]
-            result[at][k, n + 1] = pivot
+            a[[k, pivot]], line[[k, pivot]] = a[[pivot, k]], line[[pivot, k]]
+            pivots[at][k] = pivot + 1
             a[k + 1 :, k] /= a[k, k]
             a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
-        result[at][:, :n], result[at][:, n] = a, order
-    return result
+    return factors, order, pivots
 
 
 def unpermuted(F, x, order):
-    """y with y[order] = x, for matrices x and permutations of their rows as columns of integers."""
-    axis = len(x.shape) - 2
-    inverse = F.argsort(order, axis=axis, descending=False)
-    return F.gather(x, F.broadcast_to(inverse, shape=tuple(x.shape)), axis=axis)
+    """y with y[order] = x, for matrices x and permutations of their rows."""
+    return permuted(F, x, F.argsort(order, axis=len(order.shape) - 1, descending=False))
 
 
-def _lu_vjp(F, g, r, input_shape, input_dtype):
+def permuted(F, x, order):
+    """x[order], for matrices x and permutations of their rows."""
+    column = F.reshape(order, shape=(*order.shape, 1))
+    return F.gather(x, F.broadcast_to(column, shape=tuple(x.shape)), axis=len(x.shape) - 2)
+
+
+def _lu_vjp(F, g_factors, r_factors, r_order, input_shape, input_dtype):
     # x[p] = L U. With x = [x1 x2] or [x1; x2], x1 square, x2 = L U2 or L2 U is a system to solve, whose gradient
     # flows on to the square part: d(x1) = L^-T (tril(L^T dL) + triu(dU U^T)) U^-T
     m, n = input_shape[-2:]
     k = min(m, n)
     one = eye(F, k, input_dtype)
-    factors, g = columns(F, r, 0, n), columns(F, g, 0, n)
+    factors, g = r_factors, g_factors
     corner, g_corner = rows(F, columns(F, factors, 0, k), 0, k), rows(F, columns(F, g, 0, k), 0, k)
     lower, upper = F.tril(corner, diagonal=-1) + one, F.triu(corner, diagonal=0)
     lower_t, upper_t = swap_last(F, lower), swap_last(F, upper)
@@ -179,12 +186,12 @@ def _lu_vjp(F, g, r, input_shape, input_dtype):
         d = F.cat(d, wide, axis=axis + 1)  # type: ignore[possibly-undefined]
     if m > k:
         d = F.cat(d, tall, axis=axis)  # type: ignore[possibly-undefined]
-    order = columns(F, r, n, n + 1)
-    return unpermuted(F, d, F.cast(F.real(order) if is_complex(order) else order, dtype=INT64))
+    return unpermuted(F, d, r_order)
 
 
 lu = op(
-    "lu", "input", impl=_np_lu, numpy=_np_lu, rule=Rule(_lu_shape, accepts=FLOATING), traits=Trait.HOLOMORPHIC,
+    "lu", "input", results="factors order pivots", impl=_np_lu, numpy=_np_lu,
+    rule=Rule(_lu_shape, accepts=FLOATING), traits=Trait.HOLOMORPHIC,
     label="LinalgLuFactorEx", rounding=ELIMINATES,
     ref=_ref_lu, vjp=dict(input=_lu_vjp),
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 4))), Sample(Regular((2, 3, 2)))),
@@ -221,25 +228,22 @@ permutation = op(
 # --- QR
 
 
-def _qr_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _qr_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     batch, m, n = matrix_sizes(avals[0])
-    return Aval((*batch, m, (m if params["complete"] else min(m, n)) + n), avals[0].dtype)
+    k = m if params["complete"] else min(m, n)
+    return Aval((*batch, m, k), avals[0].dtype), Aval((*batch, k, n), avals[0].dtype)
 
 
 def _qr(xp, x, complete):
-    q, r = xp.linalg.qr(x, mode="complete" if complete else "reduced")
-    short = x.shape[-2] - r.shape[-2]
-    if short:
-        r = xp.concatenate([r, xp.zeros((*x.shape[:-2], short, x.shape[-1]), x.dtype)], axis=-2)
-    return xp.concatenate([q, r], axis=-1)
+    return tuple(xp.linalg.qr(x, mode="complete" if complete else "reduced"))
 
 
 def _ref_qr(x, complete):
     """By Householder's reflections, each written out, with LAPACK's choice: away from the column's sign."""
-    m, n = x.shape[-2:]
+    *batch, m, n = x.shape
     width = m if complete else min(m, n)
-    result = np.zeros((*x.shape[:-1], width + n))
-    for at in np.ndindex(x.shape[:-2]):
+    factors = np.zeros((*batch, m, width)), np.zeros((*batch, width, n))
+    for at in np.ndindex(*batch):
         q, r = np.eye(m), x[at].astype(float)
         for k in range(min(m - 1, n)):
             v = np.zeros(m)
@@ -247,31 +251,37 @@ def _ref_qr(x, complete):
             v[k] += np.copysign(np.sqrt(v @ v), v[k])
             turn = np.eye(m) - 2 * np.outer(v, v) / (v @ v)
             q, r = q @ turn, turn @ r
-        result[at][:, :width], result[at][:width, width:] = q[:, :width], np.triu(r)[:width]
-    return result
+        factors[0][at], factors[1][at] = q[:, :width], np.triu(r)[:width]
+    return factors
 
 
-def _qr_vjp(F, g, r, input, input_shape, input_dtype, complete):
+def _qr_vjp(F, g_q, g_r, r_q, r_r, input, input_shape, input_dtype, complete):
     m, n = input_shape[-2:]
     k = min(m, n)
     if complete and m > n:
         raise RuntimeError(COMPLETE)
-    q, upper = columns(F, r, 0, k), rows(F, columns(F, r, k, k + n), 0, k)
-    g_q, g_r = columns(F, g, 0, k), rows(F, columns(F, g, k, k + n), 0, k)
-    g_rest = None
+    upper, g_rest = r_r, None
     if n > k:  # x = [x1 x2], x2 = Q R2
-        g_rest = columns(F, g_r, k, n)
-        g_q = g_q + columns(F, input, k, n) @ adjoint(F, g_rest)
-        upper, g_r = columns(F, upper, 0, k), columns(F, g_r, 0, k)
-    inner = F.triu(g_r @ adjoint(F, upper) - adjoint(F, q) @ g_q, diagonal=0)
-    d = g_q + q @ halved(F, inner + adjoint(F, inner), input_dtype)
+        upper = columns(F, r_r, 0, k)
+        if g_r is not None:
+            g_rest = columns(F, g_r, k, n)
+            g_q = plus(g_q, columns(F, input, k, n) @ adjoint(F, g_rest))
+            g_r = columns(F, g_r, 0, k)
+    inner = None if g_r is None else g_r @ adjoint(F, upper)
+    inner = inner if g_q is None else plus(inner, -(adjoint(F, r_q) @ g_q))
+    inner = F.triu(inner, diagonal=0)
+    d = plus(g_q, r_q @ halved(F, inner + adjoint(F, inner), input_dtype))
     d = adjoint(F, F.solve_triangular(upper, adjoint(F, d), upper=True, unit=False))
-    return d if g_rest is None else F.cat(d, q @ g_rest, axis=len(input_shape) - 1)
+    if n > k:
+        none = F.full(shape=(*input_shape[:-1], n - k), value=0, dtype=numpy_dtype(d))
+        rest = none if g_rest is None else r_q @ g_rest
+        d = F.cat(d, rest, axis=len(input_shape) - 1)
+    return d
 
 
 qr = op(
-    "qr", "input", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape, accepts=FLOATING), label="LinalgQr",
-    rounding=Rounding(terms=packed(-2), operand=norm), ref=_ref_qr,
+    "qr", "input", results="q r", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape, accepts=FLOATING),
+    label="LinalgQr", rounding=Rounding(terms=along(-2), operand=norm), ref=_ref_qr,
     samples=(Sample(Regular((3, 3)), complete=False), Sample(Regular((4, 2)), complete=False),
              Sample(Regular((2, 2, 3)), complete=False), Sample(Regular((2, 2)), complete=True)),
     vjp=dict(input=_qr_vjp),

@@ -19,13 +19,14 @@ _PRODUCT = Trait.BILINEAR | Trait.CONTRACTS
 def rule_values(
     op: Op, wanted: set[str], arrays: Sequence[Any], result: Any, params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The values of the names that gradient rules ask for, from one call's operands and result."""
+    """The values of the names that gradient rules ask for, from one call's operands and result, or results."""
     values: dict[str, Any] = {}
+    cotangents, results = names_of_results(op, "g"), names_of_results(op, "r")
     for name in wanted:
-        if name in ("g", "position"):
+        if name in cotangents or name == "position":
             continue
-        if name == "r":
-            values[name] = result
+        if name in results:
+            values[name] = result[results.index(name)] if op.results else result
         elif name in params:
             values[name] = params[name]
         else:
@@ -39,21 +40,30 @@ def rule_values(
     return values
 
 
+def names_of_results(op: Op, what: str) -> list[str]:
+    """What gradient rules call the results of `op` ("r") or their cotangents ("g"): `r`, or `r_q` of a result `q`."""
+    return [f"{what}_{result}" for result in op.results] or [what]
+
+
 def share(language: Any, op: Op, index: int, g: Any, values: Mapping[str, Any], shape: tuple[int, ...] | None) -> Any:
     """What operand number `index` of `op` gets of the cotangent `g`, by the op's rule, in any op language.
 
+    Of an op with several results, `g` is a sequence with the cotangent of each, or None where none has arrived.
     `shape` is the operand's, if it may have been broadcast. A cotangent of a complex z is dL/dRe(z) + i dL/dIm(z), so
     what a holomorphic function passes on is g conj(f'(z)). Of 16-bit floats a rule computes in float32, like a kernel:
     what it has on its way may lie beyond their range.
     """
-    dtype = numpy_dtype(g)
-    conjugated = op.holomorphic and dtype.kind == "c"
+    given = dict(zip(names_of_results(op, "g"), g if op.results else (g,), strict=True))
+    dtypes = [numpy_dtype(c) for c in given.values() if c is not None]
+    conjugated = op.holomorphic and any(dtype.kind == "c" for dtype in dtypes)
     vjp = op.vjp[op.arg_of(index)]
-    position = index - (len(op.args) - 1)
     if conjugated:
-        g = language.conj(g)
-    arguments = [g if n == "g" else position if n == "position" else values[n] for n in vjp.names]
-    half = dtype if is_half(dtype) and _widens(op, arguments, g) else None
+        given = {name: language.conj(c) if c is not None and is_complex(c) else c for name, c in given.items()}
+    cotangents = [c for c in given.values() if c is not None]
+    given["position"] = index - (len(op.args) - 1)
+    arguments = [given[n] if n in given else values[n] for n in vjp.names]
+    half = next((dtype for dtype in dtypes if is_half(dtype)), None)
+    half = half if half is not None and _widens(op, arguments, cotangents) else None
     d = vjp.fn(language, *(arguments if half is None else widened(language, arguments)))
     if conjugated and is_complex(d):
         d = language.conj(d)
@@ -78,14 +88,14 @@ def _is_half(x: Any) -> bool:
     return hasattr(x, "dtype") and is_half(numpy_dtype(x))
 
 
-def _widens(op: Op, arguments: Sequence[Any], g: Any) -> bool:
+def _widens(op: Op, arguments: Sequence[Any], cotangents: Sequence[Any]) -> bool:
     if "dtype" in op.params:
         return False
-    if isinstance(g, _ON_NUMPY):
+    if isinstance(cotangents[0], _ON_NUMPY):
         return True
     # where a cast is an operation like any other, only rules of several steps, which may leave the range between them
     read = [a for given in arguments for a in (given if isinstance(given, list) else [given])]
-    return not op.traits & _PRODUCT and any(_is_half(a) for a in read if a is not g)
+    return not op.traits & _PRODUCT and any(_is_half(a) and all(a is not g for g in cotangents) for a in read)
 
 
 def widened(language: Any, x: Any) -> Any:

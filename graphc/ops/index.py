@@ -233,7 +233,7 @@ def _ref_scatter(x, index, src, axis):
 
 
 @everywhere
-def _ref_gather(x, index, axis):
+def ref_gather(x, index, axis):
     result = np.empty(index.shape, x.dtype)
     for at in np.ndindex(index.shape):
         result[at] = x[(*at[:axis], index[at], *at[axis + 1 :])]
@@ -260,7 +260,7 @@ def _scatter_src_vjp(F, g, index, src_shape, axis):
     return F.pad_zeros(d, low=(0,) * len(high), high=high, interior=(0,) * len(high))
 
 
-gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=_ref_gather, numpy=gathered,
+gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=ref_gather, numpy=gathered,
             traits=Trait.MOVES,
             impl=lambda xp, x, index, axis: x[along(xp, index, axis)],
             check=bounded(lambda x, index, axis: [(index, 0, x.shape[axis])], RuntimeError,

@@ -52,8 +52,8 @@ def widens(op: Op) -> bool:
     return not (op.view or op.structured or "dtype" in op.params)
 
 
-def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) -> np.ndarray:
-    """The result of `op` on arrays already promoted and checked: an ndarray, or a tuple of them from a structured op.
+def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) -> Any:
+    """The result of `op` on arrays already promoted and checked: an ndarray, or a tuple of them from one with several.
 
     Like PyTorch's, kernels of 16-bit floats compute in float32 and round the result; sums lose nothing on the way.
     """
@@ -62,13 +62,22 @@ def run_kernel(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any]) 
     for array in arrays:
         if is_half(array.dtype) and widens(op):
             wide = [a.astype(FLOAT32) if is_half(a.dtype) else a for a in arrays]
-            result = np.asarray(op.kernel(*wide, **params))
-            if result.dtype != FLOAT32:
-                return result
-            mixed = any(is_inexact(a.dtype) and a.dtype != array.dtype for a in arrays)
-            dtype = op.rule.infer(op, [aval_of(a) for a in arrays], params).dtype if mixed else array.dtype
-            return result.astype(dtype, copy=False)
-    return np.asarray(op.kernel(*arrays, **params))
+            return _rounded(op, op.kernel(*wide, **params), arrays, array.dtype, params)
+    result = op.kernel(*arrays, **params)
+    # several results are row-major: LAPACK's are not
+    return tuple(np.asarray(r, order="C") for r in result) if op.several else np.asarray(result)
+
+
+def _rounded(op: Op, result: Any, arrays: Sequence[np.ndarray], half: np.dtype, params: Mapping[str, Any]) -> Any:
+    """The `result` of `op` on `arrays` in float32, in the dtypes that it has of them: `half`, or what the rule says."""
+    if op.several or any(is_inexact(a.dtype) and a.dtype != half for a in arrays):
+        inferred = op.rule.infer(op, [aval_of(a) for a in arrays], params)
+        if op.several:
+            pairs = zip(result, inferred, strict=True)
+            return tuple(np.asarray(r, aval.dtype, order="C") for r, aval in pairs)
+        half = inferred.dtype
+    result = np.asarray(result)
+    return result.astype(half, copy=False) if result.dtype == FLOAT32 else result
 
 
 @final

@@ -54,9 +54,14 @@ def hermitian_part(F: Any, x: Any) -> Any:
     return 0.5 * (x + adjoint(F, x))
 
 
-def real_values(F: Any, x: Any, dtype: Any) -> Any:
-    """The real part, in the dtype of `x`."""
-    return F.cast(F.real(x), dtype=dtype) if is_complex(x) else x
+def plus(x: Any, y: Any) -> Any:
+    """x + y, where a cotangent that has not arrived is None."""
+    return y if x is None else x if y is None else x + y
+
+
+def as_row(F: Any, x: Any) -> Any:
+    """Vectors as matrices of one row."""
+    return F.reshape(x, shape=(*x.shape[:-1], 1, x.shape[-1]))
 
 
 def quotient(F: Any, x: Any, y: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from graphc.ops import rows, scalars
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
-from graphc.ops.rounding import Rounding
+from graphc.ops.rounding import EXACT, Rounding
 from graphc.ops.rules import (
     accumulation_dtype,
     arg_reduce,
@@ -24,7 +25,7 @@ from graphc.ops.rules import (
     scan_rule,
 )
 from graphc.ops.samples import Sample
-from graphc.ops.spec import Rule, Trait, either_zero, op
+from graphc.ops.spec import Op, Rule, Trait, either_zero, op
 from graphc.ops.sums import sums, total
 
 OVER = {"axis": (), "keepdims": False}
@@ -207,6 +208,41 @@ argmax = op("argmax", "input", params={"axis": 0, "keepdims": False}, impl=_firs
 argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmin"), rule=arg_reduce,
             samples=_ARG_SAMPLES, traits=Trait.ORDERS,
             ref=rows.reduced(rows.place_of_extreme, largest=False))  # fmt: skip
+
+
+def _max_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, Aval]:
+    places = arg_reduce.infer(op, avals, params)
+    return Aval(places.shape, avals[0].dtype), places
+
+
+def _extreme_and_place(reducer: str):
+    place = _first_extreme(reducer)
+
+    def impl(xp, x, axis, keepdims):
+        places = place(xp, x, axis, True)
+        values = xp.take_along_axis(x, places, axis) if x.ndim else x + xp.zeros((), x.dtype)
+        return (values, places) if keepdims or not x.ndim else (xp.squeeze(values, axis), xp.squeeze(places, axis))
+
+    return impl
+
+
+def _picked_vjp(F, g_values, r_indices, input_shape, axis, keepdims):
+    if not input_shape:
+        return g_values
+    axis %= len(input_shape)
+    kept = (*input_shape[:axis], 1, *input_shape[axis + 1 :])
+    g, places = (x if keepdims else F.reshape(x, shape=kept) for x in (g_values, r_indices))
+    return F.place(places, g, axis=axis, size=input_shape[axis])
+
+
+# named as PyTorch's overloads: over one dim, and where that is
+max_dim, min_dim = (
+    op(f"{name}_dim", "input", results="values indices", params={"axis": 0, "keepdims": False},
+       impl=_extreme_and_place(f"arg{name}"), rule=Rule(_max_rule), samples=_ARG_SAMPLES, traits=Trait.ORDERS,
+       label=f"{name.capitalize()}Backward0", rounding=EXACT, vjp=dict(input=_picked_vjp),
+       ref=rows.picked_extreme(largest=largest))
+    for name, largest in (("max", True), ("min", False))
+)  # fmt: skip
 
 # --- along one axis
 

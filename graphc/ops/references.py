@@ -16,7 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import aval_of, results_of, type_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.samples import Complexes, interval
 from graphc.ops.scalars import elementary
@@ -91,19 +91,23 @@ def _named(name: str) -> Callable[..., Any]:
 
 
 def opinion(
-    op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any], result: np.ndarray
-) -> np.ma.MaskedArray | None:
-    """What the reference of `op` gives on these arrays, in the dtype of `result`, the kernel's; None if nothing.
+    op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any], result: Any
+) -> list[np.ma.MaskedArray] | None:
+    """What the reference of `op` gives on these arrays for each result, in the dtypes of the kernel's; None if nothing.
 
     Masked where the reference has no opinion, or is not asked: of large arrays, special values and a few others are.
-    An array of another shape than `result` is a dispute on that.
+    An array of another shape than the kernel's is a dispute on that. Of several results that may be chosen freely,
+    the references' are those nearest to the kernel's.
+
+    result: the kernel's, an array or a tuple of several
     """
+    results = results_of(result)
     reference = reference_of(op)
     with np.errstate(all="ignore"):
         if isinstance(reference, Each):
-            return _by_element(reference, arrays, params, result)
+            return [_by_element(reference, arrays, params, results[0])]
         if (
-            sum(a.size for a in arrays) + result.size > WORK
+            sum(a.size for a in (*arrays, *results)) > WORK
             or _flops(op, arrays, params, result) > FLOPS
             or not _holds(op, reference, arrays)
         ):
@@ -116,13 +120,33 @@ def opinion(
             if getattr(reference, "everywhere", False):
                 raise
             return None  # declared for the samples of the op, it need not take all that the op takes
-        known = np.ma.getmaskarray(found) if isinstance(found, np.ma.MaskedArray) else False
-        found = np.asarray(np.ma.getdata(found))
-        return np.ma.MaskedArray(_in(found, result.dtype), known | np.zeros(found.shape, bool))
+        said = [_masked(f, r.dtype) for f, r in zip(results_of(found), results, strict=True)]
+        return said if op.nearest is None else _chosen(op, arrays, said, result)
 
 
-def _flops(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any], result: np.ndarray) -> int:
-    return 0 if op.flops is None else op.flops([aval_of(a) for a in arrays], aval_of(result), params)
+def _masked(found: Any, dtype: np.dtype) -> np.ma.MaskedArray:
+    known = np.ma.getmaskarray(found) if isinstance(found, np.ma.MaskedArray) else False
+    found = np.asarray(np.ma.getdata(found))
+    return np.ma.MaskedArray(_in(found, dtype), known | np.zeros(found.shape, bool))
+
+
+def _chosen(
+    op: Op, arrays: Sequence[np.ndarray], said: list[np.ma.MaskedArray], result: Any
+) -> list[np.ma.MaskedArray]:
+    """Of the right results the one nearest to `result`, the kernel's."""
+    if [s.shape for s in said] != [r.shape for r in results_of(result)]:
+        return said
+    assert op.nearest is not None
+    data = tuple(np.ma.getdata(s) for s in said)
+    nearest = results_of(op.nearest(data if op.several else data[0], result))
+    # of finite operands nan is no result: the reference has none, as for vectors of values that are equal
+    finite = all(np.isfinite(a).all() for a in arrays)
+    masks = [np.ma.getmaskarray(s) | (np.isnan(n) & finite) for s, n in zip(said, nearest, strict=True)]
+    return [np.ma.MaskedArray(n, mask) for n, mask in zip(nearest, masks, strict=True)]
+
+
+def _flops(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any], result: Any) -> int:
+    return 0 if op.flops is None else op.flops([aval_of(a) for a in arrays], type_of(result), params)
 
 
 def _holds(op: Op, reference: Callable[..., Any], arrays: Sequence[np.ndarray]) -> bool:

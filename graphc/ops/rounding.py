@@ -86,11 +86,8 @@ def norms(matrix: np.ndarray) -> np.ndarray | float:
     return np.sqrt(largest(matrix, -1)) * np.sqrt(largest(matrix, -2))
 
 
-def packed(axis: int | tuple[int, ...]) -> Callable[..., np.ndarray]:
-    """`Rounding.terms` of orthogonal factors and eigenvectors: a few ULP of 1 off, not of their small elements.
-
-    Factors lie packed along `axis`: vectors below their values, R beside Q.
-    """
+def along(axis: int | tuple[int, ...]) -> Callable[..., np.ndarray]:
+    """`Rounding.terms` of orthogonal factors and eigenvectors: a few ULP of the largest along `axis`, not of each."""
     return lambda r, *operands, **params: largest(r, axis)
 
 

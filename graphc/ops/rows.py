@@ -7,6 +7,7 @@ decide raises ValueError: there is no opinion.
 from __future__ import annotations
 
 import cmath
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -30,6 +31,17 @@ def reduced(function: Callable[..., Any], **fixed: Any) -> Callable[..., np.ndar
         flat = np.transpose(x, (*rest, *axes)).reshape(math.prod(sizes), -1 if x.size else 0).tolist()
         found = _objects([function(row, **fixed, **params) for row in flat])
         return found.reshape([1 if k in axes else n for k, n in enumerate(x.shape)] if keepdims else sizes)
+
+    return everywhere(reference)
+
+
+def picked_extreme(largest: bool) -> Callable[..., tuple[np.ndarray, ...]]:
+    """The largest (or smallest) of each of the rows along `axis`, and where it is: the first of equals."""
+
+    def reference(x: np.ndarray, axis: int, keepdims: bool) -> tuple[np.ndarray, ...]:
+        place = functools.partial(place_of_extreme, largest=largest)
+        functions = (lambda row: row[place(row)]), place
+        return tuple(reduced(function)(x, axis=axis, keepdims=keepdims) for function in functions)
 
     return everywhere(reference)
 

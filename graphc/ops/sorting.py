@@ -1,7 +1,7 @@
 """Orders and running extremes along one axis, and reductions into places that an index array gives.
 
-Sorted values and running extremes are read with `gather` at the places that `argsort` and `argcummax` find: gradients
-go to the elements picked, as in PyTorch.
+Running extremes are read with `gather` at the places that `argcummax` finds: gradients go to the elements picked, as in
+PyTorch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import numpy as np
 from graphc.ops import rows, scalars
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_inexact
-from graphc.ops.index import along
+from graphc.ops.gradient import numpy_dtype
+from graphc.ops.index import along, ref_gather
 from graphc.ops.references import everywhere
+from graphc.ops.rounding import EXACT
 from graphc.ops.rules import accumulation_dtype, refuse_unordered, scan_rule, torch_name
 from graphc.ops.samples import Floats, Ints, Sample
 from graphc.ops.spec import Op, Rule, Trait, bounded, either_zero, op
@@ -46,6 +48,32 @@ argsort = op(
     traits=Trait.ORDERS, ref=rows.scanned(rows.order),
     samples=(*(Sample(s, axis=a, descending=d) for s, a in _ROWS for d in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, descending=True), Sample(Ints((2, 9), 3), axis=1, descending=False)),
+)  # fmt: skip
+
+
+def _sort(xp: Any, x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    order = _argsort(xp, x, axis, descending)
+    return xp.take_along_axis(x, order, axis), order
+
+
+def _values_and_places(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, Aval]:
+    places = _places(op, avals, params)
+    return Aval(places.shape, avals[0].dtype), places
+
+
+def _ref_sort(x: np.ndarray, axis: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
+    order = rows.scanned(rows.order)(x, axis=axis, descending=descending)
+    return ref_gather(x, order, axis), order
+
+
+sort = op(
+    "sort", "input", results="values indices", params={"axis": -1, "descending": False}, impl=_sort,
+    rule=Rule(_values_and_places), traits=Trait.ORDERS, ref=_ref_sort, samples=argsort.samples[: 2 * len(_ROWS)],
+    rounding=EXACT,
+    # no two elements come from one place
+    vjp=dict(input=lambda F, g_values, r_indices, input_shape, axis: F.scatter(
+        F.full(shape=input_shape, value=0, dtype=numpy_dtype(g_values)), r_indices, g_values, axis=axis % max(
+            len(input_shape), 1))),
 )  # fmt: skip
 
 

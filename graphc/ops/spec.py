@@ -1,7 +1,7 @@
 """What an op is: one declaration, from which every interpreter derives what it needs.
 
 `op(...)` makes an `Op` and enters it in the registry `OPS`. The declaration form is described in
-ARCHITECTURE.md ("Adding an op"); the fields are documented on `Op`.
+docs/extending.md; the fields are documented on `Op`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,11 @@ class Rule(NamedTuple):
 
 class Vjp(NamedTuple):
     """The gradient rule of one argument, and the names it asks for (`g` the cotangent, `r` the result,
-    an argument, `<argument>_shape`, `<argument>_dtype`, or a parameter)."""
+    an argument, `<argument>_shape`, `<argument>_dtype`, or a parameter).
+
+    Of an op with results `q` and `r`: `g_q` and `g_r` in place of `g`, which are None for a result that no gradient
+    has come from, and `r_q` and `r_r` in place of `r`.
+    """
 
     fn: Callable[..., Any]
     names: tuple[str, ...]
@@ -103,8 +107,9 @@ class Op:
 
     name      as in PyTorch where PyTorch has it
     args      names of the array arguments; a name "*xs" takes the rest
-    several   whether it has several results, as many as its parameters say: its kernel and its rule return tuples, and
-              in a graph `item` takes one out. No gradient rule: see graphc.autodiff
+    results   names of the results, of an op with several: its kernel, its shape rule and its reference return tuples,
+              and in a graph `item` takes one out. None where its parameters say how many there are (`several`), as
+              those of control flow do, whose gradients graphc.autodiff knows
     params    keyword parameters with their defaults
     impl      the kernel: a name that NumPy and jax.numpy share ("special.erf": SciPy's and JAX's),
               or `f(xp, *arrays, **params)`
@@ -160,6 +165,7 @@ class Op:
         "overloads",
         "params",
         "ref",
+        "results",
         "rounding",
         "rule",
         "samples",
@@ -179,7 +185,7 @@ class Op:
         *,
         impl: str | Callable[..., Any],
         rule: Rule,
-        several: bool = False,
+        results: str | None = "",
         params: Mapping[str, Any] | None = None,
         numpy: str | Callable[..., Any] | None = None,
         vjp: Mapping[str, Callable[..., Any]] | None = None,
@@ -199,13 +205,14 @@ class Op:
         overloads: Mapping[str, str] | None = None,
         naming: Callable[[list[tuple[int, ...]]], str] | None = None,
         definition: Callable[..., Any] | None = None,
-        nearest: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+        nearest: Callable[[Any, Any], Any] | None = None,
         doc: str = "",
     ):
         self.name = name
         self.args = tuple(args.replace("*", "").split())
         self.variadic = "*" in args
-        self.several = several
+        self.results = tuple(results.split()) if results else ()
+        self.several = results is None or bool(self.results)
         self.params = MappingProxyType(dict(params or {}))
         self.impl = impl
         self.numpy = numpy
@@ -241,7 +248,8 @@ class Op:
     def _vjp(self, arg: str, fn: Callable[..., Any]) -> Vjp:
         code = fn.__code__
         names = code.co_varnames[1 : code.co_argcount]  # the first parameter is F
-        known = {"g", "r", *self.args, *self.params}
+        known = {*self.args, *self.params}
+        known |= {f"{what}_{result}" for what in "gr" for result in self.results} or {"g", "r"}
         known |= {f"{a}_{what}" for a in self.args for what in ("shape", "dtype")}
         if self.variadic:
             known.add("position")  # which of the variadic operands the gradient is for

@@ -1,7 +1,7 @@
-"""Eigenvalues and singular values. An op has one result, so they come with their vectors as one matrix:
+"""Eigenvalues and singular values.
 
-    eigh, eig   (n + 1, n)        the eigenvalues as a row, above the eigenvectors as columns
-    svd         (1 + m + n, k)    the singular values, U, and V, with x = U S V^H and k = min(m, n)
+    eigh, eig   the eigenvalues, and the eigenvectors as columns
+    svd         U, the singular values S, and V^H, with x = U S V^H and min(m, n) columns and rows
 
 The gradient rules are PyTorch's: of a Hermitian matrix the gradient is Hermitian, and where it depends on the free
 choice of a sign or phase it means nothing.
@@ -9,7 +9,7 @@ choice of a sign or phase it means nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,17 @@ from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import (
     FLOATING,
     adjoint,
+    as_row,
     differences,
     eye,
     half_sum,
     hermitian_part,
     matrix_sizes,
+    plus,
     quotient,
-    real_values,
-    rows,
     square,
 )
-from graphc.ops.rounding import Rounding, norm, packed
+from graphc.ops.rounding import Rounding, along, norm
 from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, op
 
@@ -61,58 +61,71 @@ def _known(xp: Any, x: Any, *args: Any, **params: Any) -> Any:
 
 
 NOT_FINITE = "torch.linalg.eig: input tensor should not contain infs or NaNs."
-ROTATED_VECTORS = Rounding(terms=packed(-1), operand=norm)
+ROTATED = Rounding(terms=along(-1), operand=norm)
 SVD_CHECK = Check(_known, LinAlgError, NOT_CONVERGED.format(name="svd", batch=""))
+Arrays = Sequence[np.ndarray]
 
 
-def _nearest_vectors(result: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """The same decomposition with vectors of other signs or phases: vectors below the first row may have any."""
-    vectors = result[..., 1:, :]
-    overlap = np.sum(np.conj(vectors) * like[..., 1:, :], axis=-2, keepdims=True)
+def _turns(vectors: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """The sign or phase of each column of `vectors` with which it is as `like` as it can be."""
+    overlap = np.sum(np.conj(vectors) * like, axis=-2, keepdims=True)
     size = np.abs(overlap)
-    turn = np.where(size > 0, overlap, 1) / np.where(size > 0, size, 1)
-    return np.concatenate([result[..., :1, :], vectors * turn], axis=-2).astype(result.dtype)
+    return (np.where(size > 0, overlap, 1) / np.where(size > 0, size, 1)).astype(vectors.dtype)
 
 
-def _nearest_pairs(result: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _nearest_vectors(result: Arrays, like: Arrays) -> tuple[np.ndarray, ...]:
+    """The same eigenvectors with other signs or phases: they may have any."""
+    values, vectors = result
+    return values, vectors * _turns(vectors, like[1])
+
+
+def _nearest_pairs(result: Arrays, like: Arrays) -> tuple[np.ndarray, ...]:
     """As `_nearest_vectors`, with the eigenvalues in another order besides."""
     from scipy.optimize import linear_sum_assignment
 
-    sorted_ = result.copy()
-    for at in np.ndindex(result.shape[:-2]):
-        distances = np.abs(like[at][0][:, None] - result[at][0][None, :])
+    values, vectors = (array.copy() for array in result)
+    for at in np.ndindex(values.shape[:-1]):
+        distances = np.abs(like[0][at][:, None] - values[at][None, :])
         if np.isfinite(distances).all():
-            sorted_[at] = result[at][:, linear_sum_assignment(distances)[1]]
-    return _nearest_vectors(sorted_, like)
+            order = linear_sum_assignment(distances)[1]
+            values[at], vectors[at] = values[at][order], vectors[at][:, order]
+    return _nearest_vectors((values, vectors), like)
 
 
-def _eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _nearest_triples(result: Arrays, like: Arrays) -> tuple[np.ndarray, ...]:
+    """The same singular vectors with other signs or phases, each left one with that of its right one."""
+    u, s, vh = result
+    turn = _turns(*(np.concatenate([a, _adjoint(np, b)], axis=-2) for a, _, b in (result, like)))
+    return u * turn, s, _adjoint(np, turn) * vh
+
+
+def _eigh_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     x = square(op, avals, params)
-    n = x.shape[-1]
-    return Aval((*x.shape[:-2], n + 1, n), x.dtype)
+    return Aval(x.shape[:-1], real_of(x.dtype)), x
 
 
-def _complex_eigen_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    aval = _eigen_shape(op, avals, params)
-    return Aval(aval.shape, complex_of(aval.dtype))
+def _eig_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
+    x = square(op, avals, params)
+    dtype = complex_of(x.dtype)
+    return Aval(x.shape[:-1], dtype), Aval(x.shape, dtype)
 
 
 def _eigh(xp, x, upper):
     # LAPACK's vectors have other signs or phases where it reads the other triangle
-    values, vectors = xp.linalg.eigh(half_sum(xp, x), UPLO="U" if upper else "L")
-    return xp.concatenate([values[..., None, :].astype(x.dtype), vectors], axis=-2)
+    return tuple(xp.linalg.eigh(half_sum(xp, x), UPLO="U" if upper else "L"))
 
 
-def _eigh_vjp(F, g, r, input_shape, input_dtype):
+def _eigh_vjp(F, g_values, g_vectors, r_values, r_vectors, input_dtype):
     # V (diag(gL) + V^H gV / E) V^H, E[i, j] = L[j] - L[i]
-    n = input_shape[-1]
-    values, vectors = rows(F, r, 0, 1), rows(F, r, 1, n + 1)
-    one = eye(F, n, input_dtype)
-    turn = adjoint(F, vectors) @ rows(F, g, 1, n + 1)
+    if g_vectors is None:
+        return hermitian_part(F, (r_vectors * as_row(F, g_values)) @ adjoint(F, r_vectors))
+    one = eye(F, r_vectors.shape[-1], input_dtype)
+    turn = adjoint(F, r_vectors) @ g_vectors
     turn = turn * (1 - one)
-    inner = quotient(F, turn - adjoint(F, turn), 2 * differences(F, values))
-    inner = inner + one * real_values(F, rows(F, g, 0, 1), input_dtype)
-    return hermitian_part(F, vectors @ inner @ adjoint(F, vectors))
+    inner = quotient(F, turn - adjoint(F, turn), 2 * differences(F, as_row(F, r_values)))
+    if g_values is not None:
+        inner = inner + one * as_row(F, g_values)
+    return hermitian_part(F, r_vectors @ inner @ adjoint(F, r_vectors))
 
 
 def _by_rotations(a):
@@ -136,25 +149,24 @@ def _determined(values, vectors):
 
 
 def _ref_eigh(x, upper):
-    result = np.empty((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]))
+    values, vectors = np.empty(x.shape[:-1]), np.empty(x.shape)
     for at in np.ndindex(x.shape[:-2]):
-        values, vectors = _by_rotations(x[at])
-        result[at][0], result[at][1:] = values, _determined(values, vectors)
-    return result
+        values[at], found = _by_rotations(x[at])
+        vectors[at] = _determined(values[at], found)
+    return values, vectors
 
 
 eigh = op(
-    "eigh", "input", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
-    rule=Rule(_eigen_shape, accepts=FLOATING), label="LinalgEigh", rounding=ROTATED_VECTORS, ref=_ref_eigh,
+    "eigh", "input", results="values vectors", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
+    rule=Rule(_eigh_shape, accepts=FLOATING), label="LinalgEigh", rounding=ROTATED, ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),
     vjp=dict(input=_eigh_vjp), nearest=_nearest_vectors,
 )  # fmt: skip
 
 
 def _eig(xp, x):
-    values, vectors = xp.linalg.eig(x)
-    packed = xp.concatenate([values[..., None, :], vectors], axis=-2)
-    return packed.astype(complex_of(x.dtype))
+    dtype = complex_of(x.dtype)
+    return tuple(found.astype(dtype) for found in xp.linalg.eig(x))
 
 
 def _np_eig(x):
@@ -163,17 +175,17 @@ def _np_eig(x):
     return _eig(np, x)
 
 
-def _eig_vjp(F, g, r, input_shape, input_dtype):
+def _eig_vjp(F, g_values, g_vectors, r_values, r_vectors, input_shape, input_dtype):
     # V^-H (diag(gL) + (V^H gV - V^H V diag(Re(V^H gV))) / conj(E)) V^H
-    n = input_shape[-1]
     dtype = complex_of(input_dtype)
-    values, vectors = rows(F, r, 0, 1), rows(F, r, 1, n + 1)
-    one = eye(F, n, dtype)
-    back = adjoint(F, vectors)
-    turn = back @ rows(F, g, 1, n + 1)
-    norm = F.sum(real_values(F, turn, dtype) * one, axis=(len(input_shape) - 2,), keepdims=True)
-    turn = (turn - back @ vectors * norm) * (1 - one)
-    inner = quotient(F, turn, F.conj(differences(F, values))) + one * rows(F, g, 0, 1)
+    one = eye(F, input_shape[-1], dtype)
+    back = adjoint(F, r_vectors)
+    inner = None if g_values is None else one * as_row(F, g_values)
+    if g_vectors is not None:
+        turn = back @ g_vectors
+        norm = F.sum(F.cast(F.real(turn), dtype=dtype) * one, axis=(len(input_shape) - 2,), keepdims=True)
+        turn = (turn - back @ r_vectors * norm) * (1 - one)
+        inner = plus(inner, quotient(F, turn, F.conj(differences(F, as_row(F, r_values)))))
     d = F.solve(back, inner @ back, checked=False)
     if input_dtype.kind == "c":
         return d
@@ -183,21 +195,20 @@ def _eig_vjp(F, g, r, input_shape, input_dtype):
 def _ref_eig(x):
     """The eigenvalues as roots of the characteristic polynomial, the vectors by inverse iteration."""
     n = x.shape[-1]
-    result = np.zeros((*x.shape[:-2], n + 1, n), complex)
+    values, vectors = np.zeros(x.shape[:-1], complex), np.zeros(x.shape, complex)
     for at in np.ndindex(x.shape[:-2]):
         for k, value in enumerate(np.roots(np.poly(x[at]))):
             vector = np.ones(n, complex)
             for _ in range(3):
                 vector = np.linalg.solve(x[at] - (value + 1e-9) * np.eye(n), vector)
                 vector = vector / np.sqrt(np.sum(abs(vector) ** 2))
-            result[at][0, k], result[at][1:, k] = value, vector
-    return result
+            values[at][k], vectors[at][:, k] = value, vector
+    return values, vectors
 
 
 eig = op(
-    "eig", "input", impl=_eig, numpy=_np_eig, rule=Rule(_complex_eigen_shape, accepts=FLOATING), label="LinalgEig",
-    rounding=ROTATED_VECTORS, ref=_ref_eig,
-    vjp=dict(input=_eig_vjp), nearest=_nearest_pairs,
+    "eig", "input", results="values vectors", impl=_eig, numpy=_np_eig, rule=Rule(_eig_shape, accepts=FLOATING),
+    label="LinalgEig", rounding=ROTATED, ref=_ref_eig, vjp=dict(input=_eig_vjp), nearest=_nearest_pairs,
     check=Check(lambda xp, x: True if xp is np else xp.all(xp.isfinite(x)), RuntimeError, NOT_FINITE),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
 )  # fmt: skip
@@ -207,59 +218,65 @@ def _adjoint(xp, x):
     return xp.conj(xp.swapaxes(x, -1, -2))
 
 
-def _svd_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _svd_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     batch, m, n = matrix_sizes(avals[0])
-    return Aval((*batch, 1 + m + n, min(m, n)), avals[0].dtype)
+    k, dtype = min(m, n), avals[0].dtype
+    return Aval((*batch, m, k), dtype), Aval((*batch, k), real_of(dtype)), Aval((*batch, k, n), dtype)
 
 
 def _svd(xp, x):
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    v = _adjoint(xp, vh)
-    return xp.concatenate([s[..., None, :].astype(x.dtype), u, v], axis=-2)
+    return tuple(xp.linalg.svd(x, full_matrices=False))
 
 
-def _svd_vjp(F, g, r, input_shape, input_dtype):
+def _svd_vjp(F, g_u, g_s, g_vh, r_u, r_s, r_vh, input_shape, input_dtype):
     # U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS)] V^H, E[i, j] = S[j]^2 - S[i]^2, and of what of gU and
     # gV is orthogonal to U and V: (1 - U U^H) gU S^-1 V^H + U S^-1 gV^H (1 - V V^H)
+    if g_u is None and g_vh is None:
+        return (r_u * as_row(F, g_s)) @ r_vh
     m, n = input_shape[-2:]
     k = min(m, n)
-    s, u, v = rows(F, r, 0, 1), rows(F, r, 1, 1 + m), rows(F, r, 1 + m, 1 + m + n)
-    g_s, g_u, g_v = rows(F, g, 0, 1), rows(F, g, 1, 1 + m), rows(F, g, 1 + m, 1 + m + n)
+    s, v = as_row(F, r_s), adjoint(F, r_vh)
     one = eye(F, k, input_dtype)
     gaps = differences(F, s * s) + one
-    turn_u, turn_v = adjoint(F, u) @ g_u, adjoint(F, v) @ g_v
-    skew_u, skew_v = turn_u - adjoint(F, turn_u), turn_v - adjoint(F, turn_v)
-    inner = quotient(F, skew_u * (1 - one), gaps) * s + swap_last(F, s) * quotient(F, skew_v * (1 - one), gaps)
-    inner = inner + one * real_values(F, g_s, input_dtype)
-    if input_dtype.kind == "c":
-        inner = inner + quotient(F, skew_u * one, 2 * s)
-    vh = adjoint(F, v)
-    d = u @ inner @ vh
-    if m > k:
-        d = d + quotient(F, g_u - u @ turn_u, s) @ vh
-    if n > k:
-        d = d + u @ adjoint(F, quotient(F, g_v - v @ turn_v, s))
-    return d
+    inner = outside = None
+    if g_u is not None:
+        turn = adjoint(F, r_u) @ g_u
+        skew = turn - adjoint(F, turn)
+        inner = quotient(F, skew * (1 - one), gaps) * s
+        if input_dtype.kind == "c":
+            inner = inner + quotient(F, skew * one, 2 * s)
+        if m > k:
+            outside = quotient(F, g_u - r_u @ turn, s) @ r_vh
+    if g_vh is not None:
+        g_v = adjoint(F, g_vh)
+        turn = r_vh @ g_v
+        inner = plus(inner, swap_last(F, s) * quotient(F, (turn - adjoint(F, turn)) * (1 - one), gaps))
+        if n > k:
+            outside = plus(outside, r_u @ adjoint(F, quotient(F, g_v - v @ turn, s)))
+    if g_s is not None:
+        inner = inner + one * as_row(F, g_s)
+    return plus(r_u @ inner @ r_vh, outside)
 
 
 def _ref_svd(x):
     """From the eigenvalues of x^T x."""
-    m, n = x.shape[-2:]
+    *batch, m, n = x.shape
     k = min(m, n)
-    result = np.empty((*x.shape[:-2], 1 + m + n, k))
-    for at in np.ndindex(x.shape[:-2]):
+    u, s, vh = np.empty((*batch, m, k)), np.empty((*batch, k)), np.empty((*batch, k, n))
+    for at in np.ndindex(*batch):
         values, vectors = _by_rotations(x[at].T @ x[at])
-        s = np.linalg.norm(x[at] @ vectors[:, ::-1][:, :k], axis=0)
+        s[at] = np.linalg.norm(x[at] @ vectors[:, ::-1][:, :k], axis=0)
         v = _determined(values, vectors)[:, ::-1][:, :k]
         # of a value that is nothing but rounding, the left vector is that, too
-        u = x[at] @ v / np.where(s > 1e-8 * s.max(initial=0), s, np.nan)
-        result[at][0], result[at][1 : 1 + m], result[at][1 + m :] = s, u, v
-    return result
+        u[at] = x[at] @ v / np.where(s[at] > 1e-8 * s[at].max(initial=0), s[at], np.nan)
+        vh[at] = v.T
+    return u, s, vh
 
 
 svd = op(
-    "svd", "input", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK, rule=Rule(_svd_shape, accepts=FLOATING),
-    label="LinalgSvd", rounding=ROTATED_VECTORS, ref=_ref_svd, vjp=dict(input=_svd_vjp), nearest=_nearest_vectors,
+    "svd", "input", results="u s vh", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK,
+    rule=Rule(_svd_shape, accepts=FLOATING), label="LinalgSvd", rounding=ROTATED, ref=_ref_svd,
+    vjp=dict(input=_svd_vjp), nearest=_nearest_triples,
     samples=(Sample(Regular((3, 3))), Sample(Regular((4, 2))), Sample(Regular((2, 2, 3)))),
 )  # fmt: skip
 
@@ -316,7 +333,7 @@ def _ref_pinv(x, atol, rtol, hermitian):
 pinv = op(
     "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv,
     numpy=converging("svd", _pinv), check=SVD_CHECK, rule=Rule(_pinv_shape, accepts=FLOATING), label="LinalgPinv",
-    rounding=Rounding(terms=packed((-2, -1)), operand=norm), ref=_ref_pinv,
+    rounding=Rounding(terms=along((-2, -1)), operand=norm), ref=_ref_pinv,
     samples=tuple(Sample(Regular(shape), (), (), hermitian=False) for shape in ((4, 2), (3, 3), (2, 4))),
     domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),
 )  # fmt: skip

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol, rename
-from graphc.ir.structure import ITEM, SCAN
+from graphc.ir import INPUT, Builder, Graph, Node, Symbol, rename
+from graphc.ir.structure import ITEM, SCAN, stack_more
 from graphc.ops import OPS
-from graphc.ops.aval import Aval
 from graphc.passes.products import MANY, row_product
 
 _MATMUL, _ADD = OPS["matmul"], OPS["add"]
@@ -105,29 +104,19 @@ def _terms(body: Graph, consts: int, carries: int) -> list[_Term]:
 def _after(builder: Builder, node: Node) -> dict[int, int]:
     """Replace scan `node` of `builder`: sums of products are done after it. Returns result number -> its node."""
     body: Graph = node.params["body"]
-    consts, carries, length = node.params["consts"], node.params["carries"], node.params["length"]
+    consts, carries = node.params["consts"], node.params["carries"]
     terms = _terms(body, consts, carries)
     stacked = {i for term in terms if term.a is not None for i in (term.a, term.b)}
     terms = [term for term in terms if term.b in stacked]
     if not terms:
         return {}
     rows = {id: consts + carries + k for k, id in enumerate(body.inputs[consts + carries :])}
-    outputs = list(body.outputs)
-    place = {id: k for k, id in enumerate(outputs) if k >= carries}
-    for id in sorted(stacked - rows.keys() - place.keys()):
-        place[id] = len(outputs)
-        outputs.append(id)
-    added = [body.nodes[id].aval for id in outputs[len(body.outputs) :]]
-    results = (*node.results, *(Aval((length, *a.shape), a.dtype) for a in added))
-    larger = Graph(body.name, body.nodes, body.inputs, tuple(map(Ref, outputs)), body.history)
-    params = {**node.params, "body": larger}
-    builder.nodes[node.id] = Node(node.id, SCAN, node.inputs, params, results, node.where, node.scope)
+    kept = sorted(stacked - rows.keys())
+    found = dict(zip(kept, stack_more(builder, node, body, kept), strict=True))
     F = builder.language
 
     def all_steps(id: int) -> Symbol:
-        if id in rows:
-            return _below_each_other(builder.symbol(node.inputs[rows[id]]))
-        return _below_each_other(builder.item(node.id, place[id]))
+        return _below_each_other(builder.symbol(node.inputs[rows[id]]) if id in rows else found[id])
 
     totals: dict[int, int] = {}
     for carry, a, b in terms:

@@ -66,7 +66,7 @@ def _foldable(node: Node, known: dict[int, np.ndarray]) -> bool:
         return False
     return (
         not node.op.impure
-        and not node.op.structured
+        and not (node.op.structured or node.op.several)
         and node.size <= LARGEST
         and all(map(_is_modest, node.params.values()))
     )

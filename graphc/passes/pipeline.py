@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from graphc.passes.opaque import without_rules
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import shorten_sums
-from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
+from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, by_root, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
 SWEEPS = 8  # simplification stops by itself long before
@@ -33,24 +32,19 @@ class Record(NamedTuple):
     firings: tuple[Firing, ...] = ()
 
 
-@functools.lru_cache(8)
-def _indexed(rules: tuple[RewriteRule, ...]) -> RuleIndex:
-    return RuleIndex(rules)
-
-
 def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Pass:
     """A pass that applies `rules` until none fires.
 
     most     how often rules may fire in all graphs that the pass is given; None: as often as they match
     firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
     """
-    index = _indexed(tuple(rules))
+    table = by_root(rules)
     done = [] if firings is None else firings
 
     def run(graph: Graph) -> Graph:
         where = None
         for _ in range(SWEEPS):
-            rewritten, fired = rewrite(graph, index, where, None if most is None else most - len(done))
+            rewritten, fired = rewrite(graph, table, where, None if most is None else most - len(done))
             if most is not None:
                 done.extend(fired)
             if not fired:

@@ -1,6 +1,6 @@
 """Rewriting graphs by tables of equations."""
 
-from graphc.rewrite.driver import Firing, RuleIndex, changed, rewrite
+from graphc.rewrite.driver import Firing, by_root, changed, rewrite
 from graphc.rewrite.rule import ASSUMES, EXACT, REASSOCIATES, Licence, RewriteRule, number, scalar_value
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "Firing",
     "Licence",
     "RewriteRule",
-    "RuleIndex",
+    "by_root",
     "changed",
     "number",
     "rewrite",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
-from itertools import zip_longest
-from typing import Any, NamedTuple, final
+from typing import NamedTuple
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
-from graphc.ops import OPS, Op
+from graphc.ops import Op
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.match import Bindings, match
-from graphc.rewrite.rule import Pattern, RewriteRule, Var, held_number
+from graphc.rewrite.rule import RewriteRule
 
-KEPT = 4096  # answers of an index
 DEPTH = 3  # how many operations deep a rule looks below its root
 FORMS = 64  # rewrites of one place in one sweep: rules that undo each other in some other way end there
 
@@ -26,70 +23,23 @@ class Firing(NamedTuple):
     saved: float
 
 
-@final
-class RuleIndex:
-    """Rules by what they ask of a root: its op, the ops and numbers of its operands, whether some are the same."""
-
-    def __init__(self, rules: Iterable[RewriteRule]):
-        self._rules: dict[Op, list[RewriteRule]] = defaultdict(list)
-        self._numbers: set[Any] = set()  # that rules ask for by value
-        for rule in rules:
-            self._rules[rule.left.op].append(rule)
-            self._numbers.update(part for part in rule.left.operands if not isinstance(part, (Pattern, Var)))
-        self._known: dict[Any, list[RewriteRule]] = {}
-
-    def candidates(self, node: Node, nodes: Mapping[int, Node]) -> list[RewriteRule]:
-        """The rules that may match `node`, in the order of the table."""
-        op, inputs = node.op, node.inputs
-        if op not in self._rules:
-            return _NONE
-        below = tuple([nodes[i].op for i in inputs])
-        numbers = _NONE_HELD if _NUMBERS.isdisjoint(below) else tuple([self._number(i, nodes) for i in inputs])
-        distinct = len(inputs) if len(inputs) < 2 else len(set(inputs))
-        key = (op, below, numbers, distinct)
-        found = self._known.get(key)
-        if found is None:
-            repeated = distinct < len(inputs)
-            operands = tuple(zip_longest(below, numbers))
-            found = [rule for rule in self._rules[op] if _may_match(rule.left, operands, repeated)]
-            if len(self._known) == KEPT:
-                self._known = {}
-            self._known[key] = found
-        return found
-
-    def _number(self, id: int, nodes: Mapping[int, Node]) -> Any:
-        """The number that a node holds in every place, if a rule asks for it; None for any other."""
-        number = held_number(id, nodes)
-        return number if number in self._numbers else None
-
-
-_NONE: list[RewriteRule] = []
-_NONE_HELD: tuple[Any, ...] = ()
-_NUMBERS = frozenset((OPS["constant"], OPS["full"]))
-
-
-def _may_match(left: Pattern, operands: tuple[tuple[Op, Any], ...], repeated: bool) -> bool:
-    """Whether operands, each as its op and the number that it holds, can be what `left` asks for."""
-    names = [part.name for part in left.operands if isinstance(part, Var)]
-    if len(names) > len(set(names)) and not repeated:
-        return False
-    orders = (operands, operands[::-1]) if left.op.commutative else (operands,)
-    return any(len(order) == len(left.operands) and all(map(_fits, left.operands, order)) for order in orders)
-
-
-def _fits(part: Any, operand: tuple[Op, Any]) -> bool:
-    op, number = operand
-    if isinstance(part, Pattern):
-        return part.op is op
-    if isinstance(part, Var):
-        return not part.number or op in _NUMBERS
-    return part == number
+def by_root(rules: Iterable[RewriteRule]) -> dict[Op, list[RewriteRule]]:
+    """The rules by the op of their root, in the order of the table."""
+    found: dict[Op, list[RewriteRule]] = {}
+    for rule in rules:
+        found.setdefault(rule.left.op, []).append(rule)
+    return found
 
 
 def rewrite(
-    graph: Graph, rules: RuleIndex, where: Container[int] | None = None, most: int | None = None
+    graph: Graph,
+    rules: Mapping[Op, list[RewriteRule]],
+    where: Container[int] | None = None,
+    most: int | None = None,
 ) -> tuple[Graph, list[Firing]]:
     """One sweep over `graph` in order, rewriting what matches; only at the nodes `where`, if given, and `most` times.
+
+    rules  by the op of their root (see `by_root`)
 
     A sweep sees its own rewrites below a node, so another one is needed only after other passes have merged or folded
     nodes. Dead nodes are left for the next pass.
@@ -108,7 +58,7 @@ def rewrite(
             continue
         at = id
         forms: list[Node] = []  # what this place has been, so that x - y -> y - x does not go round
-        while candidates := rules.candidates(nodes[at], nodes):
+        while candidates := rules.get(nodes[at].op):
             mark, fired = builder.next_id, len(firings)
             replaced = _apply_first(builder, at, candidates, uses, firings)
             if replaced is None:

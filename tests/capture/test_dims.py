@@ -201,7 +201,7 @@ def _symbolic(aval: Aval, n: int, dim) -> Aval:
     return Aval(tuple(dim if k == n else k for k in aval.shape), aval.dtype)
 
 
-@each_case(every_case())
+@each_case(every_case(by_part=True))
 def test_rules_keep_the_form(case: Case, rng):
     """Each extent of the operands in turn becomes symbolic; at another size it gives what the forms do."""
     op, params = case.op, with_defaults(case.op, case.sample.params)

@@ -27,7 +27,7 @@ from compare.selftest.planting import attribute, declared, entry, with_rule, wra
 from graphc.capture.state.places import Change
 from graphc.capture.state.settings import SETTINGS
 from graphc.capture.storage.results import Results
-from graphc.execution import call_code
+from graphc.execution import steps
 from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
@@ -104,7 +104,7 @@ def test_a_copy_of_the_argument_is_not_the_argument():
 
 
 def test_an_argument_that_gets_another_memory():
-    with entry(call_code._shared, "overwrite", functionalization._memory_replaced):
+    with entry(steps.SHARED, "overwrite", functionalization._memory_replaced):
         report = compare.check(lambda x: x.mul_(2).sum(), numbers(3), modes=["compiled"])
     assert "memory of x and x before the call" in {f.what for f in report.bugs}
 

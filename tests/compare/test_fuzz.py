@@ -58,7 +58,7 @@ def test_programs_of_16_bits_can_be_made(dtype, monkeypatch):
 
 
 def test_programs_reach_every_op_and_many_pairs():
-    programs, coverage = made(200)
+    programs, coverage = made(len(vocabulary()))
     missing = {op.name for op in vocabulary()} - coverage.ops.keys()
     assert not missing
     assert len(coverage.pairs) > 5 * len(programs)  # mostly new ones

@@ -12,7 +12,7 @@ import pytest
 import eager as torch
 import graphc
 from graphc.autodiff import gradients
-from graphc.execution.partition import Split, partition, residual_bytes
+from graphc.execution.partition import Split, partition
 from graphc.ir import Builder, Graph, Ref, refs_of
 from graphc.ir.structure import ancestors
 from graphc.ops.aval import Aval
@@ -38,6 +38,17 @@ def split(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Split:
     return partition(joint_of(function, *shapes), len(shapes))
 
 
+def bytes_of(aval: Aval) -> int:
+    return aval.size * aval.dtype.itemsize
+
+
+def residual_bytes(parts: Split) -> int:
+    """The memory that is kept between forward and backward, besides the inputs and the results themselves."""
+    *results, residuals = parts.forward.result
+    held = {ref.id for ref in refs_of(results)}
+    return sum(bytes_of(parts.forward.nodes[ref.id].aval) for ref in residuals if ref.id not in held)
+
+
 def everything_bytes(joint: Graph, forward_inputs: int) -> int:
     """What would be kept if backward computed nothing of forward again."""
     nodes = joint.nodes
@@ -45,7 +56,7 @@ def everything_bytes(joint: Graph, forward_inputs: int) -> int:
     first = ancestors(nodes, [r.id for r in refs_of(result)])
     needed = ancestors(nodes, [r.id for r in grads]) - first
     read = {i for id in needed for i in nodes[id].inputs if i in first and nodes[i].inputs}
-    return sum(nodes[i].aval.size * nodes[i].aval.dtype.itemsize for i in read)
+    return sum(bytes_of(nodes[i].aval) for i in read)
 
 
 def check_parts(joint: Graph, forward_inputs: int, arrays: list[np.ndarray], parts: Split) -> None:

@@ -285,13 +285,13 @@ def test_a_damaged_body_is_found():
 
 def test_a_wrong_residual_is_caught(monkeypatch: pytest.MonkeyPatch):
     """The checkers of this file find a backward scan that reads the values of other steps."""
-    extend = control._extend
+    extend = control.stack_more
 
     def wrong(*given: Any) -> Any:
         found = extend(*given)
         return [s.builder.language.flip(s, axis=(0,)) for s in found]
 
-    monkeypatch.setattr(control, "_extend", wrong)
+    monkeypatch.setattr(control, "stack_more", wrong)
     graph, arguments = cell()
     with pytest.raises(AssertionError):
         check_gradients(scalar(graph), arguments)

@@ -24,7 +24,7 @@ MODULES = {FLOAT32: single, FLOAT64: double}
 GENERATED = [
     op
     for op in OPS.values()
-    if op.args and not op.variadic and not op.structured and op.rule.infer is not integral.infer
+    if op.args and not (op.variadic or op.structured or op.several) and op.rule.infer is not integral.infer
 ]
 # operands of the fast path are floats (and where's condition); others are interpreted plainly by design
 CASES = [

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.autodiff import gradients
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops import OPS
-from graphc.ops.aval import Aval
+from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT32, INT64
 from graphc.ops.samples import Sample
 from tests.ops.cases import Case, cases_of
@@ -100,7 +100,7 @@ def sampled(names: tuple[str, ...], constant: bool = False) -> Graph:
         sample: Sample = case.sample
         arrays = enumerate(case.arrays(rng))
         inputs = [b.constant(a) if constant else b.input(f"{name}_{k}", Aval(a.shape, a.dtype)) for k, a in arrays]
-        results.append(Ref(b.apply(case.op, inputs, sample.params).id))
+        results += [Ref(s.id) for s in results_of(b.apply(case.op, inputs, sample.params))]
     return b.graph("sampled", results).check()
 
 

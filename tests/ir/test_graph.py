@@ -11,7 +11,7 @@ import graphc
 from graphc.errors import GraphError, ParseError
 from graphc.ir import Builder, Graph, Node, Ref
 from graphc.ops import OPS, Literal
-from graphc.ops.aval import Aval
+from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT32, FLOAT64, SHORT_NAMES
 from tests.ops.cases import Case, each_case, every_case
 
@@ -31,8 +31,8 @@ def small() -> Graph:
 def test_every_op_prints_and_reads_back(case: Case, rng):
     b = Builder()
     inputs = [b.input(f"x{i}", Aval(a.shape, a.dtype)) for i, a in enumerate(case.arrays(rng))]
-    result = b.apply(case.op, inputs, case.sample.params)
-    graph = b.graph("f", Ref(result.id)).check()
+    results = results_of(b.apply(case.op, inputs, case.sample.params))
+    graph = b.graph("f", tuple(Ref(s.id) for s in results)).check()
     assert Graph.parse(str(graph)) == graph
     assert str(Graph.parse(str(graph))) == str(graph)
 

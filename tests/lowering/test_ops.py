@@ -18,7 +18,7 @@ from graphc.lowering import lower
 from graphc.lowering.reference import ReverseMode
 from graphc.lowering.source import Source, jax_kernel
 from graphc.ops import OPS, Op
-from graphc.ops.aval import Aval
+from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import is_inexact
 from tests.ops.cases import Case, by_op, every_case
 
@@ -30,26 +30,31 @@ SLOW = {"special_zeta", "igamma", "igammac", "matrix_exp"}  # JAX's gradients of
 Call = tuple[Op, list[np.ndarray], dict[str, Any]]  # an op, operands, parameters
 
 
-def graph_of(*calls: Call) -> tuple[Graph, list[np.ndarray], list[list[int]]]:
-    """Calls of ops on operands of their own, in one graph: with all operands, and the positions of those of each."""
+def graph_of(*calls: Call) -> tuple[Graph, list[np.ndarray], list[list[int]], list[Call]]:
+    """Calls of ops on operands of their own, in one graph.
+
+    With all operands, the positions of those of each call, and the call of each result.
+    """
     builder, given, places = Builder(), [], []
-    results = []
+    results, made_by = [], []
     for op, arrays, params in calls:
         places.append(list(range(len(given), len(given) + len(arrays))))
         inputs = [builder.input(f"x{k}", Aval(a.shape, a.dtype)) for k, a in zip(places[-1], arrays, strict=True)]
-        results.append(Ref(builder.apply(op, inputs, params).id))
+        found = results_of(builder.apply(op, inputs, params))
+        results += [Ref(symbol.id) for symbol in found]
+        made_by += [(op, arrays, params)] * len(found)
         given += arrays
-    return builder.graph("f", tuple(results)).check(), given, places
+    return builder.graph("f", tuple(results)).check(), given, places, made_by
 
 
 def check_lowering(*calls: Call) -> None:
     """Raise AssertionError, naming the op, unless its lowering agrees with its NumPy kernel and its shape rule."""
-    graph, arrays, _ = graph_of(*calls)
-    check_values(calls, graph, arrays, [np.asarray(a) for a in lower(graph)(*arrays)])
+    graph, arrays, _, made_by = graph_of(*calls)
+    check_values(made_by, graph, arrays, [np.asarray(a) for a in lower(graph)(*arrays)])
 
 
 def check_values(calls: Sequence[Call], graph: Graph, arrays: list[np.ndarray], values: list[np.ndarray]) -> None:
-    """Raise AssertionError unless `values`, of JAX, are NumPy's for the calls in `graph`, also in dtype and shape."""
+    """Raise AssertionError unless `values`, of JAX, are NumPy's for the results of `graph`, by the call of each."""
     structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in graph.input_avals()]
     with jax.enable_x64(True):
         inferred = jax.eval_shape(Source(graph).function(), *structs)[: len(calls)]  # and the number of a failed check
@@ -65,7 +70,7 @@ def check_values(calls: Sequence[Call], graph: Graph, arrays: list[np.ndarray], 
 
 def check_gradient(rng: np.random.Generator, *calls: Call) -> None:
     """Raise AssertionError, naming the op, unless the values and the vjp are those of JAX's reverse mode."""
-    graph, arrays, places = graph_of(*calls)
+    graph, arrays, places, made_by = graph_of(*calls)
     wrt = [
         k
         for (op, *_), positions in zip(calls, places, strict=True)
@@ -73,12 +78,13 @@ def check_gradient(rng: np.random.Generator, *calls: Call) -> None:
         if is_inexact(arrays[k].dtype) and op.arg_of(i) in op.vjp
     ]
     cotangents = []
-    for out in (graph.nodes[id].aval for id in graph.outputs):
+    inexact = [k for k, id in enumerate(graph.outputs) if is_inexact(graph.nodes[id].dtype)]
+    for out in (graph.nodes[graph.outputs[k]].aval for k in inexact):
         noise = np.asarray(rng.normal(size=out.shape))
         cotangents.append(noise + 1j * rng.normal(size=out.shape) if out.dtype.kind == "c" else noise)
     ours = gradients(graph, [f"x{k}" for k in wrt], cotangents=True)(*arrays, *cotangents)
-    values, theirs = ReverseMode(graph, wrt, range(len(calls)))(arrays, cotangents)
-    check_values(calls, graph, arrays, [np.asarray(a) for a in values])
+    values, theirs = ReverseMode(graph, wrt, inexact)(arrays, cotangents)
+    check_values(made_by, graph, arrays, [np.asarray(a) for a in values])
     for k, g in zip(wrt, theirs, strict=True):
         (op, _, params), positions = next(pair for pair in zip(calls, places, strict=True) if k in pair[1])
         what = f"{op.name}({params}): vjp of operand {positions.index(k)}"
@@ -147,6 +153,21 @@ def test_a_new_pointwise_op_needs_one_declaration(declare, rng):
     check_gradient(rng, (op, arrays, {}))
     checks.check_gradient(op, arrays, {}, rng)
     checks.check_reference(op, arrays, {}, checks.REFERENCE_TOLERANCE)
+
+
+def test_a_new_op_with_parameters_needs_one_declaration(declare):
+    import eager as torch
+    import graphc
+    from graphc.ops.rules import same_float
+
+    declare("scaled_here", "input", params={"by": 2.0}, impl=lambda xp, x, by: x * by, rule=same_float,
+            vjp=dict(input=lambda F, g, by: g * by))  # fmt: skip
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    assert torch.scaled_here(x).tolist() == [2.0, 6.0]
+    assert graphc.compile(lambda t: torch.scaled_here(t, by=0.5))(x).tolist() == [0.5, 1.5]
+    x.scaled_here(by=3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert not hasattr(x, "scaled_here_")  # only pointwise ops without parameters have an in-place form
 
 
 def test_planted_faults_are_caught(monkeypatch, declare, rng):

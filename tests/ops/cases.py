@@ -14,6 +14,7 @@ from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT64
 from graphc.ops.rules import integral, pointwise_bool
 from graphc.ops.samples import Bools, Floats, Ints, Sample
+from tests.ops.parts import every_part
 
 PARAMETERS: dict[str, dict[str, Any]] = {"cast": {"dtype": FLOAT64}}  # of pointwise ops, which declare no samples
 # one shape an operand, for one, two and three operands
@@ -86,12 +87,16 @@ def _has_derivative(op: Op) -> bool:
     return op.differentiable and Trait.SURROGATE not in op.traits
 
 
-def every_case(*, differentiable: bool = False) -> list[Case]:
-    """The cases of every op."""
+def every_case(*, differentiable: bool = False, by_part: bool = False) -> list[Case]:
+    """The cases of every op.
+
+    by_part  each result of an op with several is an op of its own
+    """
+    plain = [op for op in OPS.values() if not op.structured]  # the others have tests/control
     return [
         case
-        for op in OPS.values()
-        if (_has_derivative(op) or not differentiable) and not op.structured  # those have tests/control
+        for op in (every_part() if by_part else plain)
+        if _has_derivative(op) or not differentiable
         for case in cases_of(op)
     ]
 

@@ -11,9 +11,10 @@ from graphc.ops.references import reference_of
 from graphc.ops.rules import integral
 from tests.ops import checks
 from tests.ops.cases import Case, cases_of, each_case, every_case
+from tests.ops.parts import every_part
 
-ALL = every_case()
-SMOOTH = every_case(differentiable=True)
+ALL = every_case(by_part=True)
+SMOOTH = every_case(differentiable=True, by_part=True)
 POINTWISE = [op for op in OPS.values() if op.pointwise and op.rule.promote]
 KINKS = [pytest.param(op, kink, id=f"{op.name}-{kink.at}") for op in OPS.values() for kink in op.kinks]
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, 1e-310, 1e300])
@@ -62,7 +63,7 @@ def test_only_views_share_memory(case: Case, rng: np.random.Generator):
     checks.check_memory(case.op, case.arrays(rng), case.sample.params)
 
 
-@pytest.mark.parametrize("op", [op for op in OPS.values() if not op.structured], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", every_part(), ids=lambda op: op.name)
 def test_only_moves_move(op: Op, rng: np.random.Generator):
     calls = [(case.arrays(rng), case.sample.params) for case in cases_of(op)]
     if op.pointwise and not op.rule.first:  # with operands where it computes, and a dtype to which it rounds

@@ -13,7 +13,7 @@ from eager.engine.language import E
 from graphc.autodiff import pullback
 from graphc.ir import Builder
 from graphc.ops import OPS
-from graphc.ops.aval import Aval, aval_of
+from graphc.ops.aval import Aval, aval_of, results_of
 from graphc.ops.dtypes import FLOAT16, FLOAT32, FLOAT64, bfloat16, is_inexact
 from tests.ops.cases import Case, cases_of
 
@@ -25,18 +25,21 @@ def by_tape(case: Case, arrays: list[np.ndarray], wanted: list[int]) -> dict[int
     tensors = [Tensor._wrap(a) for a in arrays]
     for k in wanted:
         tensors[k].requires_grad_()
-    result = getattr(E, case.op.name)(*tensors, **case.sample.params)
-    ones = Tensor._wrap(np.ones(result._d.shape, result._dtype()))
-    found = autograd.grad([result], [tensors[k] for k in wanted], [ones], allow_unused=True)
+    results = results_of(getattr(E, case.op.name)(*tensors, **case.sample.params))
+    outputs = [t for t in results if t._n is not None] if case.op.several else results
+    ones = [Tensor._wrap(np.ones(t._d.shape, t._dtype())) for t in outputs]
+    found = autograd.grad(outputs, [tensors[k] for k in wanted], ones, allow_unused=True)
     return {k: aval_of(g._array()) for k, g in zip(wanted, found, strict=True) if g is not None}
 
 
 def by_graph(case: Case, arrays: list[np.ndarray], wanted: list[int]) -> dict[int, Aval]:
     builder = Builder()
     inputs = [builder.input(f"x{k}", aval_of(a)) for k, a in enumerate(arrays)]
-    result = builder.apply(case.op, inputs, case.sample.params)
-    seed = builder.input("ct", result.aval)
-    found = pullback(builder, {result.id: seed}, [inputs[k].id for k in wanted], {result.id})
+    first = builder.next_id
+    results = [s for s in results_of(builder.apply(case.op, inputs, case.sample.params)) if is_inexact(s.dtype)]
+    recorded = range(first, builder.next_id) if case.op.several else [s.id for s in results]
+    seeds = {s.id: builder.input(f"ct{k}", s.aval) for k, s in enumerate(results)}
+    found = pullback(builder, seeds, [inputs[k].id for k in wanted], recorded)
     return {k: found[inputs[k].id].aval for k in wanted if inputs[k].id in found}
 
 

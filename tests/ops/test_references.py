@@ -92,13 +92,13 @@ def _disputed(op: Op, arrays: list[np.ndarray], params: Any) -> list[str]:
         common = operand_dtype(op, [(a.dtype, 2 if a.ndim else 1) for a in arrays])
         arrays = [a if common is None or k < op.rule.first else a.astype(common) for k, a in enumerate(arrays)]
         params = with_defaults(op, params)
-        aval = op.rule.infer(op, [aval_of(a) for a in arrays], params)
+        inferred = op.rule.infer(op, [aval_of(a) for a in arrays], params)
     except (RuntimeError, TypeError, IndexError, ValueError):
         return []
     if op.check is not None and not op.check.ok(np, *arrays, **params):
         return []
     value = run_kernel(op, arrays, params)
-    node = Node(len(arrays), op, tuple(range(len(arrays))), params, (aval,))
+    node = Node(len(arrays), op, tuple(range(len(arrays))), params, inferred if op.several else (inferred,))
     return [f"{op.name}: {part}: {detail}" for part, detail in disputes(node, arrays, value, differentiated=True)]
 
 
@@ -158,7 +158,7 @@ def test_of_a_large_array_special_values_are_asked_for_first():
     x[7_001] = np.nan
     said = opinion(OPS["sign"], [x], {}, np.sign(x))
     assert said is not None
-    asked = ~np.ma.getmaskarray(said)
+    asked = ~np.ma.getmaskarray(said[0])
     assert asked[7_001] and 100 < np.count_nonzero(asked) < 1_000
 
 

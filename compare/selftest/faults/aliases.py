@@ -9,24 +9,17 @@ import eager as torch
 from compare.checking.equivalence import check
 from compare.locating.surroundings import STATE
 from compare.selftest.fault import Expected, Fault, Trial, Trials
-from compare.selftest.planting import Plant, attribute, declared, wrapped
+from compare.selftest.faults.functionalization import effects, inverse
+from compare.selftest.planting import Plant, attribute
 from compare.selftest.trials import numbers, program
 from graphc.capture import MemoryOf
 from graphc.capture.storage.mutation import Mutation
-from graphc.capture.tracer import Tracer
-from graphc.ops import OPS
 
 LAYER = "aliases"
 
 
 def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
     return Fault(f"aliases: {what}", LAYER, plant, Expected(part=STATE), trials)
-
-
-def _inverse(op: str, wrong: Callable[..., Any]) -> Plant:
-    lens = OPS[op].lens
-    assert lens is not None
-    return lambda: declared(OPS[op], lens=lens._replace(put=wrong))
 
 
 def _windows(fn: Callable[..., Any]) -> Trials:
@@ -37,10 +30,6 @@ def _windows(fn: Callable[..., Any]) -> Trials:
         yield Trial("overlapping windows", check(fn, memory[:8].view(2, 4), memory[4:].view(2, 4)))
 
     return trials
-
-
-def _effects(change: Callable[[list[Any]], list[Any]]) -> Plant:
-    return wrapped(Tracer, "effects", lambda sound: lambda tracer: change(sound(tracer)))
 
 
 def _imaginary(z: Any) -> Any:
@@ -65,14 +54,14 @@ def _of_views(x: Any) -> Any:
 _square = numbers(3, 3)
 
 FAULTS: tuple[Fault, ...] = (
-    _fault("the real part is lost in a write to the imaginary one", _inverse(
+    _fault("the real part is lost in a write to the imaginary one", inverse(
         "imag", lambda F, whole, value: F.complex(value, value)), program(_imaginary, numbers(3) + 1j * numbers(3))),
-    _fault("a write by strides goes to the beginning", _inverse(
+    _fault("a write by strides goes to the beginning", inverse(
         "as_strided", lambda F, whole, value, offset, **geometry: F.as_strided_scatter(
             whole, value, offset=0, **geometry)), program(_strided, _square)),
-    _fault("a write through two views stops at the first", _inverse(
+    _fault("a write through two views stops at the first", inverse(
         "permute", lambda F, whole, value, dims: whole), program(_of_views, _square)),
-    _fault("the common memory is not written", _effects(
+    _fault("the common memory is not written", effects(
         lambda effects: [e for e in effects if not isinstance(e.target, MemoryOf)]),
         _windows(lambda a, b: (a.add_(1), b.sum(1))[1])),
     _fault("overlaps are not seen", lambda: attribute(Mutation, "_overlapping", lambda self, owner: []),

@@ -148,16 +148,12 @@ def _without_end(F: Any, cotangents: dict[int, Any], node: Any) -> Mapping[int, 
 
 def _residuals(change: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Plant:
     """What a scan has kept of its steps goes through `change`."""
-    extend = control._extend
+    extend = control.stack_more
 
     def wrong(builder: Any, node: Any, body: Any, kept: Any) -> Any:
         return change(builder.language, extend(builder, node, body, kept))
 
-    return lambda: attribute(control, "_extend", wrong)
-
-
-def _of_next_step(F: Any, kept: Sequence[Any]) -> Sequence[Any]:
-    return [_rolled(F, s) for s in kept]
+    return lambda: attribute(control, "stack_more", wrong)
 
 
 def _rolled(F: Any, s: Any) -> Any:
@@ -195,8 +191,13 @@ def _last_cotangent_wins(body: Any, outputs: Any, wrt: Any) -> Any:
 _pulled = control.pulled
 
 
-def _kept_too_late(body: Any, consts: int) -> Any:
+_COUNTING = checkpoints._counting
+
+
+def _kept_too_late(body: Any, consts: int, keeps: bool) -> Any:
     """What is kept every few steps is the carry after the step, not before."""
+    if not keeps:
+        return _COUNTING(body, consts, keeps)
     b = checkpoints.Builder()
     avals = body.input_avals()
     fixed, moving = avals[:consts], avals[consts:]
@@ -233,7 +234,7 @@ _GRADIENTS = (
         lambda F, k, d, node: d * 0 if k == node.params["consts"] else d)), _SCAN),
     _gradient("the cotangent of the last carry is lost", SCAN, _cotangents(SCAN, _without_end), _SCAN),
     _gradient("the cotangents of two carries exchanged", SCAN, _cotangents(SCAN, _exchanged), _SCAN),
-    _gradient("what was kept of the next step", SCAN, _residuals(_of_next_step), _SCAN),
+    _gradient("what was kept of the next step", SCAN, _residuals(lambda F, kept: [_rolled(F, s) for s in kept]), _SCAN),
     _gradient("two kept values exchanged", SCAN, _residuals(_exchanged_residuals), _SCAN),
     _gradient("one carry is thought to have none", SCAN,
               lambda: attribute(control, "active_carries", _without_last_carry(control.active_carries)), _SCAN),
@@ -248,7 +249,7 @@ _GRADIENTS = (
     _gradient("constants get that of one operand more", WHILE, _shares(WHILE, _each(
         lambda F, k, d, node: d + d if k < node.params["consts"] else d)), _WHILE),
     _gradient("the cotangents of two carries exchanged", WHILE, _cotangents(WHILE, _exchanged), _WHILE),
-    _gradient("carries are kept a step too late", WHILE, lambda: attribute(checkpoints, "_filling", _kept_too_late),
+    _gradient("carries are kept a step too late", WHILE, lambda: attribute(checkpoints, "_counting", _kept_too_late),
               _WHILE),
     _gradient("one carry is thought to have none", WHILE,
               lambda: attribute(checkpoints, "active_carries", _without_last_carry(checkpoints.active_carries)),

@@ -22,7 +22,7 @@ from graphc.capture.storage.memory import Memories
 from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
 from graphc.capture.tracer import Tracer
-from graphc.execution import call_code
+from graphc.execution import call_code, steps
 from graphc.execution.runner import Runner
 from graphc.ops import OPS
 
@@ -34,13 +34,15 @@ def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
     return Fault(f"functionalization: {what}", LAYER, plant, Expected(part=STATE), trials)
 
 
-def _inverse(op: str, wrong: Callable[..., Any]) -> Plant:
+def inverse(op: str, wrong: Callable[..., Any]) -> Plant:
+    """A write through the view `op` reaches the whole by `wrong`."""
     lens = OPS[op].lens
     assert lens is not None
     return lambda: declared(OPS[op], lens=lens._replace(put=wrong))
 
 
-def _effects(change: Effects) -> Plant:
+def effects(change: Effects) -> Plant:
+    """What a program leaves behind goes through `change`."""
     return wrapped(Tracer, "effects", lambda sound: lambda tracer: change(sound(tracer)))
 
 
@@ -135,20 +137,20 @@ def _completed(value: float) -> Callable[[Any], Any]:
 _whole_state = in_turn(program(stateful.writes, X, Y), session(stateful.argument_written))
 
 FAULTS: tuple[Fault, ...] = (
-    _fault("a write through a slice is lost", _inverse("slice", lambda F, whole, value, **region: whole),
+    _fault("a write through a slice is lost", inverse("slice", lambda F, whole, value, **region: whole),
            program(stateful.through_slice, X)),
     _fault("a permutation is not inverted",
-           _inverse("permute", lambda F, whole, value, dims: F.permute(value, dims=dims)),
+           inverse("permute", lambda F, whole, value, dims: F.permute(value, dims=dims)),
            program(stateful.through_permutation, CUBE, numbers(2, 2, 2, seed=6))),
-    _fault("a reshaped write arrives reversed", _inverse(
+    _fault("a reshaped write arrives reversed", inverse(
         "reshape", lambda F, whole, value, shape: F.reshape(F.flip(value, axis=(0,)), shape=whole.shape)),
         program(stateful.through_reshape, numbers(8))),
-    _fault("the imaginary part is lost", _inverse("real", lambda F, whole, value: F.complex(value, F.real(whole))),
+    _fault("the imaginary part is lost", inverse("real", lambda F, whole, value: F.complex(value, F.real(whole))),
            program(stateful.real_part, stateful.complex_numbers())),
     _fault("views are not read anew", wrapped(Memories, "write", _version_kept), program(stateful.view_read_after, X)),
     _fault("written arguments are forgotten", wrapped(Memories, "write", _never_written), _whole_state),
-    _fault("the last effect is forgotten", _effects(lambda effects: effects[:-1]), _whole_state),
-    _fault("written back to the wrong tensor", _effects(_exchanged), _whole_state),
+    _fault("the last effect is forgotten", effects(lambda effects: effects[:-1]), _whole_state),
+    _fault("written back to the wrong tensor", effects(_exchanged), _whole_state),
     _fault("the history of writes is lost", wrapped(Mutation, "_write", _without_history),
            program(stateful.through_slice, X)),
     _fault("overlapping arguments are taken apart", lambda: attribute(Mutation, "_overlapping", lambda self, owner: []),
@@ -162,18 +164,18 @@ FAULTS: tuple[Fault, ...] = (
            program(lambda x: x.view(-1), X)),
     _fault("a tensor comes back as a copy, of one call", wrapped(Results, "_returned", _copied),
            program(lambda x: x, X)),
-    _fault("a write replaces the memory, of one call", lambda: entry(call_code._shared, "overwrite", _memory_replaced),
+    _fault("a write replaces the memory, of one call", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            program(stateful.writes, X, Y)),
-    _fault("a write replaces the memory", lambda: entry(call_code._shared, "overwrite", _memory_replaced),
+    _fault("a write replaces the memory", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            session(stateful.views_held)),
     _fault(".grad is accumulated twice", wrapped(Autograd, "_accumulate", _twice), session(stateful.training)),
     _fault(".grad is not accumulated", wrapped(Autograd, "_accumulate", _overwritten_grad), session(stateful.training)),
     _fault(".grad is not cleared", lambda: attribute(call_code, "_cleared", lambda program: []),
            session(stateful.zeroed)),
-    _fault(".grad is not written", _effects(lambda effects: [e for e in effects if not isinstance(e.target, GradOf)]),
+    _fault(".grad is not written", effects(lambda effects: [e for e in effects if not isinstance(e.target, GradOf)]),
            session(stateful.training)),
     _fault("requires_grad is not set",
-           _effects(lambda effects: [e for e in effects if not isinstance(e.target, LeafFlag)]),
+           effects(lambda effects: [e for e in effects if not isinstance(e.target, LeafFlag)]),
            session(stateful.flagged)),
     _fault("Python attributes are not written", lambda: attribute(Environment, "written", lambda self: []),
            session(stateful.counting)),

@@ -49,14 +49,6 @@ def _in_place(xp: Any, x: Any) -> Any:
     return np.maximum(x, 0)
 
 
-def _without_nan(xp: Any, x: Any, y: Any) -> Any:
-    return xp.fmax(x, y)
-
-
-def _away_from_zero(xp: Any, x: Any) -> Any:
-    return xp.sign(x) * xp.floor(abs(x) + 0.5)
-
-
 _ties = program(lambda x: E.argmax(x, axis=0, keepdims=False), np.array([1.0, 3.0, 3.0, 0.0], np.float32))
 _halves = program(lambda x: E.round(x), np.array([0.5, 1.5, 2.5, -0.5, 1.2], np.float32))
 _nans = program(lambda x, y: E.maximum(x, y), np.array([1.0, np.nan], np.float32), np.array([np.nan, 2.0], np.float32))
@@ -84,8 +76,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("`right` ignored", ignoring("right"), "searchsorted", _found),
     _fault("`keepdims` ignored", ignoring("keepdims"), "amax"),
     _fault("of equals the last", instead(_of_equals_the_last), "argmax", _ties),
-    _fault("halves away from zero", instead(_away_from_zero), "round", _halves),
-    _fault("nan lost", instead(_without_nan), "maximum", _nans),
+    _fault("halves away from zero", instead(lambda xp, x: xp.sign(x) * xp.floor(abs(x) + 0.5)), "round", _halves),
+    _fault("nan lost", instead(lambda xp, x, y: xp.fmax(x, y)), "maximum", _nans),
     _fault("wrong on operands in another order", mutants.disordered, "exp", _transposed),
     _fault("writes its operand", instead(_in_place), "relu", _negative),
     _fault("last of repeated indices wins", instead(_put), "scatter_add", _repeated),

@@ -18,7 +18,7 @@ from eager.core import tape
 from eager.core.tensor import Tensor
 from eager.engine import inplace
 from eager.engine.language import E
-from graphc.execution import call_code
+from graphc.execution import steps
 from graphc.ops import OPS
 from graphc.ops.spec import Vjp
 
@@ -192,7 +192,7 @@ def _with_grad(x: Any) -> Any:
 
 def _written_back() -> AbstractContextManager[None]:
     """What a program has computed is written back in the order of memory, not of the tensor."""
-    sound = call_code.overwrite
+    sound = steps.overwrite
 
     def overwrite(tensor: Any, value: Any) -> None:
         data = tensor._d
@@ -200,7 +200,7 @@ def _written_back() -> AbstractContextManager[None]:
         if type(data) is np.ndarray and not data.flags.c_contiguous and data.ndim:
             np.copyto(data, np.array(data)[::-1])
 
-    return entry(call_code._shared, "overwrite", overwrite)
+    return entry(steps.SHARED, "overwrite", overwrite)
 
 
 def _doubled(x: Any) -> Any:

@@ -94,10 +94,6 @@ def _kept(x: Any, y: Any) -> Any:
     return (a @ b).sum() + (a * b).sin().sum()
 
 
-def _two_results(x: Any, y: Any) -> Any:
-    return x.sin() * y, (y.cos() * x) @ x
-
-
 def _compiled(fn: Callable[..., Any], *args: Any) -> Trials:
     """Only compiled functions are in two parts."""
     return program(fn, *args, modes=("compiled",))
@@ -117,6 +113,6 @@ FAULTS: tuple[Fault, ...] = (
         lambda x, y: (x @ y).sin() * x, _square, numbers(3, seed=6))),
     _fault("gradients in reverse order", wrapped(Runner, "shares", _reversed_gradients), _PLAIN),
     _fault("cotangents in reverse order", wrapped(Runner, "shares", _reversed_cotangents),
-           _compiled(_two_results, _square, _other)),
+           _compiled(lambda x, y: (x.sin() * y, (y.cos() * x) @ x), _square, _other)),
     _fault("residuals rounded to 16 bits", wrapped(Runner, "shares", _rounded), _KEPT),
 )  # fmt: skip

@@ -188,10 +188,6 @@ def _constant(value: Any, dtype: Any = None) -> Any:
     return torch.tensor(value, dtype=dtype)
 
 
-def _signed_zeros(x: Any) -> Any:
-    return x / torch.tensor([0.0, 0.0, 0.0]) + x / torch.tensor([-0.0, -0.0, -0.0])
-
-
 FAULTS: tuple[Fault, ...] = (
     _fault("parameters ignored", "common subexpressions", _of_shape,
            program(lambda x: x.sum(0) * x.sum(1) + x.cumsum(0).flip(0).sum(), _square)),
@@ -203,7 +199,7 @@ FAULTS: tuple[Fault, ...] = (
            program(lambda x: x.to(torch.float32) / 3 + x.to(torch.float64) / 3, np.array([1, 2, 3]))),
     _fault("0.0 for -0.0", "common subexpressions", _merging(
         lambda node: (node.op, node.inputs, _numbers(node), node.aval)),
-        program(_signed_zeros, _x)),
+        program(lambda x: x / torch.tensor([0.0, 0.0, 0.0]) + x / torch.tensor([-0.0, -0.0, -0.0]), _x)),
     _fault("the sign of zero lost", "constant folding", _then(_folded(lambda a: a + 0.0)),
            program(lambda x: x / (_constant(0.0) * -1.0), _x)),
     _fault("in float32", "constant folding",

@@ -18,77 +18,44 @@ from graphc.ops.dtypes import FLOAT64
 LAYER = "shape rules"
 
 
-def _fault(what: str, change: Callable[[Aval, list[Aval], Mapping[str, Any]], Aval], name: str) -> Fault:
+Change = Callable[[Aval, Aval], Aval]
+
+
+def _fault(what: str, change: Change, name: str) -> Fault:
+    """The rule of the op `name` followed by `change(its aval, that of the first operand)`."""
+
     def plant() -> AbstractContextManager[None]:
         rule = OPS[name].rule
 
         def infer(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-            return change(rule.infer(op, avals, params), avals, params)
+            return change(rule.infer(op, avals, params), avals[0])
 
         return declared(OPS[name], rule=rule._replace(infer=infer))
 
     return Fault(f"shape of {name}: {what}", LAYER, plant, Expected(name), samples(name), name)
 
 
-def _wide(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval(aval.shape, FLOAT64) if aval.dtype.kind == "f" else aval
+def _typed(dtype: Any) -> Change:
+    return lambda aval, first: Aval(aval.shape, np.dtype(dtype))
 
 
-def _of_first(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval(avals[0].shape, aval.dtype)
-
-
-def _int32(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval(aval.shape, np.dtype(np.int32))
-
-
-def _column(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval((*aval.shape, 1), aval.dtype)
-
-
-def _reversed(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval(aval.shape[::-1], aval.dtype)
-
-
-def _without_ones(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval(tuple(n for n in aval.shape if n != 1), aval.dtype)
-
-
-def _longer(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+def _longer(aval: Aval, first: Aval) -> Aval:
     """The last dim is one longer."""
     return Aval((*aval.shape[:-1], aval.shape[-1] + 1), aval.dtype) if aval.shape else aval
 
 
-def _flat(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval((aval.size,), aval.dtype)
-
-
-def _float32(aval: Aval, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    return Aval(aval.shape, np.dtype(np.float32))
-
-
-FAULTS: tuple[Fault, ...] = (
-    _fault("one longer", _longer, "pad_zeros"),
-    _fault("one longer", _longer, "cumsum"),
-    _fault("one longer", _longer, "conv2d"),
-    _fault("flat", _flat, "tril"),
-    _fault("flat", _flat, "solve"),
-    _fault("flat", _flat, "flip"),
-    _fault("reversed", _reversed, "gather"),
-    _fault("float32", _float32, "logical_not"),
-    _fault("one longer", _longer, "index"),
-    _fault("one longer", _longer, "broadcast_to"),
-    _fault("promoted", _wide, "tanh"),
-    _fault("promoted", _wide, "mean"),
-    _fault("that of the first operand", _of_first, "mul"),
-    _fault("that of the first operand", _of_first, "where"),
-    _fault("that of the first operand", _of_first, "gather"),
-    _fault("int32", _int32, "argmax"),
-    _fault("int32", _int32, "argsort"),
-    _fault("a column", _column, "logsumexp"),
-    _fault("reversed", _reversed, "permute"),
-    _fault("reversed", _reversed, "matmul"),
-    _fault("without dims of one", _without_ones, "amax"),
-    _fault("that of the first operand", _of_first, "cat"),
-    _fault("complex", lambda aval, avals, params: Aval(aval.shape, np.dtype(np.complex64)), "real"),
+# (what is wrong, how, the ops whose rules it is done to)
+_TABLE: tuple[tuple[str, Change, tuple[str, ...]], ...] = (
+    ("one longer", _longer, ("pad_zeros", "cumsum", "conv2d", "index", "broadcast_to")),
+    ("flat", lambda aval, first: Aval((aval.size,), aval.dtype), ("tril", "solve", "flip")),
+    ("reversed", lambda aval, first: Aval(aval.shape[::-1], aval.dtype), ("gather", "permute", "matmul")),
+    ("float32", _typed(np.float32), ("logical_not",)),
+    ("promoted", lambda aval, first: Aval(aval.shape, FLOAT64) if aval.dtype.kind == "f" else aval, ("tanh", "mean")),
+    ("that of the first operand", lambda aval, first: Aval(first.shape, aval.dtype), ("mul", "where", "gather", "cat")),
+    ("int32", _typed(np.int32), ("argmax", "argsort")),
+    ("a column", lambda aval, first: Aval((*aval.shape, 1), aval.dtype), ("logsumexp",)),
+    ("without dims of one", lambda aval, first: Aval(tuple(n for n in aval.shape if n != 1), aval.dtype), ("amax",)),
+    ("complex", _typed(np.complex64), ("real",)),
 )
+
+FAULTS: tuple[Fault, ...] = tuple(_fault(what, change, name) for what, change, names in _TABLE for name in names)

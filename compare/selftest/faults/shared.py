@@ -68,10 +68,6 @@ def _away_from_zero(xp: Any, x: Any) -> Any:
     return xp.sign(x) * xp.floor(abs(x) + 0.5)
 
 
-def _truncated(xp: Any, x: Any, y: Any) -> Any:
-    return xp.trunc(x / y).astype(x.dtype)
-
-
 def _exclusive(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
     found = xp.cumsum(x, axis=axis)
     return found - x
@@ -88,10 +84,6 @@ def _without_zeros(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 def _next(xp: Any, x: Any, index: Any, axis: int) -> Any:
     return xp.take_along_axis(x, (index + 1) % x.shape[axis], axis)
-
-
-def _of_sign_bit(xp: Any, x: Any, y: Any) -> Any:
-    return xp.where(y < 0, -abs(x), abs(x))
 
 
 def _inverse(xp: Any, x: Any, dims: Any) -> Any:
@@ -113,7 +105,7 @@ _KERNELS = (
                   program(lambda x: E.argmax(x, axis=0, keepdims=False), _ties)),
     shared_kernel("halves away from zero", instead(_away_from_zero), "round", program(lambda x: E.round(x), _halves)),
     shared_kernel("of nan it is nan", instead(lambda xp, x: xp.sign(x)), "sign", program(lambda x: E.sign(x), _odd)),
-    shared_kernel("truncates", instead(_truncated), "floor_divide",
+    shared_kernel("truncates", instead(lambda xp, x, y: xp.trunc(x / y).astype(x.dtype)), "floor_divide",
                   program(lambda x: E.floor_divide(x, x * 0 + 2), _signed)),
     shared_kernel("the sign of the divisor", instead(lambda xp, x, y: abs(xp.fmod(x, y)) * xp.sign(y)), "fmod",
                   program(lambda x, y: E.fmod(x, y), _signed, row(2.0, 2.0, -2.0, -2.0))),
@@ -146,7 +138,7 @@ _KERNELS = (
                   program(lambda x: E.permute(x, dims=(1, 2, 0)), numbers(3, 3, 3))),
     shared_kernel("zeros left out", instead(_without_zeros), "prod",
                   program(lambda x: E.prod(x, axis=(0,), keepdims=False), row(2, 0, 3))),
-    shared_kernel("zeros have no sign", instead(_of_sign_bit), "copysign",
+    shared_kernel("zeros have no sign", instead(lambda xp, x, y: xp.where(y < 0, -abs(x), abs(x))), "copysign",
                   program(lambda x, y: E.copysign(x, y), row(1, 2, 3, 4), _zeros)),
     shared_kernel("the sign kept", instead(lambda xp, x: x * abs(x)), "square",
         program(lambda x: E.square(x), _signed)),
@@ -167,14 +159,6 @@ def _first_takes_all(F: Any, g: Any, input: Any, r: Any, input_shape: Any, axis:
     hit = F.cast(input == F.reshape(r, shape=kept), dtype=np.dtype(getattr(g.dtype, "numpy", g.dtype)))
     first = hit * (F.cumsum(hit, axis=axis[0], reverse=False) == 1)
     return F.reshape(g, shape=kept) * first
-
-
-def _smaller_only(F: Any, g: Any, input: Any, other: Any) -> Any:
-    return F.where(input < other, g, 0)
-
-
-def _naive_base(F: Any, g: Any, input: Any, other: Any) -> Any:
-    return g * (other * input ** (other - 1))
 
 
 def _naive_angle(F: Any, g: Any, input: Any, other: Any) -> Any:
@@ -203,10 +187,10 @@ _RULES = (
                 program(lambda x: E.relu(x), _zeros)),
     shared_rule("all to the first of equals", _first_takes_all, "amin.input",
                 program(lambda x: E.amin(x, axis=(0,), keepdims=False), row(2, 1, 1, 1))),
-    shared_rule("nothing on a tie", _smaller_only, "minimum.input",
+    shared_rule("nothing on a tie", lambda F, g, input, other: F.where(input < other, g, 0), "minimum.input",
                 program(lambda x, y: E.minimum(x, y), row(1, 2, 3), row(1, 3, 2))),
     shared_rule("passed on", lambda F, g: g, "floor.input", program(lambda x: E.floor(x), _halves)),
-    shared_rule("nan at the powers 0 of 0", _naive_base, "pow.input",
+    shared_rule("nan at the powers 0 of 0", lambda F, g, input, other: g * (other * input ** (other - 1)), "pow.input",
                 program(lambda x, y: E.pow(x, y), row(0, 2), row(0, 3))),
     shared_rule("nan at the origin", _naive_angle, "atan2.input",
                 program(lambda x, y: E.atan2(x, y), row(0, 2), row(0, 3))),

@@ -12,48 +12,15 @@ from eager.nn.layer import Layer
 from eager.nn.parameters import guard_training, new_parameter
 
 __all__ = [
-    "CELU",
-    "ELU",
-    "GELU",
-    "GLU",
-    "SELU",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "LeakyReLU",
-    "LogSigmoid",
-    "LogSoftmax",
-    "Mish",
-    "PReLU",
-    "RReLU",
-    "ReLU",
-    "ReLU6",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Softmax2d",
-    "Softmin",
-    "Softplus",
-    "Softshrink",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
-    "Threshold",
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
 ]  # fmt: skip
 
 
-class _Activation(Layer):
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input)
-
-
-class _MayWriteInPlace(_Activation):
+class _MayWriteInPlace(Layer):
     def __init__(self, inplace: bool = False):
         self._keep(locals())
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.inplace)
 
     def extra_repr(self) -> str:
         return ", ".join(part for part in (super().extra_repr(), "inplace=True" if self.inplace else "") if part)
@@ -66,23 +33,23 @@ class _Silent(_MayWriteInPlace):
         return ""
 
 
-class Tanh(_Activation, function=F.tanh):
+class Tanh(Layer, function=F.tanh):
     """tanh(x), element by element."""
 
 
-class Sigmoid(_Activation, function=F.sigmoid):
+class Sigmoid(Layer, function=F.sigmoid):
     """1 / (1 + exp(-x)), element by element."""
 
 
-class LogSigmoid(_Activation, function=F.logsigmoid):
+class LogSigmoid(Layer, function=F.logsigmoid):
     """log(sigmoid(x)), element by element."""
 
 
-class Softsign(_Activation, function=F.softsign):
+class Softsign(Layer, function=F.softsign):
     """x / (1 + |x|), element by element."""
 
 
-class Tanhshrink(_Activation, function=F.tanhshrink):
+class Tanhshrink(Layer, function=F.tanhshrink):
     """x - tanh(x), element by element."""
 
 
@@ -110,22 +77,16 @@ class Hardsigmoid(_Silent, function=F.hardsigmoid):
     """x / 6 + 1 / 2, limited to [0, 1], element by element."""
 
 
-class GELU(Layer, shown="approximate={approximate!r}"):
+class GELU(Layer, function=F.gelu, shown="approximate={approximate!r}"):
     """x * Phi(x), Phi the normal distribution function; `approximate="tanh"` for the tanh formula."""
 
     def __init__(self, approximate: str = "none"):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, approximate=self.approximate)
-
 
 class _AlongDim(Layer, shown="dim={dim}"):
     def __init__(self, dim: int | None = None):
         self._keep(locals())
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.dim)
 
 
 class Softmax(_AlongDim, function=F.softmax):
@@ -150,32 +111,23 @@ class Softmax2d(Layer):
         return F.softmax(input, -3)
 
 
-class GLU(Layer, shown="dim={dim}"):
+class GLU(Layer, shown="dim={dim}", function=F.glu):
     """The first half along `dim` times the sigmoid of the second: (*, 2 n, *) -> (*, n, *)."""
 
     def __init__(self, dim: int = -1):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
 
-
-class LeakyReLU(_MayWriteInPlace, shown="negative_slope={negative_slope}"):
+class LeakyReLU(_MayWriteInPlace, shown="negative_slope={negative_slope}", function=F.leaky_relu):
     """x, or `negative_slope` * x below zero."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
 
 class _Exponential(_MayWriteInPlace, shown="alpha={alpha}"):
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         self._keep(locals())
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.alpha, self.inplace)
 
 
 class ELU(_Exponential, function=F.elu):
@@ -186,22 +138,16 @@ class CELU(_Exponential, function=F.celu):
     """x, or `alpha` * (exp(x / alpha) - 1) below zero."""
 
 
-class Softplus(Layer, shown="beta={beta}, threshold={threshold}"):
+class Softplus(Layer, shown="beta={beta}, threshold={threshold}", function=F.softplus):
     """log(1 + exp(beta * x)) / beta, or x where beta * x is beyond `threshold`."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
-
 
 class _Shrink(Layer, shown="{lambd}"):
     def __init__(self, lambd: float = 0.5):
         self._keep(locals())
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.lambd)
 
 
 class Hardshrink(_Shrink, function=F.hardshrink):
@@ -212,17 +158,14 @@ class Softshrink(_Shrink, function=F.softshrink):
     """x moved towards 0 by `lambd`, at most to 0."""
 
 
-class Threshold(_MayWriteInPlace, shown="threshold={threshold}, value={value}"):
+class Threshold(_MayWriteInPlace, shown="threshold={threshold}, value={value}", function=F.threshold):
     """x where above `threshold`, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
 
-
-class Hardtanh(_MayWriteInPlace, shown="min_val={min_val}, max_val={max_val}"):
+class Hardtanh(_MayWriteInPlace, function=F.hardtanh, shown="min_val={min_val}, max_val={max_val}"):
     """x limited to [min_val, max_val]."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
@@ -238,9 +181,6 @@ class Hardtanh(_MayWriteInPlace, shown="min_val={min_val}, max_val={max_val}"):
         if self.max_val <= self.min_val:
             raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
 
 class ReLU6(Hardtanh, shown=""):
     """x limited to [0, 6]."""
@@ -249,7 +189,7 @@ class ReLU6(Hardtanh, shown=""):
         super().__init__(0.0, 6.0, inplace)
 
 
-class PReLU(Layer, shown="num_parameters={num_parameters}"):
+class PReLU(Layer, shown="num_parameters={num_parameters}", function=F.prelu):
     """x, or weight * x below zero; a weight a channel, or one for all."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
@@ -260,9 +200,6 @@ class PReLU(Layer, shown="num_parameters={num_parameters}"):
     def reset_parameters(self) -> None:
         """Set the weights to the initial one."""
         init.constant_(self.weight, self.init)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.prelu(input, self.weight)
 
 
 class RReLU(_MayWriteInPlace, shown="lower={lower}, upper={upper}"):

@@ -95,14 +95,11 @@ class Unflatten(Layer, shown="dim={dim}, unflattened_size={unflattened_size}"):
         return input.unflatten(self.dim, self.unflattened_size)  # type: ignore[attr-defined]
 
 
-class CosineSimilarity(Layer):
+class CosineSimilarity(Layer, function=F.cosine_similarity):
     """The cosine of the angle between two tensors along `dim`."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):
         self._keep(locals())
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
 class PairwiseDistance(Module):

@@ -7,7 +7,7 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
-from eager.nn.layer import Layer, unusual
+from eager.nn.layer import Layer, of_each_rank, unusual
 from eager.nn.parameters import add_parameters, fan_in_init
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
@@ -97,16 +97,7 @@ class _Conv(_ConvNd):
         return self._function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class Conv1d(_Conv, rank=1, function=F.conv1d):
-    """Convolution of signals (N, C, L)."""
-
-
-class Conv2d(_Conv, rank=2, function=F.conv2d):
-    """Convolution of images (N, C, H, W)."""
-
-
-class Conv3d(_Conv, rank=3, function=F.conv3d):
-    """Convolution of volumes (N, C, D, H, W)."""
+Conv1d, Conv2d, Conv3d = of_each_rank(_Conv, "Convolution of", "conv")
 
 
 class _ConvTranspose(_ConvNd):
@@ -157,13 +148,6 @@ class _ConvTranspose(_ConvNd):
         )
 
 
-class ConvTranspose1d(_ConvTranspose, rank=1, function=F.conv_transpose1d):
-    """The transpose of Conv1d."""
-
-
-class ConvTranspose2d(_ConvTranspose, rank=2, function=F.conv_transpose2d):
-    """The transpose of Conv2d."""
-
-
-class ConvTranspose3d(_ConvTranspose, rank=3, function=F.conv_transpose3d):
-    """The transpose of Conv3d."""
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = of_each_rank(
+    _ConvTranspose, "The transpose of the convolution of", "conv_transpose"
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.layer import Layer
 
@@ -16,37 +15,28 @@ __all__ = [
 WINDOW = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
 
 
-class PixelShuffle(Layer, shown="upscale_factor={upscale_factor}"):
+class PixelShuffle(Layer, shown="upscale_factor={upscale_factor}", function=F.pixel_shuffle):
     """(*, C * r^2, H, W) -> (*, C, H * r, W * r)."""
 
     def __init__(self, upscale_factor: int):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_shuffle(input, self.upscale_factor)
 
-
-class PixelUnshuffle(Layer, shown="downscale_factor={downscale_factor}"):
+class PixelUnshuffle(Layer, shown="downscale_factor={downscale_factor}", function=F.pixel_unshuffle):
     """(*, C, H * r, W * r) -> (*, C * r^2, H, W)."""
 
     def __init__(self, downscale_factor: int):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_unshuffle(input, self.downscale_factor)
 
-
-class ChannelShuffle(Layer, shown="groups={groups}"):
+class ChannelShuffle(Layer, shown="groups={groups}", function=F.channel_shuffle):
     """The channels of (N, C, *), dealt out from groups."""
 
     def __init__(self, groups: int):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.channel_shuffle(input, self.groups)
 
-
-class Upsample(Layer):
+class Upsample(Layer, function=F.interpolate):
     """(N, C, *) resized to `size` or by `scale_factor`."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
@@ -57,11 +47,6 @@ class Upsample(Layer):
             self.scale_factor: Any = tuple(float(factor) for factor in scale_factor)
         else:
             self.scale_factor = float(scale_factor) if scale_factor else None
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.interpolate(
-            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
-        )
 
     def extra_repr(self) -> str:
         what = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
@@ -82,21 +67,15 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
-class Unfold(Layer, shown=WINDOW):
+class Unfold(Layer, shown=WINDOW, function=F.unfold):
     """The blocks of images as columns: (N, C, H, W) -> (N, C * kh * kw, blocks)."""
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-
-class Fold(Layer, shown=f"output_size={{output_size}}, {WINDOW}"):
+class Fold(Layer, function=F.fold, shown=f"output_size={{output_size}}, {WINDOW}"):
     """Columns added up to images: (N, C * kh * kw, blocks) -> (N, C, *output_size)."""
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         self._keep(locals())
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)

@@ -69,14 +69,11 @@ class GroupNorm(_Normalization, shown="{num_groups}, {num_channels}, eps={eps}, 
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-class LocalResponseNorm(Layer, shown="{size}, alpha={alpha}, beta={beta}, k={k}"):
+class LocalResponseNorm(Layer, function=F.local_response_norm, shown="{size}, alpha={alpha}, beta={beta}, k={k}"):
     """x / (k + alpha * mean of squares over `size` channels)^beta."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
         self._keep(locals())
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
 class CrossMapLRN2d(LocalResponseNorm):

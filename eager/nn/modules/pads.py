@@ -9,7 +9,7 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
-from eager.nn.layer import Layer
+from eager.nn.layer import Layer, of_each_rank
 from eager.nn.modules.convolutions import repeated
 
 __all__ = [
@@ -21,22 +21,22 @@ __all__ = [
 
 class _Pad(Layer, shown="{padding}"):
     mode: str
+    value: float | None = None
 
     def __init__(self, padding: Any):
         super().__init__()
         self.padding = repeated(padding, 2 * self.rank)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, self.mode)
+        return F.pad(input, self.padding, self.mode, self.value)
 
 
 class _ConstantPad(_Pad, shown="padding={padding}, value={value}"):
+    mode = "constant"
+
     def __init__(self, padding: Any, value: float):
         super().__init__(padding)
         self.value = value
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, "constant", self.value)
 
 
 class _ZeroPad(_ConstantPad, shown="{padding}"):
@@ -56,61 +56,10 @@ class _CircularPad(_Pad):
     mode = "circular"
 
 
-class ConstantPad1d(_ConstantPad, rank=1):
-    """Borders of one value, for signals (N, C, L)."""
-
-
-class ConstantPad2d(_ConstantPad, rank=2):
-    """Borders of one value, for images (N, C, H, W)."""
-
-
-class ConstantPad3d(_ConstantPad, rank=3):
-    """Borders of one value, for volumes (N, C, D, H, W)."""
-
-
-class ZeroPad1d(_ZeroPad, rank=1):
-    """Borders of zeros, for signals (N, C, L)."""
-
-
-class ZeroPad2d(_ZeroPad, rank=2):
-    """Borders of zeros, for images (N, C, H, W)."""
-
-
-class ZeroPad3d(_ZeroPad, rank=3):
-    """Borders of zeros, for volumes (N, C, D, H, W)."""
-
-
-class ReflectionPad1d(_ReflectionPad, rank=1):
-    """Borders that mirror the inside, for signals (N, C, L)."""
-
-
-class ReflectionPad2d(_ReflectionPad, rank=2):
-    """Borders that mirror the inside, for images (N, C, H, W)."""
-
-
-class ReflectionPad3d(_ReflectionPad, rank=3):
-    """Borders that mirror the inside, for volumes (N, C, D, H, W)."""
-
-
-class ReplicationPad1d(_ReplicationPad, rank=1):
-    """Borders that repeat the edge, for signals (N, C, L)."""
-
-
-class ReplicationPad2d(_ReplicationPad, rank=2):
-    """Borders that repeat the edge, for images (N, C, H, W)."""
-
-
-class ReplicationPad3d(_ReplicationPad, rank=3):
-    """Borders that repeat the edge, for volumes (N, C, D, H, W)."""
-
-
-class CircularPad1d(_CircularPad, rank=1):
-    """Borders from the other end, for signals (N, C, L)."""
-
-
-class CircularPad2d(_CircularPad, rank=2):
-    """Borders from the other end, for images (N, C, H, W)."""
-
-
-class CircularPad3d(_CircularPad, rank=3):
-    """Borders from the other end, for volumes (N, C, D, H, W)."""
+ConstantPad1d, ConstantPad2d, ConstantPad3d = of_each_rank(_ConstantPad, "Borders of one value, for")
+ZeroPad1d, ZeroPad2d, ZeroPad3d = of_each_rank(_ZeroPad, "Borders of zeros, for")
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = of_each_rank(_ReflectionPad, "Borders that mirror the inside, for")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = of_each_rank(
+    _ReplicationPad, "Borders that repeat the edge, for"
+)
+CircularPad1d, CircularPad2d, CircularPad3d = of_each_rank(_CircularPad, "Borders from the other end, for")

@@ -6,7 +6,7 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
-from eager.nn.layer import Layer
+from eager.nn.layer import Layer, of_each_rank
 from eager.nn.modules.convolutions import repeated
 
 __all__ = [
@@ -28,22 +28,8 @@ class _MaxPool(Layer, shown=f"{WINDOW}, dilation={{dilation}}, ceil_mode={{ceil_
             stride = kernel_size
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Any:
-        return self._function(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-        )
 
-
-class MaxPool1d(_MaxPool, rank=1, function=F.max_pool1d):
-    """Max pooling of signals (N, C, L)."""
-
-
-class MaxPool2d(_MaxPool, rank=2, function=F.max_pool2d):
-    """Max pooling of images (N, C, H, W)."""
-
-
-class MaxPool3d(_MaxPool, rank=3, function=F.max_pool3d):
-    """Max pooling of volumes (N, C, D, H, W)."""
+MaxPool1d, MaxPool2d, MaxPool3d = of_each_rank(_MaxPool, "Max pooling of", "max_pool")
 
 
 class _MaxUnpool(Layer, shown=WINDOW):
@@ -59,16 +45,7 @@ class _MaxUnpool(Layer, shown=WINDOW):
         return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool1d(_MaxUnpool, rank=1, function=F.max_unpool1d):
-    """Max unpooling of signals (N, C, L)."""
-
-
-class MaxUnpool2d(_MaxUnpool, rank=2, function=F.max_unpool2d):
-    """Max unpooling of images (N, C, H, W)."""
-
-
-class MaxUnpool3d(_MaxUnpool, rank=3, function=F.max_unpool3d):
-    """Max unpooling of volumes (N, C, D, H, W)."""
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = of_each_rank(_MaxUnpool, "Max unpooling of", "max_unpool")
 
 
 class _AvgPool(Layer, shown=WINDOW):
@@ -79,12 +56,6 @@ class _AvgPool(Layer, shown=WINDOW):
         if stride is None:
             stride = kernel_size
         self._keep(locals())
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-            self.divisor_override,
-        )  # fmt: skip
 
 
 class AvgPool1d(_AvgPool, rank=1, function=F.avg_pool1d):
@@ -98,12 +69,7 @@ class AvgPool1d(_AvgPool, rank=1, function=F.avg_pool1d):
         )  # fmt: skip
 
 
-class AvgPool2d(_AvgPool, rank=2, function=F.avg_pool2d):
-    """Average pooling of images (N, C, H, W)."""
-
-
-class AvgPool3d(_AvgPool, rank=3, function=F.avg_pool3d):
-    """Average pooling of volumes (N, C, D, H, W)."""
+AvgPool2d, AvgPool3d = of_each_rank(_AvgPool, "Average pooling of", "avg_pool", (2, 3))
 
 
 class _LPPool(Layer, shown="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"):
@@ -116,16 +82,7 @@ class _LPPool(Layer, shown="norm_type={norm_type}, kernel_size={kernel_size}, st
         return self._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class LPPool1d(_LPPool, rank=1, function=F.lp_pool1d):
-    """Power-average pooling of signals (N, C, L)."""
-
-
-class LPPool2d(_LPPool, rank=2, function=F.lp_pool2d):
-    """Power-average pooling of images (N, C, H, W)."""
-
-
-class LPPool3d(_LPPool, rank=3, function=F.lp_pool3d):
-    """Power-average pooling of volumes (N, C, D, H, W)."""
+LPPool1d, LPPool2d, LPPool3d = of_each_rank(_LPPool, "Power-average pooling of", "lp_pool")
 
 
 class _AdaptiveAvgPool(Layer, shown="output_size={output_size}"):
@@ -134,20 +91,10 @@ class _AdaptiveAvgPool(Layer, shown="output_size={output_size}"):
     def __init__(self, output_size: Any):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.output_size)
 
-
-class AdaptiveAvgPool1d(_AdaptiveAvgPool, rank=1, function=F.adaptive_avg_pool1d):
-    """Adaptive average pooling of signals (N, C, L)."""
-
-
-class AdaptiveAvgPool2d(_AdaptiveAvgPool, rank=2, function=F.adaptive_avg_pool2d):
-    """Adaptive average pooling of images (N, C, H, W)."""
-
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPool, rank=3, function=F.adaptive_avg_pool3d):
-    """Adaptive average pooling of volumes (N, C, D, H, W)."""
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = of_each_rank(
+    _AdaptiveAvgPool, "Adaptive average pooling of", "adaptive_avg_pool"
+)
 
 
 class _AdaptiveMaxPool(Layer, shown="output_size={output_size}"):
@@ -156,20 +103,10 @@ class _AdaptiveMaxPool(Layer, shown="output_size={output_size}"):
     def __init__(self, output_size: Any, return_indices: bool = False):
         self._keep(locals())
 
-    def forward(self, input: Tensor) -> Any:
-        return self._function(input, self.output_size, self.return_indices)
 
-
-class AdaptiveMaxPool1d(_AdaptiveMaxPool, rank=1, function=F.adaptive_max_pool1d):
-    """Adaptive max pooling of signals (N, C, L)."""
-
-
-class AdaptiveMaxPool2d(_AdaptiveMaxPool, rank=2, function=F.adaptive_max_pool2d):
-    """Adaptive max pooling of images (N, C, H, W)."""
-
-
-class AdaptiveMaxPool3d(_AdaptiveMaxPool, rank=3, function=F.adaptive_max_pool3d):
-    """Adaptive max pooling of volumes (N, C, D, H, W)."""
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = of_each_rank(
+    _AdaptiveMaxPool, "Adaptive max pooling of", "adaptive_max_pool"
+)
 
 
 class _FractionalMaxPool(Layer):
@@ -193,15 +130,7 @@ class _FractionalMaxPool(Layer):
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio[:rank]):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-    def forward(self, input: Tensor) -> Any:
-        return self._function(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
-        )
 
-
-class FractionalMaxPool2d(_FractionalMaxPool, rank=2, function=F.fractional_max_pool2d):
-    """Fractional max pooling of images (N, C, H, W)."""
-
-
-class FractionalMaxPool3d(_FractionalMaxPool, rank=3, function=F.fractional_max_pool3d):
-    """Fractional max pooling of volumes (N, C, D, H, W)."""
+FractionalMaxPool2d, FractionalMaxPool3d = of_each_rank(
+    _FractionalMaxPool, "Fractional max pooling of", "fractional_max_pool", (2, 3)
+)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Any, final
 
 from graphc.capture.state.places import Change, DictItem, Inside, Place
-from graphc.capture.state.snapshots import MISSING, refill
+from graphc.capture.state.snapshots import MISSING, entries, refill
 from graphc.capture.tree import with_sizes
 
 # methods of containers that add to them, or empty them, and tell nothing about what they hold
@@ -69,7 +69,7 @@ class AppendOnly:
 
     def start(self) -> None:
         """Put the mark in place of what it holds."""
-        self._held = _elements(self.owner)
+        self._held = entries(self.owner)
         if isinstance(self.owner, dict):
             self._tail = [(key, self.owner[key]) for key in self._keys if key in self.owner]
             refill(self.owner, [(_MARK, None), *self._tail])
@@ -87,7 +87,7 @@ class AppendOnly:
         """What the function has added; the container holds again what it held."""
         if self._held is None:
             return None
-        found = _elements(self.owner)
+        found = entries(self.owner)
         refill(self.owner, self._held)
         self._held = None
         added = self._added(found)
@@ -155,7 +155,3 @@ def append_only(places: Collection[Place], known: Collection[Place]) -> list[App
 
 def _is_mark(item: Any) -> bool:
     return item is _MARK or (type(item) is tuple and item[:1] != () and item[0] is _MARK)
-
-
-def _elements(container: Any) -> list[Any]:
-    return list(container.items() if isinstance(container, dict) else container)

@@ -136,7 +136,7 @@ def _put(container: Any, contents: list[Any]) -> None:
         return
     pairs = dict(zip(contents[::2], contents[1::2], strict=True))
     if isinstance(container, dict):
-        refill(container, pairs.items())
+        refill(container, pairs)
     else:
         for name in _attributes(container).keys() - pairs.keys():
             object.__delattr__(container, name)

@@ -33,7 +33,7 @@ from graphc.capture.state.outlines import (
     shown,
 )
 from graphc.capture.state.places import Change, ClassOf, DictItem, Inside, Path, Place, Reading, RequiresGrad
-from graphc.capture.state.snapshots import refill
+from graphc.capture.state.snapshots import entries, refill
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT64, INT64
 
@@ -117,7 +117,7 @@ class _Container:
         self.tracing = False
         self._place = place
         self._way = way
-        self._held = _items(container)
+        self._held = entries(container)
         self._given = self._held
 
     def start(self, given: list[Any]) -> None:
@@ -127,7 +127,7 @@ class _Container:
 
     def written(self) -> Change | None:
         """What the function has put into it."""
-        now = _items(self.container)
+        now = entries(self.container)
         if len(now) == len(self._given) and all(map(_is_same, now, self._given)):
             return None
         kind = dict if isinstance(self.container, dict) else list
@@ -144,11 +144,7 @@ class _Container:
         return self.container if self.tracing else element(self._place.read(), self._way)
 
     def _write(self, value: Any) -> None:
-        refill(self.now(), value.items() if isinstance(value, dict) else value)
-
-
-def _items(container: Any) -> list[Any]:
-    return list(container.items() if isinstance(container, dict) else container)
+        refill(self.now(), value)
 
 
 def _is_same(a: Any, b: Any) -> bool:

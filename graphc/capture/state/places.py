@@ -11,7 +11,7 @@ import numpy as np
 
 from eager.core.tensor import Tensor
 from graphc.capture.generated import Names
-from graphc.capture.state.snapshots import MISSING, Contents, Elements, change, keep, refill, same
+from graphc.capture.state.snapshots import MISSING, Elements, change, keep, refill, same
 
 _GONE = "(LookupError, AttributeError, ValueError, RuntimeError)"  # what reading raises where there is nothing now
 TOGETHER = 8  # places that one line of the test asks for: shorter code, which Python compiles faster
@@ -286,7 +286,7 @@ class Inside(Place):
         if isinstance(owner, np.ndarray):
             owner[...] = value
             return
-        refill(owner, value.items() if isinstance(value, dict) else value)
+        refill(owner, value)
 
     def quick(self, name: Callable[[Any], str]) -> str:
         owner = name(self.owner)
@@ -413,23 +413,3 @@ def condition_lines(places: Iterable[Place], names: Names, miss: str) -> list[st
         decide = names.of(functools.partial(_all_same, group))
         lines.append(f"  if ({' or '.join(place.quick(names.of) for place in group)}) and not {decide}(): {miss}")
     return [" try:", *lines, f" except {_GONE}: {miss}"] if lines else []
-
-
-__all__ = [
-    "Attribute",
-    "Cell",
-    "Change",
-    "ClassAttribute",
-    "ClassOf",
-    "Contents",
-    "DictItem",
-    "Inside",
-    "Missing",
-    "Path",
-    "Place",
-    "Reading",
-    "RequiresGrad",
-    "Size",
-    "Table",
-    "condition_lines",
-]  # fmt: skip

@@ -137,10 +137,15 @@ def keep(value: Any, known: dict[int, Any] | None = None) -> Any:
     return found
 
 
+def entries(container: Any) -> list[Any]:
+    """The elements of a container; the pairs of a dict."""
+    return list(container.items() if isinstance(container, dict) else container)
+
+
 def refill(container: Any, items: Iterable[Any]) -> None:
-    """Let a list, deque, set or dict hold `items` (pairs, of a dict), whatever a subclass does when written to."""
+    """Let a list, deque, set or dict hold `items`, the entries of another, whatever a subclass does when written to."""
     kind = next(kind for kind in _MUTABLE if isinstance(container, kind))
-    items = list(items)
+    items = entries(items)
     kind.clear(container)
     if issubclass(kind, dict):
         for key, value in items:

@@ -1,0 +1,67 @@
+"""What a call of a program does, as it is known when the program has been made ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from eager.core import tape
+from graphc.capture.program import Program
+from graphc.capture.sources import Computed, Effect
+from graphc.execution.prechecks import Prechecks
+
+
+class Plan(NamedTuple):
+    """What a call of a program does.
+
+    program   what was captured
+    effects   its effects that have a value; their values are the outputs after those that results are made of
+    places    which output a result is
+    outputs   shape and dtype of each result, then of the value of each effect
+    donated   numbers of the inputs whose memory the program takes over
+    live      outputs that can be differentiated: `join` gives them a tape node
+    ended     outputs that require grad, but lead to no leaf that anyone has
+    broken    output -> what its backward() raises
+    wrt       numbers of the inputs that its gradient would be for
+    made      which parent of the live results' tape node each leaf is that the program makes, by its number among those
+    arguments number of tensors among the arguments
+    prechecks what is asked before the program runs
+    """
+
+    program: Program
+    effects: Sequence[Effect]
+    places: Mapping[Computed, int]
+    outputs: Sequence[tuple[tuple[int, ...], np.dtype]]
+    donated: Sequence[int]
+    live: Sequence[int]
+    ended: Sequence[int]
+    broken: Mapping[int, str]
+    wrt: Sequence[int]
+    made: Mapping[int, int]
+    arguments: int
+    prechecks: Prechecks
+
+
+class Services(NamedTuple):
+    """What the code calls.
+
+    executable  the XLA program
+    unsealed    the array of a tensor that was made in inference mode
+    join        (results, arrays, outputs, tensors): gives live results their tape node, which it returns
+    failed      (exception): raises another one if it is a check of the program that has failed
+    stopped     what a check that has failed raises
+    refused     the exception for a precheck that has failed
+    broken      of a tape node whose backward raises RuntimeError with what the node has saved
+    ended       of a tape node that gives nothing to anyone
+    """
+
+    executable: Any
+    unsealed: Callable[[Any], np.ndarray]
+    join: Callable[..., Any]
+    failed: Callable[[Exception], None]
+    stopped: tuple[type[Exception], ...]
+    refused: type[Exception]
+    broken: tape.Backward
+    ended: tape.Backward
