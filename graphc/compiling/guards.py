@@ -95,7 +95,7 @@ class Guards:
         no one else holds them: False, if that is not known.
         """
         captured = {id(t) for t, *_ in self._captured}
-        watched = set(map(id, self._sharing.watched))
+        watched = frozenset(map(id, self._sharing.watched))
         lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
         for t, shape, dtype, constant in self._captured:
             code = _Captured(names, t, shape, dtype, miss)
@@ -117,6 +117,9 @@ class Guards:
                     lines.append(f" if {differs}: {miss}")
         for position, getter, value, _ in self._program.guarded.arguments:
             lines.append(f" if {names.of(getter)}({tensors}[{position}]) != {names.of(value)}: {miss}")
+        if watched and self._sharing.arguments:
+            given = (f"id({tensors}[{k}]) in {names.of(watched)}" for k in self._sharing.arguments)
+            lines.append(f" if {' or '.join(given)}: alone = False")
         if self._sharing.needed:
             asked = "not alone and " if self._sharing.only_alone else ""
             lines.append(f" if {asked}not {names.of(self._sharing.holds)}({tensors}): {miss}")

@@ -38,6 +38,16 @@ def test_fetches_are_what_eager_computes_in_any_nest():
     assert torch.allclose(got, expected) and torch.allclose(grads["w"], v.grad) and torch.allclose(grads["b"], c.grad)
 
 
+def test_what_is_fed_decides_on_the_program():
+    x, z = graphc.placeholder((), name="x"), graphc.placeholder((), name="z")
+    h = x * 2
+    y = h + z
+    with graphc.Session() as s:
+        assert s.run(y, {x: 1.0, z: 10.0}).item() == 12
+        assert s.run(y, {h: 1.0, z: 10.0}).item() == 11
+        assert s.run(y, {z: 1.0, x: 10.0}).item() == 21
+
+
 def test_variables_are_read_as_they_are_at_each_run():
     x, w = graphc.placeholder((2,)), torch.ones(2)
     y = x * w

@@ -80,9 +80,9 @@ def test_a_kernel_that_is_wrong_on_operands_in_another_order():
 @pytest.mark.parametrize(
     ("fn", "what"),
     [
-        (lambda x: x.view(-1), "memory of result and x"),
+        pytest.param(lambda x: x.view(-1), "memory of result and x", marks=pytest.mark.deep),
         (lambda x: (lambda y: (y, y[1:]))(x * 2), "memory of result.0 and result.1"),
-        (lambda x: (x * 2, x.T), "memory of result.1 and x"),
+        pytest.param(lambda x: (x * 2, x.T), "memory of result.1 and x", marks=pytest.mark.deep),
     ],
 )
 def test_views_that_come_back_as_copies(fn: Any, what: str):

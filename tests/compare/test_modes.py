@@ -48,6 +48,29 @@ def test_registered_mode_is_run_and_judged(doubling: None):
     assert "first parts at the doubling (here)" in str(report)
 
 
+class Forgetting(Doubling):
+    """A mode whose results have no history, or one that eager's have not."""
+
+    name = "forgetting"
+
+    def __init__(self, history: bool):
+        self._history = history
+
+    def run(self, case: Case) -> Outcome:
+        return case.observe(lambda *args: case.fn(*args).detach().requires_grad_(self._history))
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_a_history_that_only_one_mode_has_is_a_bug(history: bool):
+    compare.register_mode(Forgetting(not history))
+    try:
+        x = torch.tensor([1.0, 2.0], requires_grad=history)
+        report = compare.check(torch.tanh, x, modes=["forgetting"])
+    finally:
+        del registry._modes["forgetting"]
+    assert "requires_grad of result" in [f.what for f in report.bugs]
+
+
 def test_passes_stand_for_one_mode_each():
     names = [m.name for m in registry.modes_named(["passes"])]
     assert names == [f"pass {k}: {name}" for k, (name, _) in enumerate(default_passes(), 1)]

@@ -185,7 +185,7 @@ def test_programs_of_planted_faults_are_not_kept(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     "name",
     [
-        "gradient of standardize.input: a wrong constant",
+        pytest.param("gradient of standardize.input: a wrong constant", marks=pytest.mark.deep),
         "gradient of diagonal.input: elements in reverse order",
         "kernel of dot_along: a wrong sign",
     ],

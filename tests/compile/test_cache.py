@@ -162,6 +162,13 @@ def test_other_programs_are_told_apart(kept: Path):
     assert lowered(donate=(0,))._key(jax.devices()[0]) != lowered()._key(jax.devices()[0])
 
 
+def test_programs_of_other_dtypes_are_told_apart(kept: Path):
+    for dtype in (torch.float32, torch.int32):
+        program = graphc.lower(graphc.trace(lambda x: torch.flip(x, (0,)), torch.zeros(3, dtype=dtype)))
+        assert np.asarray(program(np.arange(3, dtype=dtype.numpy))).tolist() == [2, 1, 0]
+        assert "load" not in program.seconds
+
+
 def test_the_lines_of_the_program_do_not_matter(kept: Path):
     """Moved down in its file, a function is still the same program."""
     graphs: list[Graph] = []

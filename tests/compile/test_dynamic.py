@@ -100,6 +100,23 @@ def test_a_branch_on_the_size_has_two_graphs(fn):
     assert runs == 2, compiled.explain()
 
 
+def test_what_fails_with_a_symbolic_size_is_traced_for_each_size_from_then_on():
+    def f(x):
+        n = x.shape[0]
+        if n > 8 and type(n) is not int:
+            raise TypeError("a plain number is needed")
+        return x * n
+
+    compiled = graphc.compile(f)
+    for size in (3, 4, 5):
+        assert compiled(torch.ones(size)).tolist() == [size] * size
+    assert "one graph for any s0" in compiled.explain()
+    for size in (9, 6, 10):
+        assert compiled(torch.ones(size)).tolist() == [size] * size
+    assert "with symbolic sizes it raised TypeError: a plain number is needed" in compiled.explain()
+    assert "one graph for any" not in compiled.explain()
+
+
 @pytest.mark.parametrize("fn", PER_SIZE, ids=lambda fn: fn.__name__)
 def test_what_takes_the_size_is_traced_for_each(fn):
     runs, compiled = runs_at(fn, (5, 7, 9, 5, 7))

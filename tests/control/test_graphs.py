@@ -181,6 +181,37 @@ def test_steady_carries_and_invariants_leave_the_loop():
     np.testing.assert_allclose(done(np.float64(0.3), np.float64(0.4)), graph(np.float64(0.3), np.float64(0.4)))
 
 
+def test_a_result_that_a_loop_hands_on_is_its_operand():
+    """Also if that is the result of another loop, which nobody else reads."""
+    body = build("body", [SCALAR, SCALAR, SCALAR], lambda F, a, b, c: (b, F.sin(a) * c))
+    first = build("first", [SCALAR], lambda F, c: F.exp(c))
+
+    def whole(F: Any, a: Any, b: Any) -> Any:
+        (start,) = emit(F._builder, SCAN, [b], body=first, consts=0, carries=1, length=2, reverse=False, unroll=1)
+        given = [a, start, b]
+        return emit(F._builder, SCAN, given, body=body, consts=1, carries=2, length=4, reverse=False, unroll=1)[0]
+
+    graph = build("f", [SCALAR, SCALAR], whole)
+    done = graphc.optimize(graph)
+    assert [node.op.name for node in done.operations()].count("scan") == 1
+    np.testing.assert_allclose(done(np.float64(0.3), np.float64(0.4)), np.exp(np.exp(0.4)))
+
+
+@pytest.mark.parametrize("branch", [0, 1])
+def test_results_are_one_only_if_they_are_in_every_branch(branch: int):
+    def same(F: Any, a: Any) -> Any:
+        return (found := F.sin(a)), found
+
+    def whole(F: Any, i: Any, a: Any) -> Any:
+        one, other = emit(F._builder, SWITCH, [i, a], branches=(
+            build("same", [SCALAR], same), build("apart", [SCALAR], lambda F, a: (F.sin(a), F.exp(a)))))  # fmt: skip
+        return one, other * 2.0
+
+    graph = build("f", [Aval((), INT32), SCALAR], whole)
+    given = np.int32(branch), np.float64(0.3)
+    np.testing.assert_allclose(graphc.optimize(graph)(*given), graph(*given))
+
+
 def test_equal_operations_are_one():
     def whole(F: Any, i: Any, a: Any, x: Any) -> Any:
         (r,) = emit(F._builder, SWITCH, [i, a, x], branches=branches())

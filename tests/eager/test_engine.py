@@ -66,7 +66,6 @@ def test_deep_chain_is_dropped_without_recursion():
 
 @pytest.fixture
 def without_gc():
-    gc.collect()
     gc.disable()
     yield
     gc.enable()

@@ -306,3 +306,12 @@ def test_importing_eager_loads_nothing_heavy():
     code = f"import sys, eager; print([name for name in {heavy!r} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.huber_loss], ids=lambda f: f.__name__)
+def test_losses_with_weights_are_averaged_over_the_weights(loss):
+    x, y, weight = torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0.5, 4.0, 4.5]), torch.tensor([1.0, 3.0, 0.5])
+    each = loss(x, y, reduction="none") * weight
+    found = [loss(x, y, reduction=reduction, weight=weight) for reduction in ("none", "sum", "mean")]
+    for got, expected in zip(found, (each, each.sum(), each.sum() / 4.5), strict=True):
+        torch.testing.assert_close(got, expected)

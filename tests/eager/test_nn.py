@@ -219,6 +219,17 @@ class Net(nn.Module):
         return self.first(x) * self.count[0]
 
 
+def test_a_name_stands_for_what_was_assigned_last():
+    net = Net()
+    net.count = nn.Linear(2, 2)
+    assert "count" not in dict(net.named_buffers()) and "count.weight" in net.state_dict()
+    net.count = Parameter(tensor([1.0]))
+    assert "count" not in dict(net.named_modules()) and net.state_dict()["count"].tolist() == [1.0]
+    del net.scratch
+    net.register_buffer("scratch", tensor([2.0]))
+    assert "scratch" in net.state_dict()  # the one before was not to be saved
+
+
 def test_batch_norm_keeps_running_statistics(rng: np.random.Generator):
     torch = torch_or_skip()
     theirs, mine = both(lambda n: n.BatchNorm1d(3))

@@ -165,6 +165,7 @@ def test_a_draw_that_fails_draws_nothing():
         (lambda: functions.rand("a"), TypeError, "must be tuple of ints, not str"),
         (lambda: functions.randn(2, -1), RuntimeError, r"negative dimension -1: \[2, -1\]"),
         (lambda: functions.randn(3, dtype=dtypes.int64), NotImplementedError, "\"normal_kernel_cpu\" .* 'Long'"),
+        (lambda: tensor(np.zeros(3, np.float32)).uniform_(-3e38, 3e38), RuntimeError, "result in to-from to exceed"),
         (lambda: functions.randint(2.5, (3,)), TypeError, "argument 'high' .* must be int, not float"),
         (lambda: random.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
         (lambda: Generator().manual_seed(2.5), RuntimeError, "expected a long, but got float"),

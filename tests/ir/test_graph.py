@@ -119,6 +119,10 @@ def test_node_is_frozen():
         ("def f(x: f32[2]):\n    v1: f32[2] = add(x, v2)\n    v2: f32[2] = exp(x)\n    return v1\n", "earlier value"),
         ("def f(x: f32[2]):\n    v1: f32[2] = exp(x)\n    v1: f32[2] = exp(x)\n    return v1\n", "assigned twice"),
         ("def f(x: f32[2], y: f64[2]):\n    v2: f64[2] = add(x, y)\n    return v2\n", "not promoted"),
+        (
+            "def f(x: f32[2], i: i64[2]):\n    v2: f32[2] = index(x, i, i, spec=(0, 1))\n    return v2\n",
+            "too many indices for tensor of dimension 1",
+        ),
         ("def f(x: f32[2]):\n    v1: f32 = sum(x)\n    return v1\n", "takes parameters"),
         ("def f(x: f32[2]):\n    __import__('os').system('true')\n    return x\n", "expected 'name: type"),
         ("def f(x: f32[2]):\n    v1: f32[2] = constant(value='####')\n    return v1\n", "not the bytes"),

@@ -111,6 +111,13 @@ def test_values_and_vjp_are_jaxs(cases: list[Case], rng: np.random.Generator):
     check_gradient(rng, *calls_of(cases, rng))
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("correction", [2, 3, 5])
+def test_variances_of_too_few_numbers_are_infinite(correction: int, rng: np.random.Generator):
+    params = {"axis": (1,), "keepdims": False, "correction": correction}
+    check_lowering((OPS["var"], [rng.normal(size=(2, 3))], params))
+
+
 def test_every_op_has_a_jax_kernel():
     for op in OPS.values():
         assert callable(jax_kernel(op)[1]), op

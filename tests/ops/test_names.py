@@ -53,13 +53,20 @@ def tables(tree: ast.AST) -> Iterator[tuple[int, tuple[str, ...]]]:
             found = [name for key in node.keys if key is not None for name in _strings(key)]
         elif isinstance(node, ast.Set):
             found = list(_strings(node))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("set", "frozenset", "dict", "dict.fromkeys"):
+        elif isinstance(node, ast.Call) and _is_maker(node.func):
             found = [name for a in node.args if not isinstance(a, (ast.Dict, ast.Set)) for name in _strings(a)]
             found += [str(k.arg) for k in node.keywords]
         else:
             continue
         if len(names := tuple(name for name in found if name in OPS)) >= SOME:
             yield node.lineno, names
+
+
+def _is_maker(function: ast.AST) -> bool:
+    """set, frozenset, dict, dict.fromkeys"""
+    if isinstance(function, ast.Attribute) and function.attr == "fromkeys":
+        function = function.value
+    return isinstance(function, ast.Name) and function.id in ("set", "frozenset", "dict")
 
 
 def _strings(node: ast.AST) -> Iterator[str]:

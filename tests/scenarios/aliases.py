@@ -385,3 +385,48 @@ def as_strided_windows(compile):
 def as_strided_of_part_of_a_tensor(compile):
     c = compile(lambda x: x.as_strided((3,), (1,)) * 2)
     return c(torch.arange(8.0)[::2])
+
+
+def shown_in_a_later_call(name, shown):
+    """An argument of a later call is the captured tensor that the program writes, or shows its memory."""
+
+    def run(compile):
+        written = torch.zeros(3)
+
+        @compile
+        def f(x):
+            written.add_(1)
+            return x * 1
+
+        before = [f(torch.ones(3)) for _ in range(3)]
+        return before, [f(shown(written)) for _ in range(3)], written
+
+    run.__name__ = run.__qualname__ = f"{name}_in_a_later_call"
+    return program(run)
+
+
+for _name, _shown in {
+    "the_tensor_itself": lambda t: t,
+    "a_view": lambda t: t.view(3),
+    "a_part": lambda t: t[1:],
+    "its_data": lambda t: t.detach(),
+}.items():
+    shown_in_a_later_call(_name, _shown)
+
+
+@program
+def a_place_comes_to_hold_what_is_captured(compile):
+    """Once a place holds another tensor at each call, it may hold one that the program writes."""
+    written, held = torch.zeros(3), {"x": torch.ones(3)}
+
+    @compile
+    def f():
+        written.add_(1)
+        return held["x"] * 1
+
+    found = []
+    for k in range(3):
+        held["x"] = torch.full((3,), float(k))
+        found += [f(), f()]
+    held["x"] = written
+    return [*found, *(f() for _ in range(3))], written

@@ -49,7 +49,8 @@ class Sharing:
 
     needed      there is something to ask
     watched     the captured tensors that are written, or that what is written may share memory with
-    only_alone  all is well if no one else can see the memory of those
+    arguments   the positions of the arguments that are inputs
+    only_alone  all is well if no one else can see the memory of those, and none of them is an argument, too
     """
 
     def __init__(self, program: Program):
@@ -63,6 +64,7 @@ class Sharing:
         self._sources: list[Owner] = [*brought, *captured]
         self._brought = brought
         self._disjoint = bool(written) and bool(brought) and len(self._sources) > 1
+        self.arguments = [s.position for s in brought if isinstance(s, Argument)]
         self.needed = self._disjoint or bool(self._known)
         self.only_alone = not self._known and not self._some_brought
 
@@ -71,12 +73,14 @@ class Sharing:
         for (a, b), how in self._known.items():
             if relation(given(a, tensors), given(b, tensors)) != how:
                 return False
-        if self._disjoint and (self._some_brought or not self._alone()):
+        if self._disjoint and (self._some_brought or not self._alone(tensors)):
             return self._apart(tensors) or self._all_known(tensors)
         return True
 
-    def _alone(self) -> bool:
-        """Whether no one but the captured tensors can see their memory."""
+    def _alone(self, tensors: list[Tensor]) -> bool:
+        """Whether no one but the captured tensors can see their memory, and none of them is an argument."""
+        if not {id(tensors[k]) for k in self.arguments}.isdisjoint(map(id, self.watched)):
+            return False
         for t in self.watched:
             d = t._d
             # a program made it, and only the tensor, `d` and getrefcount hold it
