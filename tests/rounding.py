@@ -25,7 +25,7 @@ from eager.engine import dispatch
 from graphc.ir import Graph
 from graphc.ir.builder import Builder
 from graphc.ops import Op
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import aval_of, results_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel, with_defaults
 from graphc.ops.spec import OPS
@@ -42,15 +42,17 @@ class _Machine:
         if op.structured or op.view or not any(is_inexact(a.dtype) for a in arrays):
             return run_kernel(op, arrays, params)
         graph = _alone(op, arrays, params)
-        node = graph.nodes[graph.result]
-        if node.op.several or not is_inexact(node.dtype):
+        node = graph.nodes[len(arrays)]
+        if not any(is_inexact(aval.dtype) for aval in node.results):
             return run_kernel(op, arrays, params)
         rounding = Rounding(graph, 0, together=self._together)
         rounding._rng = self._rng
         given = rounding.operands(node, list(arrays))
         given = [b.astype(a.dtype, copy=False) for a, b in zip(arrays, given, strict=True)]
         value = run_kernel(op, given, params)
-        return rounding.result(node, value, given).astype(value.dtype, copy=False)
+        pairs = zip(results_of(rounding.result(node, value, given)), results_of(value), strict=True)
+        found = tuple(shaken.astype(plain.dtype, copy=False) for shaken, plain in pairs)
+        return found if op.several else found[0]
 
 
 class _Language:
@@ -75,8 +77,9 @@ def _alone(op: Op, arrays: Sequence[np.ndarray], params: Any) -> Graph:
     """The graph of one call."""
     builder = Builder()
     inputs = [builder.input(f"x{i}", aval_of(a)) for i, a in enumerate(arrays)]
-    result = builder.emit(op, inputs, params)
-    return Graph("call", builder.nodes, tuple(builder.inputs), result.id)
+    inferred = op.rule.infer(op, [aval_of(a) for a in arrays], params)
+    builder.append(op, tuple(x.id for x in inputs), params, inferred if op.several else (inferred,))
+    return builder.graph("call", ())
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from graphc.ir import Graph, Ref, Symbol
 from graphc.ir.sizes import ANY
 from graphc.ir.structure import ancestors
 from graphc.ops import Op
-from graphc.ops.aval import Aval
+from graphc.ops.aval import Aval, results_of
 from graphc.ops.dims import Dim, Sizes, has_dim
 from graphc.ops.dtypes import default_float, is_inexact
 
@@ -40,12 +40,13 @@ _building: ContextVar[Building | None] = ContextVar("building", default=None)
 
 
 class Recipe(NamedTuple):
-    """The operation that has made a tensor, and how often its operands had been written by then."""
+    """The operation that a tensor is result number `result` of, and how often its operands had been written by then."""
 
     op: Op
     operands: tuple[Any, ...]
     params: Any
     versions: list[int]
+    result: int
 
 
 def _version(x: Any) -> int:
@@ -122,16 +123,17 @@ class Building(Interpreter):
 
     # --- what tensors call: see `eager.core.interpreter.Interpreter`
 
-    def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Tensor:
+    def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Any:
         if any(map(self.has, operands)) or (self._sizes.hints and any(map(has_dim, params.values()))):
             return self.tracer.apply(op, operands, params)
         with under(IMMEDIATE):
-            result = IMMEDIATE.apply(op, operands, params)
-        if result._n is not None and not result.is_leaf:
-            key = id(result)
-            self._recipes[key] = Recipe(op, tuple(operands), params, [_version(x) for x in operands])
-            weakref.finalize(result, self._recipes.pop, key, None).atexit = False
-        return result
+            found = IMMEDIATE.apply(op, operands, params)
+        for k, result in enumerate(results_of(found)):
+            if result._n is not None and not result.is_leaf:
+                key = id(result)
+                self._recipes[key] = Recipe(op, tuple(operands), params, [_version(x) for x in operands], k)
+                weakref.finalize(result, self._recipes.pop, key, None).atexit = False
+        return found
 
     def _again(self, tensor: Tensor) -> Symbol | None:
         """The value of a tensor with a history, computed anew from the variables; None if it is one itself."""
@@ -140,7 +142,8 @@ class Building(Interpreter):
         recipe = self._recipes.get(id(tensor))
         if recipe is None or recipe.versions != [_version(x) for x in recipe.operands]:
             raise errors.CaptureError(errors.COMPUTED_BEFORE.format(used=user_line()))
-        return self.tracer.read(self.tracer.apply(recipe.op, recipe.operands, recipe.params))
+        found = results_of(self.tracer.apply(recipe.op, recipe.operands, recipe.params))
+        return self.tracer.read(found[recipe.result])
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         if self.has(target):

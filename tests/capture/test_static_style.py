@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -24,6 +25,13 @@ def linear():
     x = graphc.placeholder((4, 3), torch.float32, name="x")
     t = graphc.placeholder((4, 1), name="t")
     return x, t, w, b, ((x @ w + b - t) ** 2).mean()
+
+
+@pytest.fixture(autouse=True)
+def _no_graph_left() -> Iterator[None]:
+    """A loop whose condition reads a placeholder keeps the graph in a cycle: it would be in force for other tests."""
+    yield
+    gc.collect()
 
 
 def test_fetches_are_what_eager_computes_in_any_nest():
@@ -141,6 +149,23 @@ def test_what_has_values_is_computed_at_once_beside_a_graph():
     fast = graphc.compile(lambda v: v * 3)
     assert fast(torch.ones(2)).tolist() == [3, 3] and "1 program" in fast.explain()
     assert (x * fast(torch.ones(2))).shape == (2,)
+
+
+def test_several_results_of_an_operation_are_computed_beside_a_graph_too():
+    w = torch.tensor([[3.0, 1.0], [4.0, 2.0]], requires_grad=True)
+    x = graphc.placeholder((2, 2), name="x")
+    q, r = torch.linalg.qr(w)  # before anything of the graph
+    values, places = (x @ r).max(1)
+    loss = values.sum() + (q * x).sum()
+    fed = np.float32([[1, 2], [-3, 4]])
+    with graphc.Session() as session:
+        found = session.run([loss, places, *graphc.gradients(loss, [x, w])], {x: fed})
+    y = torch.tensor(fed, requires_grad=True)
+    q, r = torch.linalg.qr(w)
+    values, places = (y @ r).max(1)
+    loss = values.sum() + (q * y).sum()
+    for a, b in zip(found, [loss, places, *torch.autograd.grad(loss, [y, w])], strict=True):
+        np.testing.assert_allclose(np.asarray(a), b.detach().numpy(), rtol=1e-5)
 
 
 def test_the_graph_is_gone_with_its_placeholders():
