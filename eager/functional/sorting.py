@@ -67,19 +67,25 @@ def picked(name: str, input: Tensor, indices: Tensor, axis: int, since: int, nod
     return getattr(return_types, name)(values, not_a_view(indices))
 
 
-@functools.partial(with_out, "sort")
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """(values, indices) in order along `dim`; equal elements keep their order. As `torch.sort`."""
+def _axis_to_sort(input: Tensor, dim: int) -> int:
+    """The axis `dim` of `input`. Raises PyTorch's RuntimeError for complex numbers."""
     axis = axis_of(dim, len(shape_of(input, "sort")))
     if input._dtype().kind == "c":
         raise RuntimeError(NOT_SORTED.format(name=" Sort", kind="complex"))
-    return return_types.sort(*_sorted(input, axis, descending, "SortBackward0"))
+    return axis
+
+
+@functools.partial(with_out, "sort")
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """(values, indices) in order along `dim`; equal elements keep their order. As `torch.sort`."""
+    return return_types.sort(*_sorted(input, _axis_to_sort(input, dim), descending, "SortBackward0"))
 
 
 @functools.partial(with_out, "argsort")
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort `input` along `dim`. As `torch.argsort`."""
-    return sort(input, dim, descending).indices
+    order = E.argsort(lifted(input), axis=_axis_to_sort(input, dim), descending=descending)
+    return order if input._d.shape else E.reshape(order, shape=())
 
 
 @functools.partial(with_out, "msort")
