@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from compare.judging.opinions import passes
 from graphc.capture import Program
-from graphc.ir import Graph, Node
+from graphc.ir import Graph
 from graphc.ir.structure import ancestors
 
 
@@ -15,31 +15,25 @@ from graphc.ir.structure import ancestors
 class Forward(NamedTuple):
     """What a call of an autograd.Function computes from operands that gradients flow through.
 
-    outputs  the nodes that stand for its results, and have its backward for a gradient rule
-    inside   ids of the nodes between operands and results
-    smooth   whether a path of ops leads from operands to results whose derivative is not 0 everywhere
+    where   the user's line
+    inside  ids of the nodes between operands and results
+    smooth  whether a path of ops leads from operands to results whose derivative is not 0 everywhere
     """
 
-    outputs: tuple[Node, ...]
+    where: str
     inside: frozenset[int]
     smooth: bool
-
-    @property
-    def where(self) -> str:
-        """The user's line."""
-        return self.outputs[0].where or "an unknown line"
 
 
 def functions_of(program: Program, wrt: Collection[int]) -> list[Forward]:
     """The calls of autograd.Functions in a program, in order. wrt: ids of the inputs that gradients are for."""
     nodes, found = program.graph.nodes, list[Forward]()
     for function in () if program.recorded.rules is None else program.recorded.rules.functions:
-        outputs = tuple(nodes[id] for id in function.outputs if id in nodes)
+        node = nodes.get(function.node)
         starts = {id for id in function.inputs if id in program.recorded.nodes or id in wrt}
-        if outputs and starts:
-            ends = {node.inputs[0] for node in outputs}
-            inside, smooth = _between(program.graph, starts, ends)
-            found.append(Forward(outputs, inside, smooth))
+        if node is not None and starts:
+            inside, smooth = _between(program.graph, starts, node.inputs[: node.params["results"]])
+            found.append(Forward(node.where or "an unknown line", inside, smooth))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.ops import OPS, Op, Trait
 
 # made by other statements: a literal, a call of a user's Function, a write that autograd does not see
-NOT_ALONE = Trait.LITERAL | Trait.OPAQUE | Trait.SURROGATE
+NOT_ALONE = Trait.LITERAL | Trait.SURROGATE
 
 
 def vocabulary() -> list[Op]:

@@ -48,7 +48,7 @@ def disputes(node: Node, operands: Sequence[np.ndarray], value: Any, differentia
     found = _about_value(node, operands, value)
     if found is not None:
         yield found
-    elif differentiated and not node.op.traits & (Trait.SURROGATE | Trait.OPAQUE):
+    elif differentiated and not node.op.traits & Trait.SURROGATE:
         yield from _about_gradients(node, operands)
 
 

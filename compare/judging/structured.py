@@ -6,7 +6,7 @@ written one after the other (`unrolled`); for a gradient rule of the user's, bes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,9 @@ def _parts(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Part]:
     """Which results have cotangents, and which operands get gradients: all, then all but one of each kind, or one."""
     results = [k for k, aval in enumerate(node.results) if is_inexact(aval.dtype)]
     first = node.params["results"] if node.op is CUSTOM else 0
-    live = set(node.params["wrt"]) if node.op is CUSTOM else range(len(operands))
+    live: Collection[int] = range(len(operands))
+    if node.op is CUSTOM:  # of which a rule that is no graph says nothing
+        live = () if node.params["pullback"] is None else node.params["wrt"]
     wrt = [k for k, a in enumerate(operands) if k >= first and k in live and is_inexact(a.dtype)]
     if not results or not wrt:
         return

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-from graphc.errors import OPAQUE_GRADIENT, GraphError
+from graphc.errors import GraphError
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, result_paths
@@ -20,12 +20,7 @@ Shares = list[tuple[int, Symbol]]
 STRUCTURED: dict[Op, Callable[[Builder, Node, Mapping[int, Symbol], Collection[int]], Shares]] = {}
 
 
-class Custom(NamedTuple):
-    """Nodes with one gradient rule of the user's: `rule({output number: cotangent})` gives (operand, share) pairs."""
-
-    outputs: tuple[int, ...]
-    inputs: tuple[int, ...]
-    rule: Callable[[dict[int, Symbol]], list[tuple[int, Symbol]]]
+Custom = Callable[[Mapping[int, Symbol]], Shares]  # a user's rule: {result number: cotangent} -> shares
 
 
 def pullback(
@@ -41,8 +36,8 @@ def pullback(
 
     recorded: the ids that gradients may flow through (None: all). Returns id -> gradient, for those of `wrt` that the
     cotangents reach. Contributions are added in the order in which the tape adds them, last user first.
-    custom: what is to be used in place of the rules of the ops. arrived: called with each complete gradient; what it
-    returns takes its place.
+    custom: the rules of `custom_vjp` nodes, where they are no graphs. arrived: called with each complete gradient; what
+    it returns takes its place.
     """
     nodes = list(builder.nodes.values())
     targets = frozenset(wrt)
@@ -52,13 +47,7 @@ def pullback(
     results: dict[int, list[int]] = {}  # of nodes with several results: which depend on a target
     for node in nodes:
         vjp = node.op.vjp
-        if node.op.opaque and node.id not in custom:
-            raise GraphError(OPAQUE_GRADIENT.format(where=node.where or "an unknown line"))
-        if node.id in custom:
-            if not reaches.isdisjoint(custom[node.id].inputs):
-                reaches.add(node.id)
-                passes.add(node.id)
-        elif node.op is ITEM or node.op.several:
+        if node.op is ITEM or node.op.several:
             if recorded is not None and node.id not in recorded:
                 continue
             if node.op is ITEM:
@@ -79,7 +68,7 @@ def pullback(
     several: dict[int, dict[int, Symbol]] = {}  # of nodes with several results: the cotangents that have arrived
     where, scope = builder.where, builder.scope
     for node in reversed(nodes):
-        if node.id not in grads and node.id not in several and not (node.id in custom and node.id in passes):
+        if node.id not in grads and node.id not in several:
             continue
         builder.where, builder.scope = node.where, node.scope
         if node.id in grads:
@@ -91,10 +80,10 @@ def pullback(
             continue
         if node.op.structured:
             wanted = {k for k, i in enumerate(node.inputs) if i in reaches and is_inexact(builder.nodes[i].aval.dtype)}
-            found = STRUCTURED[node.op](builder, node, several.pop(node.id), wanted)
-            shares = [(node.inputs[k], d) for k, d in found]
-        elif node.id in custom:
-            shares = _custom_shares(custom[node.id], node.id, grads, reaches)
+            cotangents_of = several.pop(node.id)
+            rule = custom.get(node.id)
+            found = rule(cotangents_of) if rule else STRUCTURED[node.op](builder, node, cotangents_of, wanted)
+            shares = [(node.inputs[k], d) for k, d in found if k in wanted]
         elif node.op.several:
             arrived_by = several.pop(node.id)
             g = [arrived_by.get(k) for k in range(len(node.results))]
@@ -111,16 +100,6 @@ def pullback(
 def _add(grads: dict[int, Symbol], key: int, d: Symbol) -> None:
     old = grads.get(key)
     grads[key] = d if old is None else old + d
-
-
-def _custom_shares(
-    rule: Custom, id: int, grads: Mapping[int, Symbol], reaches: Collection[int]
-) -> list[tuple[int, Symbol]]:
-    """What the operands of a user's rule get, once its first output is reached: the cotangents of all are there."""
-    given = {k: grads[i] for k, i in enumerate(rule.outputs) if i in grads}
-    if id != min(rule.outputs) or not given:
-        return []
-    return [(operand, d) for operand, d in rule.rule(given) if operand in reaches]
 
 
 def _live(builder: Builder, node: Node, reaches: Collection[int]) -> list[tuple[int, int]]:

@@ -92,7 +92,7 @@ class Constants:
             if i in passed or known.get(i):
                 continue
             node = nodes[i]
-            varies = node.op is INPUT or node.op.impure or node.op.opaque or i in known
+            varies = node.op is INPUT or node.op.impure or i in known
             if varies or (recordings and any(True for _ in dims_of(node))):
                 known[i] = known[id_] = False
                 return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from eager.core import tape
@@ -18,7 +18,8 @@ from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
 from graphc.capture.storage.inputs import overlapping
-from graphc.ir import Builder, Graph, Symbol
+from graphc.ir import Builder, Graph, Node, Symbol
+from graphc.ir.structure import CUSTOM, emit
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.rules import torch_name
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
     from graphc.capture.trace_state import TraceState
     from graphc.capture.tracer import Tracer
 
-_USER, _CLONE = OPS["user_function"], OPS["clone"]
+_CLONE = OPS["clone"]
 
 
 class UserFunction(NamedTuple):
-    """A call of an autograd.Function: its nodes (-1 for an output that is no tensor), and its rule.
+    """A call of an autograd.Function: its `custom_vjp` node, the nodes of its inputs, and its rule.
 
     called gives the gradients of the inputs, or None, for cotangents of the outputs that are tensors.
     """
 
-    outputs: tuple[int, ...]
+    node: int
     inputs: tuple[int, ...]
     called: Callable[[list[Tensor]], list[Tensor | None]]
 
@@ -54,7 +55,7 @@ class Autograd:
         self._initial: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
         self._before: dict[int, Tensor] = {}  # the tensor that `.grad` was before the program
         self._replaying = False  # after the trace, when the tape runs the hooks of leaves
-        self._custom: dict[int, Custom] = {}  # output nodes of user Functions
+        self._custom: dict[int, Custom] = {}  # the rules of user Functions, by their nodes
         self.functions: list[UserFunction] = []
         self.outside: set[int] = set()  # inputs that are tensors of the program around a function of control flow
         self.hooks = Hooks(state, self)
@@ -228,9 +229,7 @@ class Autograd:
         nodes = self._builder.nodes
         for id_ in nodes if among is None else sorted(among):
             node, op = nodes[id_], nodes[id_].op
-            rule = self._custom.get(id_)
-            given = node.inputs if rule is None else rule.inputs
-            through = (i for k, i in enumerate(given) if rule or op.structured or op.arg_of(k) in op.vjp)
+            through = (i for k, i in enumerate(_sources(node)) if op.structured or op.arg_of(k) in op.vjp)
             if id_ in self._state.recorded and not live.isdisjoint(through):
                 live.add(id_)
         return live
@@ -327,32 +326,35 @@ class Autograd:
         """See `eager.core.interpreter.Interpreter`."""
         tracer, builder = self.tracer, self._builder
         before = builder.next_id
-        ids = tuple(tracer.read(t).id for t in inputs)
-        results, outs = list[Any](), list[int]()
-        for t, differentiable in zip(outputs, wanted, strict=True):
-            # one node for each output; those without a gradient take part, so that the numbers agree
-            symbol = builder.emit(_USER, (tracer.read(t),), {}) if isinstance(t, Tensor) else None
-            outs.append(-1 if symbol is None else symbol.id)
-            results.append(t if symbol is None else tracer.wrap(symbol, differentiable))
+        given = [tracer.read(t) for t in inputs]
+        ids = tuple(symbol.id for symbol in given)
+        # results without a gradient take part, so that the numbers agree
+        numbers = [k for k, t in enumerate(outputs) if isinstance(t, Tensor)]
+        values = [tracer.read(outputs[k]) for k in numbers]
+        wrt = tuple(range(len(values), len(values) + len(given)))
+        message = errors.OPAQUE_GRADIENT.format(where=user_line())
+        symbols = emit(builder, CUSTOM, [*values, *given], results=len(values), wrt=wrt, message=message)
+        results = list(outputs)
+        for k, symbol in zip(numbers, symbols, strict=True):
+            results[k] = tracer.wrap(symbol, wanted[k])
         for k, t in enumerate(outputs):
             if any(t is written for written in rule.ctx.dirty_tensors):  # it is that tensor which has the new history
                 tracer.mutation.written(t, results[k], wanted[k])
                 results[k] = t
         saved, rule.ctx.to_save = rule.ctx.to_save, ()
 
-        def shares(given: dict[int, Symbol]) -> list[tuple[int, Symbol]]:
-            cotangents = {k: tracer.wrap(g, grad_enabled()) for k, g in given.items()}
+        def shares(given: Mapping[int, Symbol]) -> list[tuple[int, Symbol]]:
+            cotangents = {numbers[k]: tracer.wrap(g, grad_enabled()) for k, g in given.items()}
             grads = rule.run(cotangents, saved)
-            return [(id_, tracer.read(g)) for id_, g in zip(ids, grads, strict=True) if g is not None]
+            return [(k, tracer.read(g)) for k, g in zip(wrt, grads, strict=True) if g is not None]
 
         def called(cotangents: list[Tensor]) -> list[Tensor | None]:
-            numbers = [k for k, id_ in enumerate(outs) if id_ >= 0]
             given = {k: ct for k, ct in zip(numbers, cotangents, strict=True) if wanted[k]}
             return rule.run(given, saved)
 
-        self.functions.append(UserFunction(tuple(outs), ids, called))
-        entry = Custom(tuple(outs), ids, shares)
-        self._custom.update(dict.fromkeys((id_ for id_ in outs if id_ >= 0), entry))
+        node = builder.nodes[symbols[0].id].inputs[0]
+        self.functions.append(UserFunction(node, ids, called))
+        self._custom[node] = shares
         self._state.recorded.update(range(before, builder.next_id))
         return results
 
@@ -395,8 +397,7 @@ class Autograd:
             id_ = stack.pop()
             if id_ in self._state.recorded and id_ not in found:
                 found.add(id_)
-                rule = self._custom.get(id_)
-                stack.extend(self._builder.nodes[id_].inputs if rule is None else rule.inputs)
+                stack.extend(_sources(self._builder.nodes[id_]))
         return found
 
     def history(self, tensor: Tensor) -> History:
@@ -422,6 +423,11 @@ class Autograd:
 
 def _has_no_grad(tensor: Tensor) -> bool:
     return getattr(tensor, "_g", None) is None
+
+
+def _sources(node: Node) -> Sequence[int]:
+    """The nodes that the history of `node` goes on to: not what a user's Function computed its results from."""
+    return [node.inputs[k] for k in node.params["wrt"]] if node.op is CUSTOM else node.inputs
 
 
 def _saves(op: Op) -> bool:

@@ -244,7 +244,7 @@ def _late(
 
 def _movable(op: Op) -> bool:
     """Whether nobody can tell where, or whether, `op` is computed."""
-    return not (op.impure or op.opaque or op.check is not None)
+    return not (op.impure or op.check is not None)
 
 
 @functools.cache

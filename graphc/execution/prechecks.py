@@ -126,7 +126,7 @@ def _exact(graph: Graph, node: Node) -> bool:
     """Whether NumPy's value of `node` is XLA's, whatever the operands are."""
     op = node.op
     alike = all(_integral(graph.nodes[i]) for i in (node.id, *node.inputs))
-    return alike and not (op.impure or op.several or op.structured or op.opaque)
+    return alike and not (op.impure or op.several or op.structured)
 
 
 def _integral(node: Node) -> bool:

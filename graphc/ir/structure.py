@@ -138,7 +138,7 @@ def paths(graph: Graph) -> tuple[int, ...]:
         elif node.op.several:
             several[id] = result_paths(node, [found[i] for i in node.inputs])
         elif is_inexact(node.dtype):
-            sources = [i for k, i in enumerate(node.inputs) if node.op.opaque or node.op.arg_of(k) in node.op.vjp]
+            sources = [i for k, i in enumerate(node.inputs) if node.op.arg_of(k) in node.op.vjp]
             found[id] = union(found[i] for i in sources)
         else:
             found[id] = 0

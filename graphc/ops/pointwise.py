@@ -355,11 +355,6 @@ cast = op("cast", "input", params={"dtype": None}, impl=_cast, numpy=_to_dtype,
           rule=cast_rule, label="ToCopy", ref=Each(scalars.converted),
           rounding=ARITHMETIC._replace(exact=lambda r, x, dtype: True),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
-# an output of a user's autograd.Function of `operands`, in a graph; the tracer knows its gradient rule
-user_function = op(
-    "user_function", "input *operands", impl=lambda xp, x, *operands: xp.positive(x),
-    numpy=lambda x, *operands: x.copy(), rule=same, traits=Trait.OPAQUE | MOVES, ref=itself,
-)  # fmt: skip
 stop_gradient = op(
     "stop_gradient",
     "input",

@@ -34,7 +34,6 @@ class Trait(enum.Flag):
     IMPURE = enum.auto()  # never merged, folded or dropped
     STRUCTURED = enum.auto()  # runs graphs that are among its parameters, or takes apart what such an op returns
     SURROGATE = enum.auto()  # its gradient rule is not the derivative of its value, on purpose
-    OPAQUE = enum.auto()  # its gradient rule is a program of the user's, not part of the declaration
     PADS = enum.auto()  # a sum of products, some perhaps with zeros that stand for nothing: 0 * inf may be among them
     CONTRACTS = enum.auto()  # sums of products, which devices make of 16-bit operands with wider sums by themselves
     MOVES = enum.auto()  # computes nothing: up to its sign, each element is one of an operand's, or 0
@@ -161,7 +160,6 @@ class Op:
         "naming",
         "nearest",
         "numpy",
-        "opaque",
         "overloads",
         "params",
         "ref",
@@ -224,7 +222,6 @@ class Op:
         self.impure = bool(traits & Trait.IMPURE)
         self.view = bool(traits & Trait.VIEW)
         self.structured = bool(traits & Trait.STRUCTURED)
-        self.opaque = bool(traits & Trait.OPAQUE)
         self.holomorphic = rule.holomorphic or bool(traits & Trait.HOLOMORPHIC)
         self.domain = domain
         self.kinks = kinks

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from graphc.errors import OPAQUE_GRADIENT
 from graphc.ir import Graph, Node
-from graphc.ir.structure import CUSTOM, ITEM
-from graphc.ops import OPS
+from graphc.ir.structure import CUSTOM
 from graphc.passes.dce import eliminate_dead_code
-
-_USER = OPS["user_function"]
 
 
 def without_rules(graph: Graph) -> Graph:
-    """`graph` with the values of its `custom_vjp` nodes, and a mark in place of their rules: differentiating it again
-    is an error, not another gradient."""
-    rules = {id: node for id, node in graph.nodes.items() if node.op is CUSTOM}
+    """`graph` with the values of its `custom_vjp` nodes, and an error in place of their rules: differentiating it again
+    is refused."""
+    rules = [node for node in graph.nodes.values() if node.op is CUSTOM and node.params["pullback"] is not None]
     if not rules:
         return graph
-    nodes: dict[int, Node] = {}
-    for id, node in graph.nodes.items():
-        if node.op is ITEM and node.inputs[0] in rules:
-            rule = rules[node.inputs[0]]
-            of = (rule.inputs[node.params["index"]], *(rule.inputs[k] for k in rule.params["wrt"]))
-            nodes[id] = Node(id, _USER, of, {}, node.results, node.where, node.scope)
-        elif id not in rules:
-            nodes[id] = node
+    nodes = dict(graph.nodes)
+    for node in rules:
+        results = node.params["results"]
+        inputs = (*node.inputs[:results], *(node.inputs[k] for k in node.params["wrt"]))
+        params = {
+            "results": results, "pullback": None, "wrt": tuple(range(results, len(inputs))),
+            "message": OPAQUE_GRADIENT.format(where=node.where or "an unknown line"),
+        }  # fmt: skip
+        nodes[node.id] = Node(node.id, CUSTOM, inputs, params, node.results, node.where, node.scope)
     return eliminate_dead_code(graph.replace(nodes, graph.result))

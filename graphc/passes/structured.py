@@ -220,7 +220,7 @@ def _invariants(body: Graph, consts: int) -> list[int]:
         if not node.inputs and op is not INPUT:
             fixed.add(id)  # a constant, which is there in both places
         elif node.inputs and fixed.issuperset(node.inputs) and not node.op.several:
-            movable = not (op.impure or op.view or op.structured or op.opaque or op.check is not None)
+            movable = not (op.impure or op.view or op.structured or op.check is not None)
             if movable and node.aval.size <= GROWTH * sum(body.nodes[i].aval.size for i in node.inputs):
                 fixed.add(id)
                 found.append(id)

@@ -48,10 +48,10 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
     Returns, for each node with hooks, the node that has its value and the hooks as its gradient.
     """
     autograd, builder = tracer.autograd, tracer.builder
-    nodes, items, moved = builder.nodes, dict[int, Node](), dict[int, int]()
+    nodes, moved = builder.nodes, dict[int, int]()
 
-    def rule(values: Sequence[int], inputs: Sequence[int], called: Called) -> int:
-        """Append the node of a rule that gives gradients for the nodes `inputs`. Returns its id."""
+    def rule(id: int, values: Sequence[int], inputs: Sequence[int], called: Called) -> None:
+        """Make node `id`: results with the values of the nodes `values`, a rule that gives gradients for `inputs`."""
         avals = [nodes[id].aval for id in values]
         params: dict[str, Any] = {"results": len(values), "pullback": None, "wrt": (), "message": ""}
         operands = [*values, *inputs]
@@ -69,27 +69,22 @@ def close(tracer: Tracer, trace: Trace) -> dict[int, int]:
             operands = [*values, *inputs]
             params |= {"pullback": None, "wrt": tuple(range(len(values), len(operands)))}
             params["message"] = errors.RULE_FAILED.format(where=where, kind=type(error).__name__, error=error)
-        return appended(Node(builder.next_id, CUSTOM, tuple(operands), params, tuple(avals), *_place(nodes, values[0])))
+        nodes[id] = Node(id, CUSTOM, tuple(operands), params, tuple(avals), *_place(nodes, values[0]))
 
-    def appended(node: Node) -> int:
+    def appended() -> int:
         builder.next_id += 1
-        nodes[node.id] = node
-        tracer.state.recorded.add(node.id)
-        return node.id
+        tracer.state.recorded.add(builder.next_id - 1)
+        return builder.next_id - 1
 
     for function in autograd.functions:
-        outputs = [id for id in function.outputs if id >= 0]
-        several = rule([nodes[id].inputs[0] for id in outputs], function.inputs, function.called)
-        for k, id in enumerate(outputs):
-            items[id] = Node(id, ITEM, (several,), {"index": k}, nodes[id].results, *_place(nodes, id))
+        values = nodes[function.node].inputs[: nodes[function.node].params["results"]]
+        rule(function.node, values, function.inputs, function.called)
     hooks: set[int] = set()
     for id, called in autograd.hooks.rules():
-        several = rule([id], [id], called)
+        several, moved[id] = appended(), appended()
+        rule(several, [id], [id], called)
         hooks.add(several)
-        moved[id] = appended(
-            Node(builder.next_id, ITEM, (several,), {"index": 0}, nodes[id].results, *_place(nodes, id))
-        )
-    nodes.update(items)
+        nodes[moved[id]] = Node(moved[id], ITEM, (several,), {"index": 0}, nodes[id].results, *_place(nodes, id))
     for id in tracer.state.recorded - hooks if moved else ():
         nodes[id] = nodes[id].on(tuple(moved.get(i, i) for i in nodes[id].inputs))
     builder.nodes = _ordered(nodes)
