@@ -80,6 +80,11 @@ class TraceState:
     recorded: set[int] = dataclasses.field(default_factory=set)
     leaves: dict[int, Tensor] = dataclasses.field(default_factory=dict)
 
+    def forget(self) -> None:
+        """Let go of the tensors of the program around, at the end: a trace is a cycle, which lives on for a while."""
+        for known in (self.sources, self.held, self.owners):
+            known.clear()
+
     def input(self, name: str, aval: Aval, source: Source) -> Symbol:
         """Append an input to the program."""
         self.sources.append(source)

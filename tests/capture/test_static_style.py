@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -25,13 +25,6 @@ def linear():
     x = graphc.placeholder((4, 3), torch.float32, name="x")
     t = graphc.placeholder((4, 1), name="t")
     return x, t, w, b, ((x @ w + b - t) ** 2).mean()
-
-
-@pytest.fixture(autouse=True)
-def _no_graph_left() -> Iterator[None]:
-    """A loop whose condition reads a placeholder keeps the graph in a cycle: it would be in force for other tests."""
-    yield
-    gc.collect()
 
 
 def test_fetches_are_what_eager_computes_in_any_nest():
@@ -168,14 +161,38 @@ def test_several_results_of_an_operation_are_computed_beside_a_graph_too():
         np.testing.assert_allclose(np.asarray(a), b.detach().numpy(), rtol=1e-5)
 
 
-def test_the_graph_is_gone_with_its_placeholders():
+@pytest.fixture
+def _no_collector() -> Iterator[None]:
     gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def _sum(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    return x.sum() + n
+
+
+def _loop(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    return graphc.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (torch.tensor(0), x))[1]
+
+
+def _steps(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    return graphc.scan(lambda c, v: (c * n + v, c), torch.tensor(0.0), x)[0]
+
+
+def _branches(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+    return graphc.cond(n > 1, lambda: x.sum() * n, lambda: x.sum() - n)
+
+
+@pytest.mark.usefixtures("_no_collector")
+@pytest.mark.parametrize("fn", [_sum, _loop, _steps, _branches])
+def test_the_graph_is_gone_with_its_placeholders(fn: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]):
     closed = state.closed
-    x = graphc.placeholder((2,))
-    y = x + 1
+    x, n = graphc.placeholder((2,)), graphc.placeholder(())
+    y = graphc.gradients(fn(x, n).sum(), x)
     assert current_interpreter() is not IMMEDIATE
-    del x, y
-    gc.collect()
+    del x, n, y
     assert current_interpreter() is IMMEDIATE and state.closed == closed
 
 

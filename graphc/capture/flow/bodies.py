@@ -87,6 +87,7 @@ class TracedBody:
             else:
                 assert isinstance(source, Draw)
                 self.draws[id_] = source
+        tracer.state.forget()
         self._nodes: dict[int, Node] = builder.nodes
         self._next = builder.next_id
         self._name = name
