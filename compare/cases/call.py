@@ -17,6 +17,8 @@ from compare.cases.state import Held, State, array_of, arrays_in, structures_in
 from compare.judging.work import LIMIT
 from eager import autograd
 from eager.core.tensor import Tensor
+from eager.engine.hooks import hooks_of
+from eager.engine.language import E
 from eager.rng.sampling import default_generator
 from graphc import forking
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
@@ -315,6 +317,21 @@ class Call:
             gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
             for i, g in zip(self.wrt, found, strict=True)
         }
+
+    @property
+    def hooked(self) -> list[Input]:
+        """The inputs whose gradients go through hooks that were there before the call."""
+        return [i for i in self.wrt if hooks_of(i.tensor._n) is not None]
+
+    def as_hooks_leave(self, gradients: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """`gradients` of inputs, by label, as they are behind the hooks on those."""
+        with self.preserved():
+            for i in self.hooked:
+                if gradient_label(i) in gradients:
+                    given = Tensor._wrap(gradients[gradient_label(i)])
+                    (left,) = autograd.grad([E.clone(i.tensor)], [i.tensor], [given])
+                    gradients[gradient_label(i)] = np.array(left._array())
+        return gradients
 
     def _live(self, k: int, output: Tensor) -> bool:
         if not output.requires_grad:

@@ -110,7 +110,7 @@ def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
             for label, k in tensors.items()
             if label not in numbers
         },
-        {label: a for label, a in outputs.items() if label.startswith("gradient of ")},
+        case.as_hooks_leave({label: a for label, a in outputs.items() if label.startswith("gradient of ")}),
         {label: a for label, a in changes.items() if _changed(case, label, a)} | arrays_in(held),
         structures_in(held),
     )

@@ -117,7 +117,7 @@ def _other_gradients(case: Case) -> str:
     assert program is not None
     if case.writes_leaves:
         return "a leaf is written without history: its gradient is that of the new value"
-    if program.recorded.rules is not None and program.recorded.rules.has_hooks:
+    if case.hooked or (program.recorded.rules is not None and program.recorded.rules.has_hooks):
         return "a hook of the user's may change gradients"
     for function in case.functions:
         if not function.smooth:

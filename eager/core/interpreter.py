@@ -172,6 +172,12 @@ class Interpreter:
     def lies_plainly(self, tensor: Any) -> None:
         """Raise unless the memory of `tensor` is known to hold its elements, row-major, and nothing else."""
 
+    def scan(self, step: Callable[[Any, Any], Any], state: Any, rows: Any, reverse: bool) -> Any:
+        """`state, y = step(state, row)` for each row of the tensor `rows`, as one operation of a program.
+
+        Returns the last state, and the ys in one tensor; None where steps are to be run one by one.
+        """
+
     def window(
         self, tensor: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None
     ) -> dict[str, Any] | None:

@@ -66,7 +66,7 @@ def _either(name: str) -> Any:
 
 
 @final
-@forwarding({"tracer": "select replace retain custom inside tensor_of entered left has_leaves"})
+@forwarding({"tracer": "scan select replace retain custom inside tensor_of entered left has_leaves"})
 class Building(Interpreter):
     """The graph of a thread: an interpreter that traces operations on tensors without values, and runs all others."""
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, final
 
+import graphc.capture.flow.control  # noqa: F401  (what traces use for loops of layers)
 from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from graphc import errors

@@ -55,6 +55,9 @@ _STOP, _CLONE, _INDEX, _FULL = OPS["stop_gradient"], OPS["clone"], OPS["index"],
 INLINE = 64  # larger constants whose elements are all equal become `full`
 
 
+LOOPS: dict[str, Callable[..., Any]] = {}  # which `graphc.capture.flow.control`, made of tracers, puts here
+
+
 @final
 @forwarding({
     "mutation": "assign set_data show",
@@ -285,6 +288,10 @@ class Tracer(Interpreter):
             )
             found.memory.tensors.add(tensor)
         return found
+
+    def scan(self, step: Callable[[Any, Any], Any], state: Any, rows: Tensor, reverse: bool) -> Any:
+        """See `eager.core.interpreter.Interpreter`."""
+        return LOOPS["scan"](step, state, rows, reverse)
 
     def select(self, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""

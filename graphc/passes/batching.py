@@ -12,9 +12,13 @@ from typing import NamedTuple
 from graphc.ir import INPUT, Builder, Graph, Node, Symbol, rename
 from graphc.ir.structure import ITEM, SCAN, stack_more
 from graphc.ops import OPS
-from graphc.passes.products import MANY, row_product
+from graphc.passes.products import RowProduct, row_product
 
-_MATMUL, _ADD = OPS["matmul"], OPS["add"]
+# measured, on one core: rows of products that are too few, or enough, for a step by itself; and what an element that is
+# kept in memory costs beside one in the cache
+FEW, LARGE, IN_MEMORY = 4, 64, 4
+
+_MATMUL, _ADDMM, _ADD = OPS["matmul"], OPS["addmm"], OPS["add"]
 
 
 def batch_products(graph: Graph) -> Graph:
@@ -58,13 +62,17 @@ def _before(builder: Builder, node: Node) -> Node:
     F = builder.language
     nodes, inputs, operands = dict(body.nodes), list(body.inputs), list(node.inputs)
     for id, inner in body.nodes.items():
-        if inner.op is not _MATMUL or inner.inputs[0] not in rows or inner.inputs[1] not in consts:
+        if inner.op not in (_MATMUL, _ADDMM):
             continue
-        x, w = (body.nodes[i].aval for i in inner.inputs)
-        if x.ndim != 2 or w.ndim != 2 or x.shape[0] >= MANY:
+        *bias, row, const = inner.inputs
+        if row not in rows or not consts.keys() >= {*bias, const}:
             continue
-        xs = builder.symbol(node.inputs[rows[inner.inputs[0]]])
-        product = F.matmul(_below_each_other(xs), builder.symbol(node.inputs[consts[inner.inputs[1]]]))
+        x, w = body.nodes[row].aval, body.nodes[const].aval
+        if x.ndim != 2 or w.ndim != 2 or x.shape[0] >= FEW or any(body.nodes[i].aval.ndim > 1 for i in bias):
+            continue
+        xs = _below_each_other(builder.symbol(node.inputs[rows[row]]))
+        given = [builder.symbol(node.inputs[consts[i]]) for i in (*bias, const)]
+        product = builder.emit(inner.op, [*given[:-1], xs, given[-1]], inner.params)
         product = F.reshape(product, shape=(node.params["length"], *inner.shape))
         nodes[id] = Node(id, INPUT, (), {"name": f"product_{id}"}, inner.results, inner.where, inner.scope)
         inputs.append(id)
@@ -95,10 +103,17 @@ def _terms(body: Graph, consts: int, carries: int) -> list[_Term]:
         term = nodes[end.inputs[0] if end.inputs[1] == carry else end.inputs[1]]
         if term.aval != end.aval:
             continue
-        # rows are kept for each step: no more than the sum that is read and written at each step
-        if (product := row_product(nodes, term.id)) is not None:
+        if (product := row_product(nodes, term.id)) is not None and _worth_keeping(body, product, end.aval.size):
             found.append(_Term(k, *product))
     return found
+
+
+def _worth_keeping(body: Graph, product: RowProduct, total: int) -> bool:
+    """Whether to keep rows of each step, in memory, takes less time than to add to `total` numbers, in the cache."""
+    if product.a is None:
+        return True  # they are kept for another product, or it is not done
+    a, b = body.nodes[product.a].aval, body.nodes[product.b].aval
+    return a.shape[0] < LARGE and IN_MEMORY * (a.size + b.size) <= total
 
 
 def _after(builder: Builder, node: Node) -> dict[int, int]:

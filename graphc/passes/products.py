@@ -22,6 +22,9 @@ class RowProduct(NamedTuple):
 def row_product(nodes: Mapping[int, Node], id: int) -> RowProduct | None:
     """Node `id` as a sum over rows. None for others, and where the operands take more memory than the product."""
     node = nodes[id]
+    if node.op is _PERMUTE and node.aval.ndim == 2 and nodes[node.inputs[0]].op is _MATMUL:  # (A^T B)^T = B^T A
+        product = row_product(nodes, node.inputs[0])
+        return None if product is None or product.a is None else RowProduct(product.b, product.a)
     if node.op is _SUM and node.params == {"axis": (0,), "keepdims": False} and nodes[node.inputs[0]].aval.ndim == 2:
         return RowProduct(None, node.inputs[0])
     if node.op is _MATMUL and nodes[node.inputs[0]].op is _PERMUTE and node.aval.ndim == 2:

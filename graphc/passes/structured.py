@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from graphc.ir import INPUT, Graph, Node, Ref, rename
 from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE, ancestors
-from graphc.ops import Op
+from graphc.ops import OPS, Op
 from graphc.passes.dce import eliminate_dead_code
 
 GROWTH = 2  # a result this much larger than its operands is not kept through a loop
@@ -186,7 +186,8 @@ _TRIM: dict[Op, Callable[[Node, list[int]], _Smaller]] = {SWITCH: _switch, SCAN:
 def hoist_invariants(graph: Graph) -> Graph:
     """`graph` with the work that is the same in every step of a loop done before it.
 
-    Not what may fail, nor what takes much more memory than its operands, nor views, which cost nothing.
+    Not what may fail, nor what takes much more memory than its operands, nor views, which cost nothing; but a product
+    with a transposed matrix copies it, each time.
     """
     if not any(node.op in _BODY for node in graph.nodes.values()):
         return graph
@@ -209,6 +210,7 @@ def hoist_invariants(graph: Graph) -> Graph:
 
 
 _BODY = (SCAN, WHILE)
+_PERMUTE = OPS["permute"]
 
 
 def _invariants(body: Graph, consts: int) -> list[int]:
@@ -220,7 +222,7 @@ def _invariants(body: Graph, consts: int) -> list[int]:
         if not node.inputs and op is not INPUT:
             fixed.add(id)  # a constant, which is there in both places
         elif node.inputs and fixed.issuperset(node.inputs) and not node.op.several:
-            movable = not (op.impure or op.view or op.structured or op.check is not None)
+            movable = not (op.impure or op.structured or op.check is not None) and (op is _PERMUTE or not op.view)
             if movable and node.aval.size <= GROWTH * sum(body.nodes[i].aval.size for i in node.inputs):
                 fixed.add(id)
                 found.append(id)

@@ -89,6 +89,22 @@ def test_hooks_are_part_of_the_gradients():
     assert "hook" in str(report)
 
 
+@pytest.mark.parametrize("of_argument", [False, True])
+def test_hooks_from_before_the_call_are_seen_by_every_mode(of_argument: bool):
+    x, w = given(), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    seen: list[Any] = []
+
+    def hook(g: Any) -> Any:
+        seen.append(g)
+        return g * 3 + 1
+
+    (x if of_argument else w).register_hook(hook)
+    report = compare.check(lambda x: (x * w).sin().sum(), x, modes=QUICK)
+    assert report.ok and seen, str(report)
+    assert report.verdict_of("graph") is Verdict.IDENTICAL
+    assert report.verdict_of("jax.grad") is report.verdict_of("finite differences") is Verdict.NO_OPINION
+
+
 def test_eagers_own_functions():
     report = compare.check(lambda x: x.median() + x.nanmedian(), given(), modes=QUICK)
     assert report.ok and report.verdict_of("graph") is Verdict.IDENTICAL

@@ -314,14 +314,14 @@ def test_gradient_size_is_linear_in_the_body():
 
 def test_products_of_all_steps_are_one():
     """x_t W before the loop, and its gradient after it; not under strict=True, as sums change their order."""
-    w, h, x = Aval((4, 5), FLOAT64), Aval((2, 5), FLOAT64), Aval((2, 4), FLOAT64)
+    w, h, x = Aval((24, 40), FLOAT64), Aval((2, 40), FLOAT64), Aval((2, 24), FLOAT64)
     body = build("body", [w, h, x], lambda F, w, h, x: F.tanh(x @ w + h))
 
     def whole(F: Any, w: Any, h: Any, xs: Any) -> Any:
         last = emit(F._builder, SCAN, [w, h, xs], body=body, consts=1, carries=1, length=7, reverse=True, unroll=1)[0]
         return F.sum(F.square(last), axis=(0, 1), keepdims=False)
 
-    graph = build("f", [w, h, Aval((7, 2, 4), FLOAT64)], whole)
+    graph = build("f", [w, h, Aval((7, 2, 24), FLOAT64)], whole)
     rng = np.random.default_rng(0)
     arguments = [rng.normal(size=a.shape) for a in graph.input_avals()]
     for g in (graph, gradients(scalar(graph))):

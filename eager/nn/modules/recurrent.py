@@ -1,6 +1,7 @@
 """Recurrent layers and cells.
 
-A layer projects the inputs of all time steps in one matrix product; what is left for each step is the hidden state's.
+Run at once, a layer projects the inputs of all time steps in one matrix product; what is left for each step is the
+hidden state's. A program has the steps as one loop instead.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
@@ -21,6 +23,8 @@ from graphc.ops.dtypes import FLOAT32
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 State = tuple[Tensor, ...]
+
+LOOP = 4  # steps: a program has a loop for as many, or more
 
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 
@@ -126,15 +130,32 @@ class RNNBase(Layer):
             outputs = []
             for direction in range(directions):
                 number = layer * directions + direction
-                w_ih, w_hh, b_ih, b_hh, w_hr = self._weights(number)
-                pieces = _split(F.linear(rows, w_ih, b_ih), sizes)
                 start = tuple(select(part, 0, number) for part in state)
-                run = self._run_backward if direction else self._run
-                hidden, end = run(pieces, start, w_hh, b_hh, w_hr)
-                outputs.append(cat(hidden) if len(hidden) > 1 else hidden[0])
+                output, end = self._steps(rows, sizes, start, bool(direction), *self._weights(number))
+                outputs.append(output)
                 ends.append(end)
             rows = outputs[0] if directions == 1 else cat(outputs, -1)
         return rows, tuple(stack(parts) for parts in zip(*ends, strict=True))
+
+    def _steps(
+        self, rows: Tensor, sizes: list[int], start: State, backward: bool, w_ih: Tensor, w_hh: Tensor, *rest: Any
+    ) -> tuple[Tensor, State]:
+        """(hidden states of all steps, state at the end) of one layer in one direction."""
+        b_ih, *others = rest
+        if len(sizes) >= LOOP and all(n == sizes[0] for n in sizes):
+
+            def step(state: State, x: Tensor) -> tuple[State, Tensor]:
+                state = self._step(F.linear(x, w_ih, b_ih), state, w_hh, *others)
+                return state, state[0]
+
+            xs = E.reshape(rows, shape=(len(sizes), sizes[0], rows._d.shape[1]))
+            found = current_interpreter().scan(step, start, xs, backward)
+            if found is not None:
+                end, hidden = found
+                return E.reshape(hidden, shape=(len(sizes) * sizes[0], hidden._d.shape[2])), end
+        pieces = _split(F.linear(rows, w_ih, b_ih), sizes)
+        hidden, end = (self._run_backward if backward else self._run)(pieces, start, w_hh, *others)
+        return cat(hidden) if len(hidden) > 1 else hidden[0], end
 
     def _step(self, x: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None) -> State:
         state = STEPS[self.mode](x, F.linear(state[0], w_hh, b_hh), state)
