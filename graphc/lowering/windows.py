@@ -1,11 +1,16 @@
-"""Kernels for JAX of windows that slide over images: convolution and pooling. See graphc/ops/kernels.py."""
+"""Kernels for JAX of windows that slide over images: convolution and pooling. See graphc/ops/kernels.py.
+
+Images are (N, *spatial, C) here, with their channels last: XLA's loops on the CPU then run over channels, and it copies
+any other form into this one. Weights are (O, C / groups, *kernel), as everywhere. `graphc.lowering.layouts` arranges
+programs so that images seldom change their form.
+"""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -13,38 +18,92 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering.zeros import unsigned
 from graphc.ops.kernels import lowest
 
 Sizes = tuple[int, ...]
 Borders = tuple[tuple[int, int], ...]
 
+# numbers that a window meets: a product with all of them takes less time than a convolution; and XLA a while to compile
+FEW, TAPS = 32, 25
+
+
+def _last(shape: Sizes) -> Sizes:
+    """The shape (N, C, *spatial) with its channels last."""
+    return (shape[0], *shape[2:], shape[1])
+
+
+def _borders(padding: Sizes) -> Borders:
+    return tuple((p, p) for p in padding)
+
+
+def _around(padding: Borders) -> list[tuple[int, int]]:
+    """`padding` of the spatial dimensions as that of all."""
+    return [(0, 0), *padding, (0, 0)]
+
+
+# --- convolution
+
 
 def conv(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    if groups == 1 and _is_product(w.shape[2:], stride, padding):
+        return lax.dot_general(x, _matrix(w), (((x.ndim - 1,), (1,)), ((), ())))
+    if groups == 1 and math.prod(w.shape[1:]) <= FEW and x.size and w.size:
+        return _of_patches(x, w, stride, padding, dilation)
+    return _slid(x, w, stride, padding, dilation, groups)
+
+
+def _slid(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     letters = "DHW"[-len(stride) :]
     return lax.conv_general_dilated(
         x,
         w,
         window_strides=stride,
-        padding=[(p, p) for p in padding],
+        padding=_borders(padding),
         rhs_dilation=dilation,
-        dimension_numbers=(f"NC{letters}", f"OI{letters}", f"NC{letters}"),
+        dimension_numbers=(f"N{letters}C", f"OI{letters}", f"N{letters}C"),
         feature_group_count=groups,
     )
 
 
+def _is_product(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:
+    """Whether a convolution is a product of each pixel with the weights as a matrix."""
+    return set(kernel) == set(stride) == {1} and not any(padding)
+
+
+def _matrix(w: Any) -> Any:
+    return w.reshape(w.shape[:2])
+
+
+def _of_patches(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
+    """The convolution as a product with what each window meets."""
+    borders = _borders(padding)
+    padded = jnp.pad(x, _around(borders))
+    taps = [padded[:, *cut] for cut in _cuts(x.shape[1:-1], w.shape[2:], stride, borders, dilation)]
+    rows = jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(-1, w.shape[0])
+    return lax.dot_general(jnp.concatenate(taps, -1), rows, (((x.ndim - 1,), (0,)), ((), ())))
+
+
 def conv_input(g: Any, w: Any, shape: Sizes, **window: Any) -> Any:
     if jnp.issubdtype(g.dtype, jnp.integer):
-        return _whole_input(g, w, shape, **window)
+        return _whole_input(g, w, _last(shape), **window)
+    if window["groups"] == 1 and _is_product(w.shape[2:], window["stride"], window["padding"]):
+        return lax.dot_general(g, _matrix(w), (((g.ndim - 1,), (0,)), ((), ())))
     # conv is linear in x: XLA's form of its transpose is what JAX derives
-    (dx,) = jax.linear_transpose(lambda x: conv(x, w, **window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
+    given = jax.ShapeDtypeStruct(_last(shape), g.dtype)
+    (dx,) = jax.linear_transpose(lambda x: _slid(x, w, **window), given)(g)
     return dx
 
 
 def conv_weight(g: Any, x: Any, shape: Sizes, **window: Any) -> Any:
     if jnp.issubdtype(g.dtype, jnp.integer):
         return _whole_weight(g, x, shape, **window)
-    (dw,) = jax.linear_transpose(lambda w: conv(x, w, **window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
+    if window["groups"] == 1 and _is_product(shape[2:], window["stride"], window["padding"]):
+        pixels = tuple(range(g.ndim - 1))
+        # the narrower operand first: the other way round takes XLA twice as long
+        if shape[0] <= shape[1]:
+            return lax.dot_general(g, x, ((pixels, pixels), ((), ()))).reshape(shape)
+        return lax.dot_general(x, g, ((pixels, pixels), ((), ()))).T.reshape(shape)
+    (dw,) = jax.linear_transpose(lambda w: _slid(x, w, **window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
     return dw
 
 
@@ -52,108 +111,134 @@ def conv_weight(g: Any, x: Any, shape: Sizes, **window: Any) -> Any:
 
 
 def _whole_input(g: Any, w: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    borders = tuple((p, p) for p in padding)
-    parts = g.reshape(g.shape[0], groups, g.shape[1] // groups, *g.shape[2:])
+    borders, spatial = _borders(padding), shape[1:-1]
+    parts = g.reshape(*g.shape[:-1], groups, g.shape[-1] // groups)
     weights = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
-    total = jnp.zeros((*shape[:2], *(n + 2 * p for n, p in zip(shape[2:], padding, strict=True))), g.dtype)
+    total = jnp.zeros((shape[0], *(n + 2 * p for n, p in zip(spatial, padding, strict=True)), shape[-1]), g.dtype)
     taps = itertools.product(*map(range, w.shape[2:]))
-    for tap, cut in zip(taps, _cuts(shape, w.shape[2:], stride, borders, dilation), strict=True):
-        part = jnp.einsum("ngo...,goc->ngc...", parts, weights[(..., *tap)])
-        total = total.at[(..., *cut)].add(part.reshape(*shape[:2], *g.shape[2:]))
-    return total[(..., *(slice(p, p + n) for n, p in zip(shape[2:], padding, strict=True)))]
+    for tap, cut in zip(taps, _cuts(spatial, w.shape[2:], stride, borders, dilation), strict=True):
+        part = jnp.einsum("n...go,goc->n...gc", parts, weights[(..., *tap)])
+        total = total.at[:, *cut].add(part.reshape(*g.shape[:-1], shape[-1]))
+    return total[:, *(slice(p, p + n) for n, p in zip(spatial, padding, strict=True))]
 
 
 def _whole_weight(g: Any, x: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    borders = tuple((p, p) for p in padding)
-    parts = g.reshape(g.shape[0], groups, g.shape[1] // groups, -1)
-    padded = jnp.pad(x, [(0, 0), (0, 0), *borders])
+    borders = _borders(padding)
+    parts = g.reshape(-1, groups, g.shape[-1] // groups)
+    padded = jnp.pad(x, _around(borders))
     rows = []
-    for cut in _cuts(x.shape, shape[2:], stride, borders, dilation):
-        met = padded[(..., *cut)].reshape(x.shape[0], groups, x.shape[1] // groups, -1)
-        rows.append(jnp.einsum("ngop,ngcp->goc", parts, met).reshape(shape[:2]))
+    for cut in _cuts(x.shape[1:-1], shape[2:], stride, borders, dilation):
+        met = padded[:, *cut].reshape(-1, groups, x.shape[-1] // groups)
+        rows.append(jnp.einsum("pgo,pgc->goc", parts, met).reshape(shape[:2]))
     return jnp.stack(rows, axis=-1).reshape(shape)
 
 
-# --- pooling: windows that tile the image are a reshape, 2x faster than reduce_window
+# --- pooling
 
 
 def _tiles(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> bool:
-    exact = all(n % k == 0 for n, k in zip(shape[2:], kernel, strict=True))
+    """Whether the windows are next to each other, and all of the image."""
+    exact = all(n % k == 0 for n, k in zip(shape[1:-1], kernel, strict=True))
     return exact and kernel == stride and not any(map(any, padding)) and set(dilation) == {1}
 
 
-def _tiled(x: Any, kernel: Sizes) -> Any:
-    """(N, C, OH, kh, OW, kw)"""
-    split = (part for n, k in zip(x.shape[2:], kernel, strict=True) for part in (n // k, k))
-    return x.reshape(*x.shape[:2], *split)
+def _taps(x: Any, outside: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Iterator[Any]:
+    """What the windows meet at each of their taps; outside of the image the number `outside`."""
+    values = jnp.pad(x, _around(padding), constant_values=outside)
+    return (values[:, *cut] for cut in _cuts(x.shape[1:-1], kernel, stride, padding, dilation))
 
 
-def _taps(kernel: Sizes) -> Sizes:
-    return tuple(range(3, 3 + 2 * len(kernel), 2))
+# of two arrays, over axes, and as XLA's own loop takes it, which is four times slower for few taps
+_MAX, _SUM = (jnp.maximum, jnp.max, lax.max), (jnp.add, jnp.sum, lax.add)
 
 
-def _window(kernel: Sizes, stride: Sizes, padding: Borders) -> tuple[Sizes, Sizes, list[tuple[int, int]]]:
-    return (1, 1, *kernel), (1, 1, *stride), [(0, 0), (0, 0), *padding]
+def _reduced(
+    x: Any, ways: Sequence[Callable[..., Any]], start: Any, kernel: Sizes, stride: Sizes, padding: Borders,
+    dilation: Sizes,
+) -> Any:  # fmt: skip
+    """What the windows meet reduced, in one of the `ways`, from `start` on."""
+    pair, over, reducer = ways
+    if math.prod(kernel) <= TAPS or set(dilation) != {1}:
+        return functools.reduce(pair, _taps(x, start, kernel, stride, padding, dilation))
+    if _tiles(x.shape, kernel, stride, padding, dilation):
+        split = (part for n, k in zip(x.shape[1:-1], kernel, strict=True) for part in (n // k, k))
+        return over(x.reshape(x.shape[0], *split, x.shape[-1]), axis=tuple(range(2, 2 + 2 * len(kernel), 2)))
+    first = np.array(start, x.dtype)
+    return lax.reduce_window(x, first, reducer, (1, *kernel, 1), (1, *stride, 1), _around(padding))
 
 
 def max_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
-    if _tiles(x.shape, kernel, stride, padding, dilation):
-        return _tiled(x, kernel).max(axis=_taps(kernel))
-    if set(dilation) != {1}:  # JAX has no derivative of a dilated reduce_window
-        values = jnp.pad(x, [(0, 0), (0, 0), *padding], constant_values=lowest(x.dtype))
-        return functools.reduce(
-            jnp.maximum, (values[(..., *cut)] for cut in _cuts(x.shape, kernel, stride, padding, dilation))
-        )
-    floor = np.array(lowest(x.dtype), x.dtype)
-    return lax.reduce_window(x, floor, lax.max, *_window(kernel, stride, padding))
+    return _reduced(x, _MAX, lowest(x.dtype), kernel, stride, padding, dilation)
 
 
-def _winner(x: Any, kernel: Sizes) -> Any:
-    """One-hot over the taps of tiling windows, (N, C, OH, kh, OW, kw): each one's first maximum, but its last nan."""
-    taps = _tiled(x, kernel)
-    top = taps.max(axis=_taps(kernel), keepdims=True)
-    number = jnp.arange(math.prod(kernel)).reshape(tuple(part for k in kernel for part in (1, k)))
-    first = jnp.where(taps == top, number, math.prod(kernel)).min(axis=_taps(kernel), keepdims=True)
-    last = jnp.where(taps != taps, number, -1).max(axis=_taps(kernel), keepdims=True)
-    return number == jnp.where(last < 0, first, last)
+def _better(value: Any, best: Any) -> Any:
+    """Whether the maximum so far gives way: the first of equals stays, the last nan is above all."""
+    return (value > best) | (value != value)
+
+
+def _winners(taps: Iterator[Any]) -> list[Any]:
+    """For each tap whether it is the window's maximum."""
+    best = next(taps)
+    wins: list[Any] = []
+    for value in taps:
+        better = _better(value, best)
+        best = jnp.where(better, value, best)
+        wins = [*wins, better]
+    found: list[Any] = []
+    beaten = jnp.zeros(best.shape, bool)
+    for win in reversed(wins):
+        found.append(win & ~beaten)
+        beaten = beaten | win
+    return [~beaten, *reversed(found)]
 
 
 def max_pool_spread(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
-    if _tiles(x.shape, kernel, stride, padding, dilation):
-        over = g.reshape(*g.shape[:2], *(part for n in g.shape[2:] for part in (n, 1)))
-        return unsigned(jnp.where(_winner(x, kernel), over, jnp.zeros((), g.dtype))).reshape(x.shape)
+    if math.prod(kernel) <= TAPS and _tiles(x.shape, kernel, stride, padding, dilation):
+        zero = jnp.zeros((), g.dtype)
+        parts = [jnp.where(win, g, zero) for win in _winners(_taps(x, 0, kernel, stride, padding, dilation))]
+        return _tiled(parts, kernel)
     at = max_pool_index(x, kernel, stride, padding, dilation)
-    flat = jnp.zeros((math.prod(x.shape[:2]), math.prod(x.shape[2:])), g.dtype)
-    rows = jnp.arange(flat.shape[0])[:, None]
-    return flat.at[rows, at.reshape(flat.shape[0], -1)].add(g.reshape(flat.shape[0], -1)).reshape(x.shape)
+    number, channels = x.shape[0], x.shape[-1]
+    flat = jnp.zeros((number, math.prod(x.shape[1:-1]), channels), g.dtype)
+    image, channel = jnp.arange(number)[:, None, None], jnp.arange(channels)
+    shape = number, -1 if x.size else 0, channels
+    return flat.at[image, at.reshape(shape), channel].add(g.reshape(shape)).reshape(x.shape)
+
+
+def _tiled(parts: list[Any], kernel: Sizes) -> Any:
+    """The image whose windows, next to each other, have `parts` at their taps."""
+    for axis in range(len(kernel), 0, -1):
+        k = kernel[axis - 1]
+        joined = [jnp.stack(parts[i : i + k], axis + 1) for i in range(0, len(parts), k)]
+        parts = [part.reshape(*part.shape[:axis], -1, *part.shape[axis + 2 :]) for part in joined]
+    return parts[0]
 
 
 def max_pool_pick(t: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
     at = max_pool_index(x, kernel, stride, padding, dilation)
-    flat = t.reshape(*t.shape[:2], -1)
-    return jnp.take_along_axis(flat, at.reshape(*at.shape[:2], -1), axis=-1).reshape(at.shape)
+    rows = (a.reshape(a.shape[0], math.prod(a.shape[1:-1]), a.shape[-1]) for a in (t, at))
+    return jnp.take_along_axis(*rows, axis=1).reshape(at.shape)
 
 
 def max_pool_index(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
     """The position of each window's maximum in the flattened image: the first of equals, the last nan above all."""
-    spatial = x.shape[2:]
-    place = jnp.arange(math.prod(spatial)).reshape(spatial)
-    padded = jnp.pad(place, padding, constant_values=-1)
-    values = jnp.pad(x, [(0, 0), (0, 0), *padding], constant_values=lowest(x.dtype))
+    spatial = x.shape[1:-1]
+    place = np.pad(np.arange(math.prod(spatial)).reshape(spatial), padding, constant_values=-1)[..., None]
     best, at = None, None
-    for cut in _cuts(x.shape, kernel, stride, padding, dilation):
-        value, position = values[(..., *cut)], padded[cut]
+    taps = _taps(x, lowest(x.dtype), kernel, stride, padding, dilation)
+    for value, cut in zip(taps, _cuts(spatial, kernel, stride, padding, dilation), strict=True):
+        position = jnp.asarray(place[cut])
         if best is None or at is None:
             best, at = value, jnp.broadcast_to(position, value.shape)
             continue
-        better = (value > best) | (value != value) | ((at < 0) & (position >= 0))
+        better = _better(value, best) | ((at < 0) & (position >= 0))
         best, at = jnp.where(better, value, best), jnp.where(better, position, at)
     return at
 
 
-def _cuts(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Iterator[tuple[slice, ...]]:
+def _cuts(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Iterator[Any]:
     """For each tap of the window, the elements of the padded image that it meets."""
-    sizes = zip(shape[2:], kernel, stride, padding, dilation, strict=True)
+    sizes = zip(spatial, kernel, stride, padding, dilation, strict=True)
     out = [(n + a + b - d * (k - 1) - 1) // s + 1 for n, k, s, (a, b), d in sizes]
     for tap in itertools.product(*map(range, kernel)):
         steps = zip(tap, dilation, out, stride, strict=True)
@@ -161,7 +246,7 @@ def _cuts(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilation
 
 
 def avg_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
-    total = lax.reduce_window(x, np.zeros((), x.dtype), lax.add, *_window(kernel, stride, padding))
+    total = _reduced(x, _SUM, 0, kernel, stride, padding, (1,) * len(kernel))
     count = math.prod(kernel)
     if jnp.issubdtype(x.dtype, jnp.integer):  # rounded to zero
         return jnp.sign(total) * (abs(total) // count)
@@ -169,19 +254,43 @@ def avg_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
 
 
 def avg_pool_spread(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
-    (dx,) = jax.linear_transpose(lambda x: avg_pool(x, kernel, stride, padding), jax.ShapeDtypeStruct(shape, g.dtype))(
-        g
-    )
+    given = jax.ShapeDtypeStruct(_last(shape), g.dtype)
+    (dx,) = jax.linear_transpose(lambda x: avg_pool(x, kernel, stride, padding), given)(g)
     return dx
 
 
+# which operands, and whether the result, are images
+_IMAGES: dict[str, tuple[Callable[..., Any], Sizes, bool]] = {
+    "conv": (conv, (0,), True),
+    "conv_input": (conv_input, (0,), True),
+    "conv_weight": (conv_weight, (0, 1), False),
+    "max_pool": (max_pool, (0,), True),
+    "max_pool_spread": (max_pool_spread, (0, 1), True),
+    "max_pool_pick": (max_pool_pick, (0, 1), True),
+    "max_pool_index": (max_pool_index, (0,), True),
+    "avg_pool": (avg_pool, (0,), True),
+    "avg_pool_spread": (avg_pool_spread, (0,), True),
+}
+
+
+def _called(
+    run: Callable[..., Any], images: Sizes, returns: bool, /, *operands: Any, channels_last: bool = False, **params: Any
+) -> Any:
+    """`run` on images as graphs have them, (N, C, *spatial); or, where a program is arranged so, as they are here."""
+    if channels_last:
+        return run(*operands, **params)
+    moved = [jnp.moveaxis(x, 1, -1) if k in images else x for k, x in enumerate(operands)]
+    result = run(*moved, **params)
+    return jnp.moveaxis(result, -1, 1) if returns else result
+
+
+def _name(kernel: str, rank: int) -> str:
+    family, _, relative = kernel.partition("_")
+    if family != "conv":
+        family, relative = f"{family}_pool", relative.removeprefix("pool").lstrip("_")
+    return f"{family}{rank}d" + (f"_{relative}" if relative else "")
+
+
 WINDOWS: dict[str, Callable[..., Any]] = {
-    f"{family}{rank}d{relative}": globals()[family + relative]
-    for rank in (1, 2, 3)
-    for family, relatives in {
-        "conv": ("", "_input", "_weight"),
-        "max_pool": ("", "_spread", "_pick", "_index"),
-        "avg_pool": ("", "_spread"),
-    }.items()
-    for relative in relatives
+    _name(kernel, rank): functools.partial(_called, *facts) for rank in (1, 2, 3) for kernel, facts in _IMAGES.items()
 }
