@@ -22,7 +22,7 @@ NEVER: Final = 1 << 60
 # SciPy's flows are 32 bits wide: prices are scaled so that all of them together are no more than `_TOTAL`, which is
 # less than what an edge that must not be cut can carry.
 _TOTAL, _UNCUT = 1 << 30, (1 << 31) - 1
-_SOURCE, _SINK = 0, 1
+SOURCE, SINK = 0, 1  # the numbers of these two nodes of a network
 
 
 class Price(NamedTuple):
@@ -49,14 +49,14 @@ def cheapest_cut(
     if not region:
         return set()
     into = {id: 2 * k + 2 for k, id in enumerate(region)}  # the numbers of the nodes in; those out come next
-    edges = [(out + 1, _SINK, NEVER) for id in needed if (out := into.get(id)) is not None]
+    edges = [(out + 1, SINK, NEVER) for id in needed if (out := into.get(id)) is not None]
     for id, number in into.items():
         hand_over, compute = prices[id]
         edges.append((number, number + 1, hand_over))
-        edges.append((_SOURCE, number, compute if compute < hand_over else NEVER))
+        edges.append((SOURCE, number, compute if compute < hand_over else NEVER))
         if compute < hand_over:
             edges += [(into[i] + 1, number, NEVER) for i in dict.fromkeys(operands[id]) if i in into]
-    second = _second_half(edges, 2 * len(region) + 2)
+    second = second_half(edges, 2 * len(region) + 2)
     return {id for id, number in into.items() if not second[number] and second[number + 1]}
 
 
@@ -74,7 +74,7 @@ def _region(operands: Mapping[int, Sequence[int]], prices: Mapping[int, Price], 
     return list(region)
 
 
-def _second_half(edges: Sequence[tuple[int, int, int]], size: int) -> np.ndarray:
+def second_half(edges: Sequence[tuple[int, int, int]], size: int) -> np.ndarray:
     """For each node of a network whether it is on the sink's side of the minimum cut, of several the nearest to it."""
     # loaded late: most programs are never split
     from scipy.sparse import csr_array
@@ -86,8 +86,8 @@ def _second_half(edges: Sequence[tuple[int, int, int]], size: int) -> np.ndarray
     scaled = price if total <= _TOTAL else np.maximum(price * (_TOTAL / total), price > 0)
     capacity = np.where(finite, scaled, _UNCUT).astype(np.int32)
     network = csr_array((capacity, (start, end)), shape=(size, size))
-    left = network - maximum_flow(network, _SOURCE, _SINK).flow
+    left = network - maximum_flow(network, SOURCE, SINK).flow
     left.eliminate_zeros()
     reached = np.zeros(size, bool)
-    reached[breadth_first_order(left.T.tocsr(), _SINK, return_predecessors=False)] = True
+    reached[breadth_first_order(left.T.tocsr(), SINK, return_predecessors=False)] = True
     return reached

@@ -19,6 +19,7 @@ from graphc.ir.calling import arrays_of
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.keys import key_of
+from graphc.lowering.layouts import channels_last
 from graphc.lowering.source import Source
 from graphc.lowering.stages import (
     Compilation,
@@ -74,7 +75,7 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._program = Source(once, restore=restore, settled=settled)
+        self._program = Source(once if strict else channels_last(once), restore=restore, settled=settled)
         self.source = self._program.text
         self._checked = self._program.checked
         self.fails = bool(self._checked)

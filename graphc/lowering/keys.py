@@ -67,6 +67,8 @@ def _described(value: Any) -> Iterator[str]:
         bound = (value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items()
         for part in (*bound, *(cell.cell_contents for cell in value.__closure__ or ())):
             yield from _described(part)
+    elif isinstance(value, functools.partial):
+        yield from _described((value.func, *value.args, *value.keywords.items()))
     elif isinstance(value, Op):
         yield value.name
         yield from _described(value.impl)

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from graphc.lowering.zeros import unsigned
 from graphc.ops.kernels import lowest
 
 Sizes = tuple[int, ...]
@@ -196,7 +197,7 @@ def max_pool_spread(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Borde
     if math.prod(kernel) <= TAPS and _tiles(x.shape, kernel, stride, padding, dilation):
         zero = jnp.zeros((), g.dtype)
         parts = [jnp.where(win, g, zero) for win in _winners(_taps(x, 0, kernel, stride, padding, dilation))]
-        return _tiled(parts, kernel)
+        return unsigned(_tiled(parts, kernel))
     at = max_pool_index(x, kernel, stride, padding, dilation)
     number, channels = x.shape[0], x.shape[-1]
     flat = jnp.zeros((number, math.prod(x.shape[1:-1]), channels), g.dtype)
@@ -245,8 +246,12 @@ def _cuts(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilati
         yield tuple(slice(i * d, i * d + (n - 1) * s + 1, s) for i, d, n, s in steps)
 
 
+def _total(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
+    return _reduced(x, _SUM, 0, kernel, stride, padding, (1,) * len(kernel))
+
+
 def avg_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
-    total = _reduced(x, _SUM, 0, kernel, stride, padding, (1,) * len(kernel))
+    total = unsigned(_total(x, kernel, stride, padding))
     count = math.prod(kernel)
     if jnp.issubdtype(x.dtype, jnp.integer):  # rounded to zero
         return jnp.sign(total) * (abs(total) // count)
@@ -254,8 +259,8 @@ def avg_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
 
 
 def avg_pool_spread(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
-    given = jax.ShapeDtypeStruct(_last(shape), g.dtype)
-    (dx,) = jax.linear_transpose(lambda x: avg_pool(x, kernel, stride, padding), given)(g)
+    given, share = jax.ShapeDtypeStruct(_last(shape), g.dtype), g * g.dtype.type(1 / math.prod(kernel))
+    (dx,) = jax.linear_transpose(lambda x: _total(x, kernel, stride, padding), given)(share)
     return dx
 
 
@@ -291,6 +296,11 @@ def _name(kernel: str, rank: int) -> str:
     return f"{family}{rank}d" + (f"_{relative}" if relative else "")
 
 
-WINDOWS: dict[str, Callable[..., Any]] = {
+def images_of(name: str) -> tuple[Sizes, bool]:
+    """Which operands of the op `name` are images, by number; and whether its result is one."""
+    return WINDOWS[name].args[1:]
+
+
+WINDOWS: dict[str, functools.partial[Any]] = {
     _name(kernel, rank): functools.partial(_called, *facts) for rank in (1, 2, 3) for kernel, facts in _IMAGES.items()
 }
