@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import re
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 _numbers = itertools.count()
+MANY, LIST = 64, "objects"  # passing more of them to each call takes longer than to find each in a list
+_NAMES = re.compile(
+    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\bv(\d+)\b"
+)  # and strings, in which there may be such names
 
 
 def indented(lines: Sequence[str]) -> list[str]:
     """The lines one step further in."""
     return [f" {line}" for line in lines]
+
+
+def _in_list(found: re.Match[str]) -> str:
+    return f"{LIST}[{found[1]}]" if found[1] else found[0]
 
 
 @final
@@ -53,9 +62,13 @@ class Names:
         known   further objects, by name
         shared  the globals of the function: may change as long as it lives
 
-        The objects are defaults of parameters: locals, which lie side by side in memory.
+        The objects are defaults of parameters: locals, which lie side by side in memory. If there are many, they are in
+        a list that is one.
         """
         objects = {**self._scope, **(known or {})}
+        if len(objects) > MANY:
+            lines = [_NAMES.sub(_in_list, line) for line in lines]
+            objects = {**(known or {}), LIST: list(self._scope.values())}
         head, *body = lines
         parameters = head[head.index("(") + 1 : head.rindex(")")]
         defaults = ", ".join([*([parameters] if parameters else []), *(f"{n}={n}" for n in objects)])

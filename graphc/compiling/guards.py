@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from sys import getrefcount
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -19,44 +19,48 @@ KNOWN: Mapping[str, Any] = {"Deferred": Deferred, "ndarray": np.ndarray, "refs":
 
 
 @final
-class _Captured:
-    """The statements about one captured tensor: what is asked of its data, `d`, depends on who made that."""
+class _Captured(NamedTuple):
+    """What one captured tensor has to be like. layout: of its memory, if that matters: how to ask, and the answer."""
 
-    def __init__(self, names: Names, tensor: Tensor, shape: tuple[int, ...], dtype: np.dtype, miss: str):
-        self._names = names
-        self._tensor = names.of(tensor)
-        self._miss = miss
-        shaped, typed = names.of(shape), names.of(dtype)
-        # a program makes its data with the same objects each time
-        differs = f"if d.shape is not {shaped} and d.shape != {shaped} or d.{{0}} is not {typed} and d.{{0}} != {typed}"
-        self._by_program = [f"{differs.format('numpy_dtype')}: {miss}"]
-        self._by_host = ["alone = False", f"{differs.format('dtype')}: {miss}"]
-        self._sealed = ["alone = False", f"{differs.format('numpy_dtype')}: {miss}"]
+    tensor: Tensor
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    constant: bool
+    layout: tuple[Callable[[], Any], Any] | None
 
-    def seen_alone(self) -> None:
+    def array(self, d: Any, unsealed: Any) -> Any:
+        """The array behind data `d`, whoever has made it; None if it is not as it was."""
+        layout, program = self.layout, d.__class__ is Deferred
+        dtype = d.dtype if d.__class__ is np.ndarray else d.numpy_dtype
+        if d.shape != self.shape or dtype != self.dtype:
+            return None
+        # what is not NumPy's has no layout: None
+        asked = layout is not None and (d.__class__ is np.ndarray or layout[1] is not None)
+        if asked and layout[0]() != layout[1]:  # type: ignore[index]
+            return None
+        return d if d.__class__ is np.ndarray else d.array if program or unsealed is None else unsealed(d)
+
+    def lines(self, names: Names, miss: str, watched: bool, array: str | None, unsealed: Any) -> list[str]:
+        """Statements that do `miss` if it is not so, and fetch its array. Programs make data with the same objects."""
+        tensor, shape, dtype = names.of(self.tensor), names.of(self.shape), names.of(self.dtype)
+        quick = f"d.__class__ is Deferred and d.numpy_dtype is {dtype} and (d.shape is {shape} or d.shape == {shape})"
+        if self.layout is not None and self.layout[1] is not None:
+            quick = "False"  # it lay in NumPy's memory
         # the tensor, `d` and the argument of getrefcount
-        self._by_program.append("if refs(d) > 3: alone = False")
-
-    def laid_out(self, strides: Callable[[], Any], value: Any) -> None:
-        check = f"if {self._names.of(strides)}() != {self._names.of(value)}: {self._miss}"
-        self._by_host.append(check)
-        if value is not None:  # what is not NumPy's has None
-            self._by_program.append(check)
-            self._sealed.append(check)
-
-    def fetched(self, array: str, unsealed: Any) -> None:
-        self._by_program.append(f"{array} = d.array")
-        self._by_host.append(f"{array} = d; on_host = True")
-        self._sealed.append(f"{array} = {self._names.of(unsealed)}(d); on_host = True")
-
-    def lines(self, constant: bool) -> list[str]:
+        seen = ["  if refs(d) > 3: alone = False"] if watched else []
+        name = array or "x"
         return [
-            f" d = {self._tensor}._d",
-            f" if {self._tensor}._n is {'not ' if constant else ''}None: {self._miss}",
-            " if d.__class__ is Deferred:", *(f"  {line}" for line in self._by_program),
-            " elif d.__class__ is ndarray:", *(f"  {line}" for line in self._by_host),
-            " else:", *(f"  {line}" for line in self._sealed),
-        ]  # fmt: skip
+            f" d = {tensor}._d",
+            f" if {tensor}._n is {'not ' if self.constant else ''}None: {miss}",
+            f" if {quick}:",
+            *seen,
+            f"  {array} = d.array" if array else "  pass",
+            " else:",
+            f"  {name} = {names.of(self.array)}(d, {names.of(unsealed)})",
+            f"  if {name} is None: {miss}",
+            "  alone = False",
+            *(["  if d.__class__ is not Deferred: on_host = True"] if array else []),
+        ]
 
 
 @final
@@ -66,12 +70,11 @@ class Guards:
     def __init__(self, program: Program, environment: Environment):
         self._program = program
         self._environment = environment
+        layouts = {id(g.layout): (g.getter, g.value) for g in program.guarded.state if g.layout is not None}
         self._captured = [
-            (s.tensor, tuple(s.tensor._d.shape), s.tensor._dtype(), s.tensor._n is None)
-            for s in program.sources
-            if isinstance(s, Captured)
+            _Captured(t, tuple(t._d.shape), t._dtype(), t._n is None, layouts.get(id(t)))
+            for t in (s.tensor for s in program.sources if isinstance(s, Captured))
         ]
-        self._layouts = {id(guard.layout): guard for guard in program.guarded.state if guard.layout is not None}
         self._numbers = [s for s in program.sources if isinstance(s, Lifted) and s.kind is not None]
         self._lifted_kinds = environment.lifting.kinds
         self._sharing = Sharing(program)
@@ -94,18 +97,12 @@ class Guards:
         The variable `alone` tells afterwards whether a program has made the data of all tensors that are written, and
         no one else holds them: False, if that is not known.
         """
-        captured = {id(t) for t, *_ in self._captured}
+        captured = {id(c.tensor) for c in self._captured}
         watched = frozenset(map(id, self._sharing.watched))
         lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
-        for t, shape, dtype, constant in self._captured:
-            code = _Captured(names, t, shape, dtype, miss)
-            if id(t) in watched:
-                code.seen_alone()
-            if (layout := self._layouts.get(id(t))) is not None:
-                code.laid_out(layout.getter, layout.value)
-            if arrays is not None:
-                code.fetched(arrays[id(t)], unsealed)
-            lines += code.lines(constant)
+        for c in self._captured:
+            array = None if arrays is None else arrays[id(c.tensor)]
+            lines += c.lines(names, miss, id(c.tensor) in watched, array, unsealed)
         if self._numbers or self._lifted_kinds:
             lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
         for getter, value, _, layout in self._program.guarded.state:
@@ -127,7 +124,7 @@ class Guards:
 
     def _lifted_alike(self, tensors: list[Tensor]) -> bool:
         """Whether lifted places hold what they held, but for its value: numbers of a type, tensors of their own."""
-        ids = {id(t) for t, *_ in self._captured}
+        ids = {id(c.tensor) for c in self._captured}
         ids.update(map(id, tensors))
         for source in self._numbers:
             if type(source.get()) is not source.kind:
@@ -144,7 +141,7 @@ class Guards:
     def broken(self, tensors: list[Tensor]) -> list[str]:
         """What is not so, a sentence each."""
         found = self._environment.broken()
-        for t, shape, dtype, constant in self._captured:
+        for t, shape, dtype, constant, _ in self._captured:
             name = self._environment.names.get(id(t), "a captured tensor")
             if (tuple(t._d.shape), t._dtype()) != (shape, dtype):
                 found.append(f"`{name}` has another shape or dtype")

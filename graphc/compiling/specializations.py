@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, final
 
@@ -45,11 +44,17 @@ class Specialization:
         self.fast_call: Any = ...
         self.writes = bool(program.effects.tensors or program.effects.state)
         self.guards = Guards(program, environment)
+        self._holds: Callable[[list[Tensor]], bool] | None = None  # generated code, when it is asked again
+        self._asked = False
 
-    @functools.cached_property
-    def holds(self) -> Callable[[list[Tensor]], bool]:
-        """f(tensors): whether the program is right for a call with these tensors (of its signature)."""
-        return self.guards.function()
+    def holds(self, tensors: list[Tensor]) -> bool:
+        """Whether the program is right for a call with these tensors (of its signature)."""
+        if self._holds is None:
+            if not self._asked:  # the next call may have a short way
+                self._asked = True
+                return not self.guards.broken(tensors)
+            self._holds = self.guards.function()
+        return self._holds(tensors)
 
     @property
     def counts(self) -> bool:

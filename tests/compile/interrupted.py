@@ -14,6 +14,9 @@ import numpy as np
 
 import eager as torch
 
+# functions of JAX that take whatever is raised in them for an answer, an interrupt as well: `except: return False`
+SWALLOWING = {("core.py", "is_constant_dim")}
+
 
 class Moment:
     """Counts the moments of a call; at number `at`, raises `error`."""
@@ -27,7 +30,9 @@ class Moment:
     def _event(self, frame: Any, event: str, arg: Any) -> None:
         if event == "call" or event == "c_return":
             self.seen += 1
-            if self.seen == self._at:
+            code = frame.f_code
+            swallowed = (code.co_filename.rpartition("/")[2], code.co_name) in SWALLOWING
+            if self._at is not None and self.seen >= self._at and not (self.raised or swallowed):
                 self.raised = True
                 raise self.error
 
