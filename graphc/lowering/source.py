@@ -27,6 +27,7 @@ from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.primitives import expression
+from graphc.lowering.products import product
 from graphc.lowering.zeros import held_numbers, inside, loses_zero, starts, unsigned
 from graphc.ops import Literal, Op, Trait
 from graphc.ops.dtypes import is_half
@@ -100,6 +101,7 @@ class Source:
             "checks": SimpleNamespace(), "first_failure": first_failure,
         }  # fmt: skip
         self._names = self._own_names()
+        self._uses = graph.uses()
         self._statements: list[str] = []
         self._plain: list[str] = []  # the same without places
         self._result = ""
@@ -217,6 +219,9 @@ class Source:
         return [self.graph.nodes[i].type for i in node.inputs]
 
     def _written(self, node: Node) -> str:
+        transposed = product(node, self.graph.nodes, self._names, self._uses)
+        if transposed is not None:
+            return transposed
         if node.op.name not in OVERRIDES:
             text = expression(node, [self._names[i] for i in node.inputs], self._avals(node))
             if text is not None:
