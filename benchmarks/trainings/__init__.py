@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import images, recurrent, transformers, vectors
+from . import generative, images, recurrent, transformers, vectors
 from .training import Training
 
 __all__ = ["TRAININGS", "Training"]
@@ -17,6 +17,7 @@ __all__ = ["TRAININGS", "Training"]
 TRAININGS: dict[str, Callable[[], Training]] = {
     **vectors.TRAININGS,
     **images.TRAININGS,
+    **generative.TRAININGS,
     **transformers.TRAININGS,
     **recurrent.TRAININGS,
 }
