@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import generative, images, recurrent, transformers, vectors
+from . import generative, images, numerical, recurrent, transformers, vectors
 from .training import Training
 
 __all__ = ["TRAININGS", "Training"]
@@ -20,4 +20,5 @@ TRAININGS: dict[str, Callable[[], Training]] = {
     **generative.TRAININGS,
     **transformers.TRAININGS,
     **recurrent.TRAININGS,
+    **numerical.TRAININGS,
 }
