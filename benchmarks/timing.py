@@ -75,4 +75,4 @@ def seconds_of(script: str, *arguments: str, **environment: str) -> float:
 
 def row(what: str, measured: str, goal: str) -> None:
     """Print one figure beside its goal."""
-    print(f"{what:<58} {measured:<34} {goal}", flush=True)
+    print(f"{what:<58} {measured:<48} {goal}", flush=True)

@@ -101,7 +101,7 @@ class Chain(nn.Module):
         self.w = nn.Parameter(torch.randn(*shape))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = torch.tanh(self.w * x + 0.5)
+        h = torch.tanh(self.w * x)
         h = torch.sigmoid(h - x)
         h = torch.exp(-h * h)
         h = torch.sqrt(h + 1) * torch.sin(self.w)
@@ -113,7 +113,7 @@ def pointwise() -> Training:
     model = Chain(512, 1024)
 
     def jax_loss(w: Any, x: Any) -> Any:
-        h = jnp.tanh(w * x + 0.5)
+        h = jnp.tanh(w * x)
         h = jax.nn.sigmoid(h - x)
         h = jnp.exp(-h * h)
         h = jnp.sqrt(h + 1) * jnp.sin(w)
