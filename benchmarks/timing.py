@@ -56,8 +56,8 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def seconds_of(script: str, *arguments: str, **environment: str) -> float:
-    """What `script` prints last, a number of seconds, run in a process of its own with these variables set as well."""
+def numbers_of(script: str, *arguments: str, **environment: str) -> list[float]:
+    """The numbers in the last line that `script` prints in a process of its own, with these variables set as well."""
     run = subprocess.run(
         [sys.executable, script, *arguments],
         env={**os.environ, **environment},
@@ -65,9 +65,14 @@ def seconds_of(script: str, *arguments: str, **environment: str) -> float:
         text=True,
         check=True,
     )
-    return float(run.stdout.split()[-1])
+    return [float(word) for word in run.stdout.splitlines()[-1].split()]
+
+
+def seconds_of(script: str, *arguments: str, **environment: str) -> float:
+    """The last of them, which is in seconds."""
+    return numbers_of(script, *arguments, **environment)[-1]
 
 
 def row(what: str, measured: str, goal: str) -> None:
     """Print one figure beside its goal."""
-    print(f"{what:<58} {measured:<34} {goal}", flush=True)
+    print(f"{what:<58} {measured:<48} {goal}", flush=True)
