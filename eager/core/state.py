@@ -156,14 +156,25 @@ def note_write(array: np.ndarray) -> None:
     """Record that the memory of `array` has just been written in place."""
     global latest_mutation
     owner = storage_of(array)
-    key = id(owner)
-    entry = _writes.get(key)
+    entry = _writes.get(id(owner))
     if entry is None:
-        entry = (weakref.ref(owner, lambda _: _writes.pop(key, None)), [0, deque(maxlen=_RECENT), None])
-        _writes[key] = entry
+        entry = _remember(owner, [0, deque(maxlen=_RECENT), None])
     latest_mutation = next(sequence)
     entry[1][0] += 1
     entry[1][1].append(latest_mutation)
+
+
+def _remember(owner: np.ndarray, writes: list[Any]) -> Any:
+    key = id(owner)
+    entry = _writes[key] = (weakref.ref(owner, lambda _: _writes.pop(key, None)), writes)
+    return entry
+
+
+def note_move(old: np.ndarray, new: np.ndarray) -> None:
+    """Record that `new` takes the place of `old`, which nobody else can see: it has been written as often."""
+    entry = _writes.get(id(storage_of(old)))
+    if entry is not None:
+        _remember(storage_of(new), entry[1])
 
 
 def note_writer(array: np.ndarray, name: str) -> None:

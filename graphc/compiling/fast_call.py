@@ -60,7 +60,8 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")
     arrays = {id(s.tensor): code.array(k, s) for k, s in enumerate(program.sources) if isinstance(s, Captured)}
-    body = made.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed)
+    saves = bool(runner.plan.live)
+    body = made.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed, saves)
     body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [

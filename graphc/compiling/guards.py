@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections.abc import Callable, Mapping
 from sys import getrefcount
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from eager.core.state import note_move
 from eager.core.tensor import Deferred, Tensor
 from graphc.capture.generated import Names
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.state.environment import Environment
-from graphc.capture.storage.sharing import Sharing
+from graphc.capture.storage.sharing import Sharing, owner_of
+from graphc.lowering import ALIGNMENT, alias, aligned, release
 
+OWN = 5  # references to an array that only its tensor has: see `_InPlace`
 KNOWN: Mapping[str, Any] = {"Deferred": Deferred, "ndarray": np.ndarray, "refs": getrefcount}  # what the code names
 
 
@@ -40,8 +45,13 @@ class _Captured(NamedTuple):
             return None
         return d if d.__class__ is np.ndarray else d.array if program or unsealed is None else unsealed(d)
 
-    def lines(self, names: Names, miss: str, watched: bool, array: str | None, unsealed: Any) -> list[str]:
-        """Statements that do `miss` if it is not so, and fetch its array. Programs make data with the same objects."""
+    def lines(
+        self, names: Names, miss: str, watched: bool, array: str | None, fetch: Callable[[Any], Any]
+    ) -> list[str]:
+        """Statements that do `miss` if it is not so, and fetch its array. Programs make data with the same objects.
+
+        fetch(d): the array behind other data; None if that is not as it was.
+        """
         tensor, shape, dtype = names.of(self.tensor), names.of(self.shape), names.of(self.dtype)
         quick = f"d.__class__ is Deferred and d.numpy_dtype is {dtype} and (d.shape is {shape} or d.shape == {shape})"
         if self.layout is not None and self.layout[1] is not None:
@@ -56,11 +66,59 @@ class _Captured(NamedTuple):
             *seen,
             f"  {array} = d.array" if array else "  pass",
             " else:",
-            f"  {name} = {names.of(self.array)}(d, {names.of(unsealed)})",
+            f"  {name} = {names.of(fetch)}(d)",
             f"  if {name} is None: {miss}",
             "  alone = False",
             *(["  if d.__class__ is not Deferred: on_host = True"] if array else []),
         ]
+
+
+@final
+class _InPlace:
+    """Fetches the array behind a tensor in NumPy's memory that programs only read: from the second time on as an alias.
+
+    The memory is moved to where XLA can read it, if nobody else can see it.
+    """
+
+    def __init__(self, captured: _Captured, unsealed: Any):
+        self._captured, self._unsealed = captured, unsealed
+        self._known: tuple[Callable[[], Any], Any] | None = None
+        self._seen, self._count, self._patience = 0, 0, 1  # how often the latest has been seen, and is to be
+
+    def fetch(self, d: Any) -> Any:
+        """The array behind data `d`; None if that is not as it was."""
+        if self._known is not None and self._known[0]() is d:
+            return self._known[1]
+        array = self._captured.array(d, self._unsealed)
+        if array is None or array is not d:
+            return array
+        if self._seen != id(d):
+            self._seen, self._count = id(d), 0
+        self._count += 1
+        if self._count <= self._patience:
+            return d
+        release()
+        # the tensor, three variables and the argument of getrefcount; a view of it would hold it, too
+        alone = getrefcount(d) <= OWN and _is_whole(d) and d.flags.writeable
+        moved = aligned(d) if alone and d.ctypes.data % ALIGNMENT else d
+        found = alias(moved)
+        if found is not None and moved is not d:
+            note_move(d, moved)
+            self._captured.tensor._d = moved
+        if found is None:  # somebody may hold it for a while
+            self._patience, self._count = 2 * self._patience, 0
+            return d
+        self._known = weakref.ref(moved), found
+        return found
+
+
+def _is_whole(d: np.ndarray) -> bool:
+    """Whether `d` is all of its memory, which nobody else holds: it may be an array that was reshaped."""
+    base = d.base
+    if base is None:
+        return True
+    # `d`, the variable and the argument of getrefcount
+    return isinstance(base, np.ndarray) and base.base is None and base.nbytes == d.nbytes and getrefcount(base) <= 3
 
 
 @final
@@ -86,23 +144,29 @@ class Guards:
         return names.bind("holds", ["def holds(tensors):", *lines, " return True"], KNOWN)
 
     def lines(
-        self, names: Names, miss: str, tensors: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None
-    ) -> list[str]:
+        self, names: Names, miss: str, tensors: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None,
+        saves: bool = True,
+    ) -> list[str]:  # fmt: skip
         """Statements that do `miss` if something is not so.
 
         tensors   the expression of the list of the arguments' tensors
         arrays    by id of a captured tensor, the variable for its array; `on_host` becomes true if one is NumPy's
         unsealed  f(data): the array of a tensor that was made in inference mode
+        saves     whether the arrays are kept beyond the call
 
         The variable `alone` tells afterwards whether a program has made the data of all tensors that are written, and
         no one else holds them: False, if that is not known.
         """
         captured = {id(c.tensor) for c in self._captured}
         watched = frozenset(map(id, self._sharing.watched))
+        written = {id(o.tensor) for e in self._program.effects.tensors if isinstance(o := owner_of(e.target), Captured)}
         lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
         for c in self._captured:
             array = None if arrays is None else arrays[id(c.tensor)]
-            lines += c.lines(names, miss, id(c.tensor) in watched, array, unsealed)
+            fetch: Callable[[Any], Any] = functools.partial(c.array, unsealed=unsealed)
+            if array is not None and not (saves or id(c.tensor) in written):
+                fetch = _InPlace(c, unsealed).fetch
+            lines += c.lines(names, miss, id(c.tensor) in watched, array, fetch)
         if self._numbers or self._lifted_kinds:
             lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
         for getter, value, _, layout in self._program.guarded.state:

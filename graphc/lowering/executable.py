@@ -202,9 +202,11 @@ class Executable:
     def own(self, array: Any) -> jax.Array:
         """A copy of `array` on the device, which the program may take over."""
         with setting(self._wide):
-            if isinstance(array, np.ndarray):  # jnp.array would compile a program for each shape
-                return jax.device_put(np.array(array), self._device)
-            return jnp.array(array, copy=True, device=self._device)
+            device = self._device or default_device()
+            if isinstance(array, np.ndarray) or device.platform == "cpu":
+                # jnp.array would compile a program for each shape
+                return jax.device_put(np.array(array), device)
+            return jnp.array(array, copy=True, device=device)
 
     def compile(self) -> dict[str, float]:
         """Compile now, or load what an earlier process has compiled.

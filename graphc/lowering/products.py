@@ -12,6 +12,7 @@ from graphc.ops import OPS
 from graphc.ops.dtypes import is_half, is_inexact
 
 SMALL = 2**14  # elements of a matrix
+NARROW = 16  # columns of one: such a product, transposed afterwards, XLA writes as a loop without blocks
 _MATMUL, _ADDMM, _PERMUTE = OPS["matmul"], OPS["addmm"], OPS["permute"]
 
 
@@ -22,7 +23,9 @@ def product(node: Node, nodes: Mapping[int, Node], names: Mapping[int, str], use
     """
     if node.op is _PERMUTE and _is_transpose(node):
         inner = nodes[node.inputs[0]]
-        if inner.op is not _MATMUL or uses[inner.id] > 1 or not _of_matrices(inner, nodes):
+        if inner.op is not _MATMUL or uses[inner.id] > 1:
+            return None
+        if not _of_matrices(inner, nodes, any_size=node.shape[0] <= NARROW):
             return None
         left, right = (nodes[i] for i in inner.inputs)
         # (A^T B)^T = B^T A; of the two, XLA is twice as fast where the narrower matrix comes first
@@ -45,11 +48,11 @@ def _is_transpose(node: Node) -> bool:
     return node.op is _PERMUTE and node.params["dims"] == (1, 0)
 
 
-def _of_matrices(node: Node, nodes: Mapping[int, Node]) -> bool:
+def _of_matrices(node: Node, nodes: Mapping[int, Node], any_size: bool = False) -> bool:
     """Whether `node` is a product of small matrices, in the dtype that it computes in."""
     dtype = node.dtype
     exact = is_inexact(dtype) and not is_half(dtype) and all(nodes[i].dtype == dtype for i in node.inputs)
-    return exact and all(nodes[i].aval.ndim == 2 and nodes[i].size <= SMALL for i in node.inputs[-2:])
+    return exact and all(nodes[i].aval.ndim == 2 and (any_size or nodes[i].size <= SMALL) for i in node.inputs[-2:])
 
 
 def _dot(a: str, i: int, b: str, j: int) -> str:
