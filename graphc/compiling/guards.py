@@ -68,7 +68,7 @@ class _Captured(NamedTuple):
             " else:",
             f"  {name} = {names.of(fetch)}(d)",
             f"  if {name} is None: {miss}",
-            "  alone = False",
+            *(["  alone = False"] if watched else []),
             *(["  if d.__class__ is not Deferred: on_host = True"] if array else []),
         ]
 
