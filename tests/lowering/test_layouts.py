@@ -163,10 +163,14 @@ def test_programs_turn_few_images_and_agree(program: Any, most: int):
     assert report.ok, str(report)
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3])
+RANKS = [pytest.param(1, marks=pytest.mark.deep), 2, pytest.param(3, marks=pytest.mark.deep)]
+GROUPS = [1, pytest.param(2, marks=pytest.mark.deep)]
+
+
+@pytest.mark.parametrize("rank", RANKS)
 @pytest.mark.parametrize("kernel", [1, 3])
-@pytest.mark.parametrize("channels", [1, 2, 40])
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("channels", [2, 40])
+@pytest.mark.parametrize("groups", GROUPS)
 def test_convolutions_of_every_kind(rank: int, kernel: int, channels: int, groups: int):
     torch.manual_seed(0)
     size = (7, 6, 5)[:rank]
