@@ -251,9 +251,9 @@ def _independent(problem: Differentiation, rules: _Rules, k: int, argument: str,
     if judgement.verdict is Verdict.BUG and judgement.bad is not None:
         places = [tuple(map(int, at)) for at in np.argwhere(judgement.bad)[:16]]
         kink = not any(problem.is_smooth(k, at) for at in places)
-        outvoted = quotient is not None and bool(
-            np.ma.filled(judgement.bad & (abs(found - quotient) > bar), False).any()
-        )
+        # of a scalar the quotient may be `np.ma.masked`, which is no array of bools
+        apart = False if quotient is None else np.asarray(np.ma.filled(abs(found - quotient) > bar, False), bool)
+        outvoted = bool((judgement.bad & apart).any())
         lowered = outvoted or _lowered_otherwise(problem)
         yield Objection(argument, f"jax.grad against the rule: {judgement.detail}", kink, lowered)
 

@@ -13,6 +13,7 @@ from graphc.ops.places import itself
 from graphc.ops.references import Each
 from graphc.ops.rounding import ARITHMETIC, EXACT, Rounding, exact_product, exact_sum, of_complex
 from graphc.ops.rules import (
+    accepting,
     cast_rule,
     integral,
     modulus,
@@ -326,7 +327,7 @@ softplus = op(
     "softplus",
     "input",
     impl=lambda xp, x: xp.logaddexp(x, 0),
-    rule=pointwise_floats_only,
+    rule=pointwise_floats_only._replace(accepts=accepting("f", "\"softplus_cpu\" not implemented for '{dtype}'")),
     rounding=Rounding(6.0),
     ref=Each(scalars.softplus),
     vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),

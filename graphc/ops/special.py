@@ -17,6 +17,7 @@ from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
 from graphc.ops.references import Each
 from graphc.ops.rounding import EXACT, OF_ONE, Rounding
 from graphc.ops.rules import (
+    accepting,
     counting,
     pointwise_float,
     pointwise_floating,
@@ -82,7 +83,7 @@ signbit = op("signbit", "input", impl=_is_negative, rule=Rule(_signbit, pointwis
 nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floating, traits=ORDERS,
                ref=Each(scalars.next_number), domain=((0.3, 1.0), (1.5, 3.0)),
                slopes=dict(input=Each(scalars.neighbour_slope), other=Each(scalars.NOTHING)),
-               kinks=(Kink((1.0, 1.0), (0.0, 0.0)),),
+               kinks=(Kink((1.0, 1.0), (0.0, 0.0), alike=lambda x, y: x == y),),
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
 fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
@@ -96,7 +97,9 @@ def _exponent_dtype(op: Any, avals: list[Aval], params: Any) -> Aval:
     return Aval(avals[0].shape, INT32)
 
 
-frexp_mantissa = op("frexp_mantissa", "input", impl=lambda xp, x: xp.frexp(x)[0], rule=same, domain=(1.1, 1.9),
+_FREXP = accepting("f", "torch.frexp() only supports floating-point dtypes", RuntimeError)
+frexp_mantissa = op("frexp_mantissa", "input", impl=lambda xp, x: xp.frexp(x)[0], rule=same._replace(accepts=_FREXP),
+                    domain=(1.1, 1.9),
                     samples=(Sample((3, 4)), Sample(())), label="Frexp", rounding=EXACT,
                     ref=lambda x: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
                     vjp=dict(input=lambda F, g, input, input_dtype: g / F.exp2(F.cast(
