@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from sys import getrefcount
@@ -100,6 +101,7 @@ class _InPlace:
         release()
         # the tensor, three variables and the argument of getrefcount; a view of it would hold it, too
         alone = getrefcount(d) <= OWN and _is_whole(d) and d.flags.writeable
+        alone = alone and threading.active_count() == 1  # another one might write to it meanwhile
         moved = aligned(d) if alone and d.ctypes.data % ALIGNMENT else d
         found = alias(moved)
         if found is not None and moved is not d:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from typing import Any
 
@@ -46,6 +47,13 @@ def misaligned(*shape: int) -> Any:
         kept.append(tensor)  # else the same memory comes again
 
 
+@pytest.fixture
+def _alone(monkeypatch: pytest.MonkeyPatch):
+    """Threads that other tests have left do nothing to the tensors of these."""
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+
+
+@pytest.mark.usefixtures("_alone")
 def test_a_tensor_that_programs_read_is_moved_once_and_stays_the_same_tensor():
     w = misaligned(16, 16)
     w.mul_(2)
@@ -75,6 +83,20 @@ def test_memory_that_somebody_else_sees_is_not_moved():
     part.fill_(3)
     assert w._d is held and float(w[0, 0]) == 2 and float(w[1, 0]) == 3
     torch.testing.assert_close(compiled(x), x @ w)
+
+
+def test_nothing_is_moved_while_other_threads_run():
+    w, x, end = misaligned(16, 16), torch.randn(2, 16), threading.Event()
+    place, other = w.data_ptr(), threading.Thread(target=end.wait)
+    compiled = graphc.compile(lambda x: x @ w)
+    other.start()
+    try:
+        for _ in range(8):
+            compiled(x)
+        assert w.data_ptr() == place
+    finally:
+        end.set()
+        other.join()
 
 
 def test_what_is_saved_for_gradients_or_written_is_no_alias():
