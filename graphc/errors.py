@@ -43,6 +43,10 @@ class GraphError(GraphcError, ValueError):
     """A graph is not well formed."""
 
 
+class OpaqueGradientError(GraphError, CaptureError):
+    """The gradient rule of an autograd.Function, or of a hook, is not part of the graph."""
+
+
 class FileError(GraphcError):
     """What comes from outside, a file or a text, is not what it should be. Each reader raises a kind of this.
 

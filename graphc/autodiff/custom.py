@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from graphc.autodiff.reverse import STRUCTURED, Shares
-from graphc.errors import RULE_IS_NOT_LINEAR, CaptureError
+from graphc.errors import OPAQUE_GRADIENT, RULE_IS_NOT_LINEAR, OpaqueGradientError
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import CUSTOM, inline
 from graphc.ops import OPS, Trait
@@ -17,7 +17,8 @@ _CONSTANT, _FULL = OPS["constant"], OPS["full"]
 def _custom(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted: Collection[int]) -> Shares:
     params, language = node.params, builder.language
     if params["pullback"] is None:
-        raise CaptureError(params["message"])
+        where = node.where or "an unknown line"
+        raise OpaqueGradientError(params["message"] or OPAQUE_GRADIENT.format(where=where))
     given = [builder.symbol(i) for i in node.inputs[params["results"] :]]
     complete = [
         cotangents[k] if k in cotangents else language.full(shape=a.shape, value=0, dtype=a.dtype)

@@ -332,8 +332,7 @@ class Autograd:
         numbers = [k for k, t in enumerate(outputs) if isinstance(t, Tensor)]
         values = [tracer.read(outputs[k]) for k in numbers]
         wrt = tuple(range(len(values), len(values) + len(given)))
-        message = errors.OPAQUE_GRADIENT.format(where=user_line())
-        symbols = emit(builder, CUSTOM, [*values, *given], results=len(values), wrt=wrt, message=message)
+        symbols = emit(builder, CUSTOM, [*values, *given], results=len(values), wrt=wrt)
         results = list(outputs)
         for k, symbol in zip(numbers, symbols, strict=True):
             results[k] = tracer.wrap(symbol, wanted[k])

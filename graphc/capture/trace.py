@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, final
 
-import graphc.capture.flow.control  # noqa: F401  (what traces use for loops of layers)
 from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
+from graphc.capture.flow.control import scan_of_layer
 from graphc.capture.location import user_line
 from graphc.capture.materialization import Materializer
 from graphc.capture.number import Number
@@ -29,13 +29,15 @@ from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.state.places import Change
-from graphc.capture.tracer import Tracer
+from graphc.capture.tracer import LOOPS, Tracer
 from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
 from graphc.capture.user_objects import has_leaves, is_traced, opener
 from graphc.ir import Graph, Node
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
 from graphc.ops.dims import Dim, Sizes
+
+LOOPS["scan"] = scan_of_layer
 
 
 def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:

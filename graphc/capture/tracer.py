@@ -55,7 +55,7 @@ _STOP, _CLONE, _INDEX, _FULL = OPS["stop_gradient"], OPS["clone"], OPS["index"],
 INLINE = 64  # larger constants whose elements are all equal become `full`
 
 
-LOOPS: dict[str, Callable[..., Any]] = {}  # which `graphc.capture.flow.control`, made of tracers, puts here
+LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.trace` puts them here
 
 
 @final

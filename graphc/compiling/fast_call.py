@@ -60,8 +60,8 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")
     arrays = {id(s.tensor): code.array(k, s) for k, s in enumerate(program.sources) if isinstance(s, Captured)}
-    saves = bool(runner.plan.live)
-    body = made.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed, saves)
+    in_place = runner.forward.on_default_device and not runner.plan.live
+    body = made.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed, in_place)
     body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [

@@ -36,15 +36,17 @@ class _Captured(NamedTuple):
 
     def array(self, d: Any, unsealed: Any) -> Any:
         """The array behind data `d`, whoever has made it; None if it is not as it was."""
-        layout, program = self.layout, d.__class__ is Deferred
-        dtype = d.dtype if d.__class__ is np.ndarray else d.numpy_dtype
-        if d.shape != self.shape or dtype != self.dtype:
+        on_host = d.__class__ is np.ndarray
+        if d.shape != self.shape or (d.dtype if on_host else d.numpy_dtype) != self.dtype:
             return None
-        # what is not NumPy's has no layout: None
-        asked = layout is not None and (d.__class__ is np.ndarray or layout[1] is not None)
-        if asked and layout[0]() != layout[1]:  # type: ignore[index]
-            return None
-        return d if d.__class__ is np.ndarray else d.array if program or unsealed is None else unsealed(d)
+        if self.layout is not None:
+            strides, expected = self.layout
+            # what is not NumPy's has no strides: None
+            if (on_host or expected is not None) and strides() != expected:
+                return None
+        if on_host:
+            return d
+        return d.array if d.__class__ is Deferred or unsealed is None else unsealed(d)
 
     def lines(
         self, names: Names, miss: str, watched: bool, array: str | None, fetch: Callable[[Any], Any]
@@ -147,14 +149,14 @@ class Guards:
 
     def lines(
         self, names: Names, miss: str, tensors: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None,
-        saves: bool = True,
+        in_place: bool = False,
     ) -> list[str]:  # fmt: skip
         """Statements that do `miss` if something is not so.
 
         tensors   the expression of the list of the arguments' tensors
         arrays    by id of a captured tensor, the variable for its array; `on_host` becomes true if one is NumPy's
         unsealed  f(data): the array of a tensor that was made in inference mode
-        saves     whether the arrays are kept beyond the call
+        in_place  whether the program may read NumPy's memory where it is: it keeps no arrays beyond the call
 
         The variable `alone` tells afterwards whether a program has made the data of all tensors that are written, and
         no one else holds them: False, if that is not known.
@@ -166,7 +168,7 @@ class Guards:
         for c in self._captured:
             array = None if arrays is None else arrays[id(c.tensor)]
             fetch: Callable[[Any], Any] = functools.partial(c.array, unsealed=unsealed)
-            if array is not None and not (saves or id(c.tensor) in written):
+            if in_place and array is not None and id(c.tensor) not in written:
                 fetch = _InPlace(c, unsealed).fetch
             lines += c.lines(names, miss, id(c.tensor) in watched, array, fetch)
         if self._numbers or self._lifted_kinds:

@@ -89,6 +89,11 @@ class Executable:
         self.dispatch: Callable[..., Any] = self._first_dispatch
         self.into: Callable[[list[Any], tuple[Any, ...]], None] = self._first_into
 
+    @property
+    def on_default_device(self) -> bool:
+        """Whether no device was named for the program."""
+        return self._device is None
+
     @cached_property
     def _jitted(self) -> Any:
         """The program as jax.jit has it, which compiles it anew for arrays elsewhere."""
@@ -202,11 +207,11 @@ class Executable:
     def own(self, array: Any) -> jax.Array:
         """A copy of `array` on the device, which the program may take over."""
         with setting(self._wide):
-            device = self._device or default_device()
-            if isinstance(array, np.ndarray) or device.platform == "cpu":
-                # jnp.array would compile a program for each shape
-                return jax.device_put(np.array(array), device)
-            return jnp.array(array, copy=True, device=device)
+            if isinstance(array, np.ndarray):  # jnp.array would compile a program for each shape
+                return jax.device_put(np.array(array), self._device)
+            if self._device is None and not array.committed and default_device().platform == "cpu":
+                return jax.device_put(np.array(array))
+            return jnp.array(array, copy=True, device=self._device)
 
     def compile(self) -> dict[str, float]:
         """Compile now, or load what an earlier process has compiled.

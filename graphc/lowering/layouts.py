@@ -95,7 +95,7 @@ def _order(rank: int) -> tuple[int, ...]:
     return (0, *range(2, rank), 1)
 
 
-def _turned(node: Node, rank: int) -> dict[str, Any]:
+def _params(node: Node, rank: int) -> dict[str, Any]:
     """The parameters of `node` for images with their channels last."""
     order = _order(rank)
 
@@ -160,27 +160,26 @@ class _Arranged:
             params = {**node.params, "channels_last": True}
         else:
             inputs = [self._image(i, form.rank) for i in node.inputs]
-            params = _turned(node, form.rank)
-        results = (_turned_aval(node.aval),) if form.returns else node.results
+            params = _params(node, form.rank)
+        results = (_permuted(node.aval, _order(form.rank)),) if form.returns else node.results
         return Node(node.id, node.op, tuple(inputs), params, results, node.where, node.scope)
 
     def _image(self, id: int, rank: int) -> int:
         """The value with channels last; one that is broadcast as an image that is."""
         aval = self._graph.nodes[id].aval
-        if self._is_last(id) or aval.ndim == 0:
+        if aval.ndim == 0:
             return id
         if aval.ndim == rank:
-            return self._turned(id, True)
-        shape = (*(1,) * (rank - aval.ndim), *aval.shape)
-        return self._turned(self._appended(_RESHAPE, id, {"shape": shape}, Aval(shape, aval.dtype)), True)
+            return id if self._is_last(id) else self._turned(id, True)
+        (first,), shape = self._first((id,)), (*(1,) * (rank - aval.ndim), *aval.shape)
+        return self._turned(self._appended(_RESHAPE, first, {"shape": shape}, Aval(shape, aval.dtype)), True)
 
     def _turned(self, id: int, last: bool) -> int:
         if (id, last) not in self._turns:
             aval = self._nodes[id].aval
             order = _order(aval.ndim)
             dims = order if last else tuple(order.index(k) for k in range(aval.ndim))
-            turned = Aval(tuple(aval.shape[k] for k in dims), aval.dtype)
-            self._turns[id, last] = self._appended(_PERMUTE, id, {"dims": dims}, turned)
+            self._turns[id, last] = self._appended(_PERMUTE, id, {"dims": dims}, _permuted(aval, dims))
         return self._turns[id, last]
 
     def _appended(self, op: Op, id: int, params: dict[str, Any], aval: Aval) -> int:
@@ -190,5 +189,5 @@ class _Arranged:
         return self._next - 1
 
 
-def _turned_aval(aval: Aval) -> Aval:
-    return Aval(tuple(aval.shape[k] for k in _order(aval.ndim)), aval.dtype)
+def _permuted(aval: Aval, dims: tuple[int, ...]) -> Aval:
+    return Aval(tuple(aval.shape[k] for k in dims), aval.dtype)

@@ -184,7 +184,7 @@ def _winners(taps: Iterator[Any]) -> list[Any]:
     for value in taps:
         better = _better(value, best)
         best = jnp.where(better, value, best)
-        wins = [*wins, better]
+        wins.append(better)
     found: list[Any] = []
     beaten = jnp.zeros(best.shape, bool)
     for win in reversed(wins):
@@ -264,20 +264,6 @@ def avg_pool_spread(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding:
     return dx
 
 
-# which operands, and whether the result, are images
-_IMAGES: dict[str, tuple[Callable[..., Any], Sizes, bool]] = {
-    "conv": (conv, (0,), True),
-    "conv_input": (conv_input, (0,), True),
-    "conv_weight": (conv_weight, (0, 1), False),
-    "max_pool": (max_pool, (0,), True),
-    "max_pool_spread": (max_pool_spread, (0, 1), True),
-    "max_pool_pick": (max_pool_pick, (0, 1), True),
-    "max_pool_index": (max_pool_index, (0,), True),
-    "avg_pool": (avg_pool, (0,), True),
-    "avg_pool_spread": (avg_pool_spread, (0,), True),
-}
-
-
 def _called(
     run: Callable[..., Any], images: Sizes, returns: bool, /, *operands: Any, channels_last: bool = False, **params: Any
 ) -> Any:
@@ -289,18 +275,23 @@ def _called(
     return jnp.moveaxis(result, -1, 1) if returns else result
 
 
-def _name(kernel: str, rank: int) -> str:
-    family, _, relative = kernel.partition("_")
-    if family != "conv":
-        family, relative = f"{family}_pool", relative.removeprefix("pool").lstrip("_")
-    return f"{family}{rank}d" + (f"_{relative}" if relative else "")
-
-
 def images_of(name: str) -> tuple[Sizes, bool]:
     """Which operands of the op `name` are images, by number; and whether its result is one."""
     return WINDOWS[name].args[1:]
 
 
+# of each kernel: which operands, and whether the result, are images
+_KERNELS: dict[str, dict[str, tuple[Callable[..., Any], Sizes, bool]]] = {
+    "conv": {"": (conv, (0,), True), "_input": (conv_input, (0,), True), "_weight": (conv_weight, (0, 1), False)},
+    "max_pool": {
+        "": (max_pool, (0,), True), "_spread": (max_pool_spread, (0, 1), True),
+        "_pick": (max_pool_pick, (0, 1), True), "_index": (max_pool_index, (0,), True),
+    },
+    "avg_pool": {"": (avg_pool, (0,), True), "_spread": (avg_pool_spread, (0,), True)},
+}  # fmt: skip
 WINDOWS: dict[str, functools.partial[Any]] = {
-    _name(kernel, rank): functools.partial(_called, *facts) for rank in (1, 2, 3) for kernel, facts in _IMAGES.items()
+    f"{family}{rank}d{relative}": functools.partial(_called, *facts)
+    for rank in (1, 2, 3)
+    for family, kernels in _KERNELS.items()
+    for relative, facts in kernels.items()
 }

@@ -239,7 +239,8 @@ custom_vjp = op(
     rule=Rule(_custom_rule), ref=run_custom, traits=Trait.STRUCTURED,
     impl=lambda xp, *operands, **params: run_custom(*operands, **params),
     doc="The first `results` operands, as results whose gradients `pullback` computes from the other operands and the "
-        "cotangents: those of the operands number `wrt`. Without a pullback, `message` says why there is none.",
+        "cotangents: those of the operands number `wrt`. Without a pullback, `message` says why there is none; without "
+        "that, the rule is a program of the user's, which only a trace can run.",
 )  # fmt: skip
 item = op(
     "item", "results", params={"index": 0}, rule=Rule(_item_rule), traits=Trait.STRUCTURED,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphc.errors import OPAQUE_GRADIENT
 from graphc.ir import Graph, Node
 from graphc.ir.structure import CUSTOM
 from graphc.passes.dce import eliminate_dead_code
@@ -18,9 +17,6 @@ def without_rules(graph: Graph) -> Graph:
     for node in rules:
         results = node.params["results"]
         inputs = (*node.inputs[:results], *(node.inputs[k] for k in node.params["wrt"]))
-        params = {
-            "results": results, "pullback": None, "wrt": tuple(range(results, len(inputs))),
-            "message": OPAQUE_GRADIENT.format(where=node.where or "an unknown line"),
-        }  # fmt: skip
+        params = {"results": results, "pullback": None, "wrt": tuple(range(results, len(inputs))), "message": ""}
         nodes[node.id] = Node(node.id, CUSTOM, inputs, params, node.results, node.where, node.scope)
     return eliminate_dead_code(graph.replace(nodes, graph.result))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import eager as torch
 import graphc
 from graphc.capture import capture
-from graphc.errors import CaptureError, EscapedSymbolError
+from graphc.errors import CaptureError, EscapedSymbolError, GraphError
 
 HERE = re.escape("tests/capture/test_trace.py") + r":\d+"
 
@@ -183,3 +184,25 @@ def test_backward_twice_and_non_scalar_are_pytorchs_errors():
         capture(twice, (torch.ones(2, requires_grad=True),), {})
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
         capture(lambda x: (x * x).backward(), (torch.ones(2, requires_grad=True),), {})
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * x * grads[0]
+
+
+def test_the_rule_of_a_function_is_no_part_of_a_graph():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    graph = graphc.trace(lambda x: Square.apply(x).sum(), x)
+    assert "autograd.Function" not in str(graph)  # short lines
+    for g in (graph, graphc.optimize(graph)):
+        assert float(graphc.lower(g)(x)) == 5
+        with pytest.raises(GraphError, match=r"the result of an autograd.Function \(at .*test_trace.py:\d+\)"):
+            graphc.gradients(g)

@@ -68,6 +68,14 @@ def test_no_choice_is_cheaper(seed: int):
     check_optimal(seed)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_large_networks_are_cut_in_the_same_place(seed: int, monkeypatch: pytest.MonkeyPatch):
+    operands, prices, needed = random_question(seed, 60, 8)
+    found = cheapest_cut(operands, prices, needed)
+    monkeypatch.setattr(cut, "FEW", 0)
+    assert cheapest_cut(operands, prices, needed) == found
+
+
 def test_a_wrong_network_is_caught(monkeypatch):
     monkeypatch.setattr(cut, "_UNCUT", 3)
     with pytest.raises(AssertionError, match="the best"):

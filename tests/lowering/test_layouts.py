@@ -153,7 +153,15 @@ def softmax_over_channels(x: Any, net: Any) -> Any:
     return F.cross_entropy(net.a(x), torch.ones(x.shape[0], *x.shape[2:], dtype=torch.int64))
 
 
-@pytest.mark.parametrize(("program", "most"), [(block, 2), (pools, 3), (softmax_over_channels, 3)])
+def sequence_over_images(x: Any, net: Any) -> Any:
+    """What is convolved along one dimension is broadcast over images, which are convolved along two."""
+    rows = F.conv1d(x.mean(0), torch.linspace(-1, 1, 108, dtype=x.dtype).reshape(6, 6, 3)).relu()
+    return F.conv2d((net.a(x)[:, :4, :, :4] * rows).relu(), net.squeeze.weight)
+
+
+@pytest.mark.parametrize(
+    ("program", "most"), [(block, 2), (pools, 3), (softmax_over_channels, 3), (sequence_over_images, 5)]
+)
 def test_programs_turn_few_images_and_agree(program: Any, most: int):
     torch.manual_seed(0)
     net = Block().double()
@@ -161,6 +169,8 @@ def test_programs_turn_few_images_and_agree(program: Any, most: int):
     assert turns(capture(program, (x, net), {}).graph) <= most
     report = compare.check(program, x, net, modes=["compiled", "jax.grad", "finite differences"])
     assert report.ok, str(report)
+    with torch.no_grad():  # a program of its own
+        torch.testing.assert_close(graphc.compile(program)(x, net), program(x, net))
 
 
 RANKS = [pytest.param(1, marks=pytest.mark.deep), 2, pytest.param(3, marks=pytest.mark.deep)]

@@ -138,10 +138,10 @@ class RNNBase(Layer):
         return rows, tuple(stack(parts) for parts in zip(*ends, strict=True))
 
     def _steps(
-        self, rows: Tensor, sizes: list[int], start: State, backward: bool, w_ih: Tensor, w_hh: Tensor, *rest: Any
-    ) -> tuple[Tensor, State]:
+        self, rows: Tensor, sizes: list[int], start: State, backward: bool, w_ih: Tensor, w_hh: Tensor,
+        b_ih: Tensor | None, *others: Any,
+    ) -> tuple[Tensor, State]:  # fmt: skip
         """(hidden states of all steps, state at the end) of one layer in one direction."""
-        b_ih, *others = rest
         if len(sizes) >= LOOP and all(n == sizes[0] for n in sizes):
 
             def step(state: State, x: Tensor) -> tuple[State, Tensor]:
@@ -154,7 +154,8 @@ class RNNBase(Layer):
                 end, hidden = found
                 return E.reshape(hidden, shape=(len(sizes) * sizes[0], hidden._d.shape[2])), end
         pieces = _split(F.linear(rows, w_ih, b_ih), sizes)
-        hidden, end = (self._run_backward if backward else self._run)(pieces, start, w_hh, *others)
+        run = self._run_backward if backward else self._run
+        hidden, end = run(pieces, start, w_hh, *others)
         return cat(hidden) if len(hidden) > 1 else hidden[0], end
 
     def _step(self, x: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None) -> State:

@@ -24,7 +24,7 @@ from graphc.capture.flow.draws import per_step
 from graphc.capture.flow.nests import Nest, aval_of_tensor, check_leaves, check_structure, nest, own, unshared
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
-from graphc.capture.tracer import LOOPS, Tracer
+from graphc.capture.tracer import Tracer
 from graphc.capture.tree import tensors_of
 from graphc.ir.structure import SCAN, SWITCH, WHILE
 from graphc.ops.aval import Aval
@@ -265,12 +265,9 @@ def scan(
     return _traced_scan(tracer, f, carry, rows, steps, bool(reverse), int(unroll), where)
 
 
-def _scan_of_layer(step: Function, state: Any, rows: Tensor, reverse: bool) -> Any:
+def scan_of_layer(step: Function, state: Any, rows: Tensor, reverse: bool) -> Any:
     """See `eager.core.interpreter.Interpreter.scan`."""
     return None if _tracer(state, rows) is None else scan(step, state, rows, reverse=reverse)
-
-
-LOOPS["scan"] = _scan_of_layer
 
 
 def _length(rows: Nest, length: int | None) -> int:
