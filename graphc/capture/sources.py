@@ -62,6 +62,14 @@ class GradOf:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class GradsOf:
+    """An effect: new gradients of several tensors, side by side in one array; `give(array)` hands them out."""
+
+    give: Callable[[Any], None]
+
+
+@final
 @dataclass(frozen=True)
 class DataOf:
     """An effect: the tensor behind another source shows other memory from now on, its own staying as it is."""
@@ -153,7 +161,7 @@ class Effect(NamedTuple):
     fresh   a `.grad` becomes another tensor, not the one before with other values: the number of that tensor
     """
 
-    target: Owner | MemoryOf | DataOf | GradOf | PastOf | LeafFlag
+    target: Owner | MemoryOf | DataOf | GradOf | GradsOf | PastOf | LeafFlag
     id: int | None
     history: History = History.NONE
     fresh: int | None = None

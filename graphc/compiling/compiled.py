@@ -234,7 +234,7 @@ class Compiled:
         known = self._specializations.of(call.signature)
         if not known:
             return difference(call.signature, self._specializations.signatures)
-        return "; ".join(known[0].guards.broken(call.tensors)) or "values of tensors lead along another path"
+        return "; ".join(known[0].broken(call.tensors)) or "values of tensors lead along another path"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

@@ -40,7 +40,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         return None
     names = [f"t{k}" for k in range(len(args))]
     tensors = f"[{', '.join(names)}]"
-    runner, program = made.runner, made.program
+    runner = made.runner
     code = CallCode(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
@@ -59,9 +59,13 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     same = [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")
-    arrays = {id(s.tensor): code.array(k, s) for k, s in enumerate(program.sources) if isinstance(s, Captured)}
+    arrays = {
+        id(s.tensor): code.array(k, s) for k, s in enumerate(runner.plan.program.sources) if isinstance(s, Captured)
+    }
     in_place = runner.forward.on_default_device and not runner.plan.live
-    body = made.guards.lines(code.names, "return MISS", tensors, arrays, runner.services.unsealed, in_place)
+    body = made.guards.lines(
+        code.names, "return MISS", tensors, arrays, runner.services.unsealed, in_place, runner.packs
+    )
     body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [

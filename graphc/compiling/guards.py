@@ -13,11 +13,12 @@ import numpy as np
 
 from eager.core.state import note_move
 from eager.core.tensor import Deferred, Tensor
-from graphc.capture.generated import Names
+from graphc.capture.generated import Names, indented
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import Sharing, owner_of
+from graphc.execution.packs import Packs
 from graphc.lowering import ALIGNMENT, alias, aligned, release
 
 OWN = 5  # references to an array that only its tensor has: see `_InPlace`
@@ -141,15 +142,15 @@ class Guards:
         self._lifted_kinds = environment.lifting.kinds
         self._sharing = Sharing(program)
 
-    def function(self) -> Callable[[list[Tensor]], bool]:
+    def function(self, packs: Packs | None = None) -> Callable[[list[Tensor]], bool]:
         """f(tensors): whether all is so, for a call with these tensors (of its signature)."""
         names = Names()
-        lines = self.lines(names, "return False", "tensors")
+        lines = self.lines(names, "return False", "tensors", packs=packs)
         return names.bind("holds", ["def holds(tensors):", *lines, " return True"], KNOWN)
 
     def lines(
         self, names: Names, miss: str, tensors: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None,
-        in_place: bool = False,
+        in_place: bool = False, packs: Packs | None = None,
     ) -> list[str]:  # fmt: skip
         """Statements that do `miss` if something is not so.
 
@@ -157,6 +158,7 @@ class Guards:
         arrays    by id of a captured tensor, the variable for its array; `on_host` becomes true if one is NumPy's
         unsealed  f(data): the array of a tensor that was made in inference mode
         in_place  whether the program may read NumPy's memory where it is: it keeps no arrays beyond the call
+        packs     in which captured tensors lie: `arrays` has the hidden ones in their place
 
         The variable `alone` tells afterwards whether a program has made the data of all tensors that are written, and
         no one else holds them: False, if that is not known.
@@ -165,9 +167,23 @@ class Guards:
         watched = frozenset(map(id, self._sharing.watched))
         written = {id(o.tensor) for e in self._program.effects.tensors if isinstance(o := owner_of(e.target), Captured)}
         lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
+        packed = frozenset[int]() if packs is None else frozenset(map(id, packs.members))
+        if packs is not None:
+            moved: list[str] = [f" {miss}"]
+            if arrays is None:
+                moved = [f" if not {names.of(packs.fit)}(): {miss}"]
+                for c in self._captured:
+                    if id(c.tensor) in packed:
+                        fetch = functools.partial(c.array, unsealed=None)
+                        moved += c.lines(names, miss, id(c.tensor) in watched, None, fetch)
+            lines += [f" if not ({packs.settled(names)}):", *indented(moved)]
+            if arrays is not None:
+                lines += [f" {arrays[id(t)]} = {names.of(t)}._d.array" for t in packs.hidden]
         for c in self._captured:
+            if id(c.tensor) in packed:
+                continue
             array = None if arrays is None else arrays[id(c.tensor)]
-            fetch: Callable[[Any], Any] = functools.partial(c.array, unsealed=unsealed)
+            fetch = functools.partial(c.array, unsealed=unsealed)
             if in_place and array is not None and id(c.tensor) not in written:
                 fetch = _InPlace(c, unsealed).fetch
             lines += c.lines(names, miss, id(c.tensor) in watched, array, fetch)
@@ -206,7 +222,7 @@ class Guards:
             ids.add(id(value))
         return True
 
-    def broken(self, tensors: list[Tensor]) -> list[str]:
+    def broken(self, tensors: list[Tensor], packs: Packs | None = None) -> list[str]:
         """What is not so, a sentence each."""
         found = self._environment.broken()
         for t, shape, dtype, constant, _ in self._captured:
@@ -225,4 +241,6 @@ class Guards:
                 found.append(f"of argument '{name}', {what} changed")
         if not self._sharing.holds(tensors):
             found.append("arguments share memory in another way")
+        if packs is not None and not packs.fit():
+            found.append("numbers that were equal differ")
         return found

@@ -52,9 +52,13 @@ class Specialization:
         if self._holds is None:
             if not self._asked:  # the next call may have a short way
                 self._asked = True
-                return not self.guards.broken(tensors)
-            self._holds = self.guards.function()
+                return not self.broken(tensors)
+            self._holds = self.guards.function(self.runner.packs)
         return self._holds(tensors)
+
+    def broken(self, tensors: list[Tensor]) -> list[str]:
+        """What of the guards does not hold, a sentence each."""
+        return self.guards.broken(tensors, self.runner.packs)
 
     @property
     def counts(self) -> bool:

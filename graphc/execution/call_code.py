@@ -21,6 +21,7 @@ from graphc.capture.sources import (
     Draw,
     Given,
     GradOf,
+    GradsOf,
     History,
     LeafFlag,
     Lifted,
@@ -59,7 +60,8 @@ class CallCode:
             k for k, e in enumerate(plan.effects, len(plan.places))
             if isinstance(e.target, Captured) and e.history is History.NONE
         }  # fmt: skip
-        self._wrapped = [k for k in range(len(plan.outputs)) if k not in self._state]
+        given = {k for k, e in enumerate(plan.effects, len(plan.places)) if isinstance(e.target, GradsOf)}
+        self._wrapped = [k for k in range(len(plan.outputs)) if k not in self._state | given]
 
     def function(self) -> Callable[..., Any]:
         """f(tensors, drawn, given): the result of a call, and its effects.
@@ -121,6 +123,11 @@ class CallCode:
         """Those that a call draws from."""
         return list({id(s.generator): s.generator for s in self._plan.program.sources if isinstance(s, Draw)}.values())
 
+    @property
+    def _gathers(self) -> bool:
+        """Whether it has to be seen to that state lies in its packs; else the guards have asked."""
+        return self._plan.packs is not None and not self._loaded
+
     def _completed(self, given: str, last: str) -> list[str]:
         """All that follows the program: its results, and what it changes. `last`: what to do with the result."""
         return [
@@ -131,6 +138,7 @@ class CallCode:
             *self._verified(),
             *self._history(),
             *self._written(restored=False),
+            *([" if seen: put_back(seen)"] if self._gathers else []),
             *self._carried_out(),
             *(f" {self._tensor(target)} = None" for target in _cleared(self._plan.program)),
             *self._continued(),
@@ -182,6 +190,10 @@ class CallCode:
     def _fetched(self) -> list[str]:
         """The arrays of the inputs, in order. Random numbers are drawn here."""
         lines = [] if self._loaded else [" on_host = False"]
+        if self._gathers:
+            assert self._plan.packs is not None
+            settled, gather = self._plan.packs.settled(self.names), self.names.of(self._plan.packs.gather)
+            lines.append(f" seen = () if {settled} else {gather}({self.names.of(self._services.executable)}.own)")
         for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
             if isinstance(source, Draw):
                 lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self.names.of(source.draw)}()")
@@ -254,7 +266,7 @@ class CallCode:
             lines.append(f" {kept}{join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
         lines += [f" {self._tensor(t.of)}.requires_grad_(False)" for t in _flags(plan.program, False)]
         broken = self.names.of(self._services.broken)
-        parents = "".join(f", {self._tensor(plan.program.sources[k])}._n" for k in plan.wrt)
+        parents = "".join(f", {self._tensor(source)}._n" for source in plan.wrt)
         ended = self.names.of(self._services.ended)
         lines += [f" w{k}._n = new_node({ended}, ())" for k in plan.ended]
         return lines + [
@@ -283,7 +295,9 @@ class CallCode:
         for k, (target, _, history, fresh) in enumerate(self._plan.effects, len(self._plan.places)):
             if isinstance(target, PastOf) or k in self._state:
                 continue
-            if isinstance(target, GradOf):
+            if isinstance(target, GradsOf):
+                lines.append(f" {self.names.of(target.give)}(out[{k}])")
+            elif isinstance(target, GradOf):
                 grad = f"{self._tensor(target.of)}._g"
                 if fresh is None:
                     lines.append(f" overwrite({grad}, w{k}._d)")

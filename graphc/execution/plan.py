@@ -9,7 +9,8 @@ import numpy as np
 
 from eager.core import tape
 from graphc.capture.program import Program
-from graphc.capture.sources import Computed, Effect
+from graphc.capture.sources import Computed, Effect, Source
+from graphc.execution.packs import Packs
 from graphc.execution.prechecks import Prechecks
 
 
@@ -24,10 +25,11 @@ class Plan(NamedTuple):
     live      outputs that can be differentiated: `join` gives them a tape node
     ended     outputs that require grad, but lead to no leaf that anyone has
     broken    output -> what its backward() raises
-    wrt       numbers of the inputs that its gradient would be for
+    wrt       the sources that its gradient would be for
     made      which parent of the live results' tape node each leaf is that the program makes, by its number among those
     arguments number of tensors among the arguments
     prechecks what is asked before the program runs
+    packs     where small state lies, if it does
     """
 
     program: Program
@@ -38,17 +40,18 @@ class Plan(NamedTuple):
     live: Sequence[int]
     ended: Sequence[int]
     broken: Mapping[int, str]
-    wrt: Sequence[int]
+    wrt: Sequence[Source]
     made: Mapping[int, int]
     arguments: int
     prechecks: Prechecks
+    packs: Packs | None
 
 
 class Services(NamedTuple):
     """What the code calls.
 
     executable  the XLA program
-    unsealed    the array of a tensor that was made in inference mode
+    unsealed    the array of a tensor that was made in inference mode, or lies in a pack
     join        (results, arrays, outputs, tensors): gives live results their tape node, which it returns
     failed      (exception): raises another one if it is a check of the program that has failed
     stopped     what a check that has failed raises

@@ -22,6 +22,7 @@ from graphc.capture.sources import (
     Computed,
     DataOf,
     GradOf,
+    GradsOf,
     History,
     LeafFlag,
     Lifted,
@@ -36,6 +37,7 @@ from graphc.capture.tree import map_leaves
 from graphc.capture.user_objects import is_traced, opener
 from graphc.errors import PathChanged
 from graphc.execution.call_code import CallCode
+from graphc.execution.packs import Packs, repacked
 from graphc.execution.partition import Split, split, split_for
 from graphc.execution.plan import Plan, Services
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
@@ -76,6 +78,7 @@ class Runner:
     run   f(tensors, drawn, given): the result of a call, and its effects; see `CallCode.function`. Raises OtherPath
           or CheckFailed, before anything has changed
     plan, services   what its code is made of
+    packs  where its small state lies, if it writes any
     """
 
     def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool):
@@ -99,6 +102,8 @@ class Runner:
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
         donated: dict[int, int] = {}  # input -> output
+        self.packs: Packs | None = None
+        of = [program.sources[k] for k in wrt]
         ends = [*wrt, *range(len(program.sources), len(program.sources) + len(program.result.made))]
         if self._live and ends:
             histories = tuple(o.history for o in outputs) + (History.NONE,) * (len(ids) - len(outputs))
@@ -111,12 +116,17 @@ class Runner:
             self.backward = self._lower(self._split.backward)
             self._ends = ends
         else:
+            optimized = optimize(graph, strict=strict)
+            found = None if strict or device else repacked(program, optimized, len(self._places), self._effects)
+            if found is not None:
+                program, optimized, self._effects, self.packs = found
+                self._program, self._sources = program, program.sources
+                self._count = len(self._places) + len(self._effects)
             positions = {source: k for k, source in enumerate(program.sources)}
             for k, effect in enumerate(self._effects, len(self._places)):
                 if isinstance(effect.target, Captured) and effect.target in positions:
                     donated[positions[effect.target]] = k
             restore = {output: position for position, output in donated.items()}
-            optimized = optimize(graph, strict=strict)
             prechecks = self._prechecks(optimized)
             self.forward = lower(
                 optimized, device, donate=tuple(donated), restore=restore, strict=strict, settled=prechecks.settled
@@ -128,8 +138,8 @@ class Runner:
         parents = [] if self._split is None else self._split.wrt
         made = {k - len(program.sources): n for n, k in enumerate(parents) if k >= len(program.sources)}
         self.plan = Plan(
-            program, self._effects, self._places, self._out, list(donated), live, ended, broken, wrt, made,
-            len(tensors), prechecks,
+            program, self._effects, self._places, self._out, list(donated), live, ended, broken, of, made,
+            len(tensors), prechecks, self.packs,
         )  # fmt: skip
         self.services = Services(
             self.forward,
@@ -167,9 +177,9 @@ class Runner:
                 found[self._places[base]] = Output(base.id, max(history, found[self._places[base]].history, key=_rank))
         return found
 
-    def _unsealed(self, data: Sealed) -> np.ndarray:
-        """The array of a tensor that was made in inference mode."""
-        if self._split is not None:
+    def _unsealed(self, data: Any) -> np.ndarray:
+        """The array of a tensor that was made in inference mode, or lies in a pack."""
+        if self._split is not None and data.__class__ is Sealed:
             raise RuntimeError(SEALED_SAVE)
         return data.array
 
@@ -332,7 +342,7 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
                 tracer.state.given(target.of)._g = wrapped
             elif isinstance(target, DataOf):
                 tracer.state.given(target.of)._d = array
-            elif array is not None:
+            elif array is not None and not isinstance(target, GradsOf):  # which no traced function has
                 overwrite(tracer.state.given(target), Deferred(array, array.shape, array.dtype))
         concrete = Materializer(tracer, given)
         known: dict[int, Any] = {**containers.existing(), **environment.existing()}

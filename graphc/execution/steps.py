@@ -20,6 +20,7 @@ from graphc.capture.sources import ViewOf
 from graphc.capture.storage.inputs import whole_memory
 from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.capture.user_objects import opener
+from graphc.execution.packs import put_back
 from graphc.lowering import ELSEWHERE, block
 
 
@@ -80,7 +81,8 @@ def rewind(generators: Sequence[Any], marks: Sequence[Any]) -> None:
 SHARED: dict[str, Any] = {
     "Deferred": Deferred, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray, "assembled": assembled,
     "backward": autograd.backward, "block": block, "make": object.__new__, "mark": mark, "ndarray": np.ndarray,
-    "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "refs": getrefcount, "rewind": rewind,
+    "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "put_back": put_back,
+    "refs": getrefcount, "rewind": rewind,
     "view": view, "whole_memory": whole_memory, "write_recorded": write_recorded,
 }  # fmt: skip
 add_maker(lambda new: SHARED.__setitem__("new", new))  # tensors made in inference mode are noted

@@ -75,7 +75,7 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._program = Source(once if strict else channels_last(once), restore=restore, settled=settled)
+        self._program = Source(once if strict else channels_last(once), restore=restore, settled=settled, apart=True)
         self.source = self._program.text
         self._checked = self._program.checked
         self.fails = bool(self._checked)
@@ -83,7 +83,8 @@ class Executable:
         self._options: Any = STRICT if strict else stages.PLAIN
         self._device = None if device is None else jax.devices(device)[0]
         self._wide = is_wide(graph)
-        self._plain = not self._wide and self._device is None and distinct
+        self._places: Any = tuple(np.int32(place) for place in self._program.places)
+        self._plain = not self._wide and self._device is None and distinct and not self._places
         self.seconds: dict[str, float] = {}
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
         self.dispatch: Callable[..., Any] = self._first_dispatch
@@ -114,7 +115,7 @@ class Executable:
     def _dispatch(self, *arrays: Any) -> tuple[Any, ...]:
         assert self._run is not None
         with setting(self._wide, self._device):
-            outputs = self._run(*arrays)
+            outputs = self._run(*arrays, *self._places)
         return outputs if self._spread is None else self._spread(outputs)
 
     def _first_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
@@ -139,9 +140,9 @@ class Executable:
         run: Any = self._run
         with setting(self._wide, self._device):
             if self._spread is None:
-                done.extend(starmap(run, (arrays,)))
+                done.extend(starmap(run, ((*arrays, *self._places),)))
             else:  # nothing is donated
-                done.append(self._spread(run(*arrays)))
+                done.append(self._spread(run(*arrays, *self._places)))
 
     def into_anywhere(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
         """What `into` does, on whatever devices the arrays lie."""
@@ -154,7 +155,7 @@ class Executable:
     def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
         """What `dispatch` does, on whatever devices the arrays lie."""
         with setting(self._wide, self._device):
-            outputs = self._jitted(*arrays)
+            outputs = self._jitted(*arrays, *map(np.asarray, self._places))
         return outputs if self._spread is None else self._spread(outputs)
 
     def verify(self, outputs: Sequence[Any]) -> None:
@@ -237,6 +238,7 @@ class Executable:
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
             self._run = program
+            self._places = tuple(jax.device_put(place, device) for place in self._places)
         return self.seconds
 
     def compile_measured(self) -> Compilation:
@@ -245,7 +247,7 @@ class Executable:
             return self._compilation()
 
     def _compilation(self) -> Compilation:
-        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self.graph.input_avals()]
+        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in (*self.graph.input_avals(), *self._places)]
         with half_precision(self.graph):
             return compile_measured(self._jitted, *structs)
 

@@ -26,6 +26,7 @@ from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
 from graphc.lowering.overrides import OVERRIDES
+from graphc.lowering.places import in_packs
 from graphc.lowering.primitives import expression
 from graphc.lowering.products import product
 from graphc.lowering.zeros import held_numbers, inside, loses_zero, starts, unsigned
@@ -38,7 +39,7 @@ _numbers = itertools.count(1)
 # lines that took seven times as long as lowering itself.
 BLOCK = 100
 _OTHERS = re.compile(
-    r"k\d+|ok\d+|fail_.*|failure|fine|float|complex"
+    r"k\d+|ok\d+|at_.*|fail_.*|failure|fine|float|complex"
 )  # names of constants, checks and what _value writes
 
 
@@ -75,6 +76,7 @@ class Source:
     restore output number -> input number: what the function returns there when a check fails
     settled ids of nodes whose checks are made elsewhere
     known   the number that an input holds in every place, or None, for each
+    apart   whether places in packs are arguments, after the others, whose values are `places`: see `in_packs`
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Source:
         restore: Mapping[int, int] | None = None,
         settled: Collection[int] = (),
         known: Sequence[Any] = (),
+        apart: bool = False,
     ):
         self.graph = graph
         self._held = held_numbers(graph, known)
@@ -100,6 +103,8 @@ class Source:
             "jnp": jnp, "jax": jax, "lax": lax, "np": np, "special": jax.scipy.special, "ops": SimpleNamespace(),
             "checks": SimpleNamespace(), "first_failure": first_failure,
         }  # fmt: skip
+        self._places = in_packs(graph) if apart else {}
+        self.places = tuple(self._places.values())
         self._names = self._own_names()
         self._uses = graph.uses()
         self._statements: list[str] = []
@@ -151,10 +156,13 @@ class Source:
         elif self._failing:
             outputs.append("np.int32(-1)")
         self._result = f"({', '.join(outputs)}{',' if len(outputs) == 1 else ''})"
-        head = f"def {self._function}({', '.join(names[id] for id in graph.inputs)}):"
+        head = f"def {self._function}({', '.join(self._parameters())}):"
         self.plain = "\n".join([head, *self._plain, self._result])
         lines = [line for statement in self._statements for line in statement.split("\n")]
         return "\n    ".join([head, *lines, f"return {self._result}"]) + "\n"
+
+    def _parameters(self) -> list[str]:
+        return [*(self._names[id] for id in self.graph.inputs), *(f"at_{self._names[id]}" for id in self._places)]
 
     def _state(self, statement: str, where: str = "") -> None:
         self._statements.append(f"{statement}{where}")
@@ -219,6 +227,9 @@ class Source:
         return [self.graph.nodes[i].type for i in node.inputs]
 
     def _written(self, node: Node) -> str:
+        if node.id in self._places:
+            (pack,), name = node.inputs, self._names[node.id]
+            return f"lax.dynamic_slice({self._names[pack]}, (at_{name},), ({node.size},))"
         transposed = product(node, self.graph.nodes, self._names, self._uses)
         if transposed is not None:
             return transposed
@@ -291,7 +302,7 @@ class Source:
         """The Python function that the text defines. It runs in blocks, whose lines are those of the text."""
         filename = f"<jax program {self.graph.name} {next(_numbers)}>"
         linecache.cache[filename] = (len(self.text), None, self.text.splitlines(keepends=True), filename)
-        names, scope = [self._names[id] for id in self.graph.inputs], self.scope
+        names, scope = self._parameters(), self.scope
         blocks: list[CodeType] = []
         line = 1
         for k in range(0, len(self._statements), BLOCK):
