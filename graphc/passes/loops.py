@@ -1,7 +1,7 @@
-"""A repeat as the body of a loop: each column of its operands, one node a step, is a constant, a carry or one of the xs.
+"""A repeat as the body of a loop.
 
-A column of one node is a constant. What the step before has computed is a carry. Views are taken into the body, where
-those of all steps are alike; what is left is stacked.
+Its operands are read in columns, one node a step. A column of one node is a constant of the loop. What the step before
+has computed is a carry. Views are taken into the body, where those of all steps are alike. What is left are the xs.
 """
 
 from __future__ import annotations

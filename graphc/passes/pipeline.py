@@ -25,7 +25,7 @@ SWEEPS = 8  # simplification stops by itself long before
 
 
 class Record(NamedTuple):
-    """What one pass did: its name, the number of nodes before and after, the rules that fired, and what else to tell."""
+    """What one pass did: its name, the number of nodes before and after, the rules that fired, other things to tell."""
 
     name: str
     before: int

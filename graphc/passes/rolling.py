@@ -1,58 +1,67 @@
-"""Repeated structure rolled into `scan`: layers, steps of time, updates of parameters.
+"""Repeated structure rolled into `scan`: steps of time, layers, slices that are treated alike.
 
-Of a run that `repeats` has found, the operands are read in columns, one node a step. A column is a constant of the
-loop, a carry, which is what the step before has computed, or one of the xs: its nodes are stacked. What a run returns
-is known by column, too: where a later run reads what each step of an earlier one has computed, forwards or backwards,
-it reads the stacked results as they are.
+A program of many steps takes XLA long to compile, and each step reads and writes at places of its own, for which XLA
+makes code of its own. A loop has the code of one step. It is made where it costs no time when the program runs: of
+values of each step that are read one by one, each takes longer to compile than a step, and weights that each step has
+for itself are copied into one array at each call.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from graphc.ir import Graph
+from graphc.ir import INPUT, Graph
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.loops import Loop, Unfit
 from graphc.passes.repeats import FEWEST, Repeat, find_repeats
-from graphc.passes.unrolled import with_loops
+from graphc.passes.unrolled import base_of, laid_together, with_loops
+from graphc.rewrite.cost import WRITE, node_cost
 
-
-def roll_repeats(graph: Graph, optimize: Callable[[Graph], Graph]) -> tuple[Graph, list[Rolled]]:
-    """`graph` with its repeats as loops, and what they are. `optimize` is given the bodies."""
-    merged = eliminate_common_subexpressions(graph)
-    loops: list[Loop] = []
-    for repeat in _aligned(merged, find_repeats(merged)):
-        try:
-            loop = Loop(merged, repeat)
-        except Unfit:
-            continue
-        if worth_rolling(loop):
-            loops.append(loop)
-    if not loops:
-        return graph, []
-    notes = [Rolled(loop.count, len(loop.builder.nodes), merged.nodes[loop.repeat.steps[0][0]].where) for loop in loops]
-    return eliminate_dead_code(with_loops(merged, loops, optimize)), notes
+LEAST = 32  # operations that a loop is to save
+# measured with XLA, on one core: what the code that reads one row takes to compile beside that of an operation; steps
+# from which on a loop compiles faster though its weights are stacked; and the part of a step's work that this may take
+ROW, MANY, SHARE = 25, 24, 1 / 6
 
 
 class Rolled(NamedTuple):
-    """A loop that was made: its steps, the nodes of one, and the user's line."""
+    """A loop that was made: its steps, the operations of one, and the user's line."""
 
     steps: int
-    nodes: int
+    operations: int
     where: str
 
     def __str__(self) -> str:
-        return f"{self.steps} steps of {self.nodes} nodes at {self.where or 'unknown line'} are a scan"
+        where = self.where or "unknown line"
+        return f"{self.steps} steps of {self.operations} operations at {where} are a scan"
 
 
-LEAST = 60  # nodes that a loop is to save
+def roll_repeats(graph: Graph, optimize: Callable[[Graph], Graph]) -> tuple[Graph, list[Rolled]]:
+    """`graph` with its repeats as loops, and what they are. `optimize` is given the bodies.
+
+    Each operation computes what it did, bit for bit; XLA may round it differently.
+    """
+    if not find_repeats(graph):
+        return graph, []
+    merged = eliminate_common_subexpressions(graph)
+    loops = chosen(merged, list(_loops(merged)))
+    if not loops:
+        return graph, []
+    firsts = [merged.nodes[loop.repeat.steps[0][0]] for loop in loops]
+    notes = [
+        Rolled(loop.count, len(loop.repeat.steps[0]), first.where) for loop, first in zip(loops, firsts, strict=True)
+    ]
+    return eliminate_dead_code(with_loops(merged, loops, optimize)), notes
 
 
-def worth_rolling(loop: Loop) -> bool:
-    return (loop.count - 1) * len(loop.builder.nodes) >= LEAST
+def _loops(graph: Graph) -> Iterator[Loop]:
+    for repeat in _aligned(graph, find_repeats(graph)):
+        try:
+            yield Loop(graph, repeat)
+        except Unfit:
+            continue
 
 
 def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
@@ -70,7 +79,7 @@ def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
             votes: Counter[tuple[int, int]] = Counter()
             for a, b in zip(first, last, strict=True):
                 for i, j in zip(nodes[a].inputs, nodes[b].inputs, strict=True):
-                    start, end = (place.get(_base(graph, id)) for id in (i, j))
+                    start, end = (place.get(base_of(graph, id)) for id in (i, j))
                     if start is not None and end is not None and start[1] == end[1]:
                         low, high = sorted((start[0], end[0]))
                         if high - low + 1 == len(aligned[later].steps):
@@ -80,7 +89,54 @@ def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
     return [repeat for repeat in aligned if len(repeat.steps) >= FEWEST]
 
 
-def _base(graph: Graph, id: int) -> int:
-    while graph.nodes[id].op.view:
-        id = graph.nodes[id].inputs[0]
-    return id
+# --- which loops are worth it
+
+
+def chosen(graph: Graph, loops: list[Loop]) -> list[Loop]:
+    """The loops that shorten the first call, and do not slow the later ones."""
+    loops = [loop for loop in loops if _saved(loop) >= LEAST and _cheap_to_feed(graph, loop)]
+    while True:  # without one loop, another's values may be read one by one
+        rows = _rows(graph, loops)
+        kept = [loop for k, loop in enumerate(loops) if ROW * rows[k] <= _saved(loop)]
+        if len(kept) == len(loops):
+            return loops
+        loops = kept
+
+
+def _saved(loop: Loop) -> int:
+    """How many operations fewer there are to compile."""
+    return (loop.count - 1) * len(loop.repeat.steps[0])
+
+
+def _cheap_to_feed(graph: Graph, loop: Loop) -> bool:
+    """Whether the operands that each step has for itself are no great part of its work."""
+    nodes = loop.builder.nodes
+    own = [graph.nodes[column[0]] for column in loop.leaves if len({graph.nodes[i].inputs for i in column}) == 1]
+    own = [node for node in own if node.op is INPUT]
+    if not own:
+        return True
+    work = sum(node_cost(node, nodes) for node in nodes.values())
+    return loop.count >= MANY and (1 + WRITE) * sum(node.size for node in own) <= SHARE * work
+
+
+def _rows(graph: Graph, loops: list[Loop]) -> Counter[int]:
+    """For each loop, how many values of single steps are read, apart from the last that is passed on."""
+    place = {id: (k, *where) for k, loop in enumerate(loops) for id, where in loop.place.items()}
+    read: set[int] = set()
+
+    def note(ids: Iterable[int]) -> None:
+        read.update(base for id in ids if (base := base_of(graph, id)) in place)
+
+    note(graph.outputs)
+    for id, node in graph.nodes.items():
+        if id not in place and not node.op.view and not (laid_together(graph, node)):
+            note(node.inputs)
+    for loop in loops:
+        note(loop.consts)
+        note(carry.column[0] for carry in loop.carries)
+    found: Counter[int] = Counter()
+    for id in read:
+        k, step, operation = place[id]
+        if step != loops[k].count - 1 or operation not in loops[k].last:
+            found[k] += 1
+    return found

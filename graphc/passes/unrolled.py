@@ -89,6 +89,20 @@ def part(x: Symbol, axis: int, start: int, stop: int) -> Symbol:
     return x.builder.language.slice(x, start=tuple(zeros), stop=tuple(ends), step=(1,) * len(ends))
 
 
+def base_of(graph: Graph, id: int) -> int:
+    """The node that node `id` is a view of, of a view perhaps; itself, if it is none."""
+    nodes = graph.nodes
+    while nodes[id].op.view:
+        id = nodes[id].inputs[0]
+    return id
+
+
+def laid_together(graph: Graph, node: Node) -> bool:
+    """Whether `node` lays many arrays of one type beside each other."""
+    many = node.op is _CAT and len(node.inputs) >= FEWEST
+    return many and len({graph.nodes[id].aval for id in node.inputs}) == 1
+
+
 class _Next(NamedTuple):
     """How one node of a column follows another: the next or the one before, among rows of a loop or along an axis."""
 
@@ -186,7 +200,7 @@ class _Writer:
         follows = self._follows(column[0], column[1])
         return None if follows is None else follows.ahead
 
-    def _stacked(self, column: Column) -> tuple[Symbol | None, bool] | None:
+    def _stacked(self, column: Column) -> tuple[Symbol, bool] | None:
         """(all values of a column, whether in its order), if there is an array of them."""
         for ahead in (True, False):
             ordered = column if ahead else column[::-1]
@@ -277,11 +291,8 @@ class _Writer:
         return self.builder.language.flip(x, axis=(0,))
 
     def _joined(self, node: Node) -> Symbol | None:
-        """`node`, if it lays values of a loop beside each other: they are."""
-        nodes = self.graph.nodes
-        if node.op is not _CAT or len(node.inputs) < FEWEST or not self._lazy.issuperset(node.inputs):
-            return None
-        if len({nodes[id].aval for id in node.inputs}) > 1:
+        """`node`, if it lays values of loops beside each other: they are."""
+        if not laid_together(self.graph, node) or not self._lazy.issuperset(node.inputs):
             return None
         F, axis = self.builder.language, node.params["axis"]
         whole = self.stack(node.inputs)
