@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol
 from graphc.passes.dce import eliminate_dead_code
-from graphc.passes.repeats import Repeat
+from graphc.passes.repeats import Repeat, views
 
 Column = tuple[int, ...]
 DEEP = 32  # views of views of one operand
@@ -21,12 +21,16 @@ class Unfit(Exception):
     """Steps that are alike, and yet no loop: they read what is no carry."""
 
 
-class _Carry(NamedTuple):
+class Carry(NamedTuple):
     """What is passed on: the column, whose first node it begins with, the operation, and the views of it."""
 
     column: Column
     place: int
     views: tuple[int, ...]
+
+    @property
+    def initial(self) -> int:
+        return self.column[0]
 
 
 @final
@@ -44,7 +48,7 @@ class Loop:
         self.place = {id: (k, j) for k, step in enumerate(repeat.steps) for j, id in enumerate(step)}
         self.builder = Builder()
         self.consts: list[int] = []
-        self.carries: list[_Carry] = []
+        self.carries: list[Carry] = []
         self.leaves: list[Column] = []
         self.symbols: dict[Column, Symbol] = {}
         self._inputs: dict[int, list[Symbol]] = {0: [], 1: [], 2: []}
@@ -82,7 +86,7 @@ class Loop:
                 self.consts.append(column[0])
                 return self._input(0, column)
             return self._copy(column, ())
-        if depth < DEEP and self._views_alike(column):
+        if depth < DEEP and self.views_alike(column):
             (operands,) = self._operands(column)
             return self._copy(column, [self._symbol(operands, depth + 1)])
         if (carry := self._carry(column)) is not None:
@@ -101,19 +105,19 @@ class Loop:
         self._inputs[kind].append(symbol)
         return symbol
 
-    def _views_alike(self, column: Column) -> bool:
+    def views_alike(self, column: Column) -> bool:
         nodes = self._graph.nodes
         first = nodes[column[0]]
-        if not first.op.view:
+        if not views(first):
             return False
         key = first.key(())
         return all(nodes[i].op is first.op and nodes[i].results == first.results and nodes[i].key(()) == key
                    for i in column[1:])  # fmt: skip
 
-    def _carry(self, column: Column) -> _Carry | None:
+    def _carry(self, column: Column) -> Carry | None:
         """`column` as what the step before has computed, in the same place of each."""
         later, views = column[1:], list[int]()
-        while later[0] not in self.place and self._views_alike(later):
+        while later[0] not in self.place and self.views_alike(later):
             views.append(later[0])
             (later,) = self._operands(later)
             if len(views) > DEEP:
@@ -121,9 +125,9 @@ class Loop:
         where = self.place.get(later[0])
         if where is None or any(self.place.get(id) != (k, where[1]) for k, id in enumerate(later)):
             return None
-        return _Carry(column, where[1], tuple(reversed(views)))
+        return Carry(column, where[1], tuple(reversed(views)))
 
-    def _end(self, carry: _Carry) -> Symbol:
+    def _end(self, carry: Carry) -> Symbol:
         symbol = self.symbols[self.column(carry.place)]
         for id in carry.views:
             symbol = self._append(self._graph.nodes[id], [symbol])
@@ -133,7 +137,7 @@ class Loop:
         """Raise Unfit if one of the nodes is computed in the loop."""
         nodes = self._graph.nodes
         for id in column:
-            while nodes[id].op.view:
+            while views(nodes[id]):
                 id = nodes[id].inputs[0]
             if id in self.place:
                 raise Unfit

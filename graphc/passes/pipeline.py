@@ -17,7 +17,7 @@ from graphc.passes.opaque import without_rules
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
-from graphc.passes.sums import shorten_sums
+from graphc.passes.sums import join_pads, shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, by_root, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
@@ -71,7 +71,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     return (
         ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
-        *((("repeats", repeats),) if licence >= REASSOCIATES else ()),
+        *((("pads", join_pads), ("repeats", repeats)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),

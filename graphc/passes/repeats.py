@@ -9,7 +9,7 @@ period earlier. Both must be one node, move along by one period, or come from be
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -32,13 +32,16 @@ class Repeat(NamedTuple):
         return Repeat(self.steps[first:end])
 
 
+def views(node: Node) -> bool:
+    """Whether `node` is a view of its one operand, whose values it has."""
+    return node.op.view and len(node.inputs) == 1
+
+
 def find_repeats(graph: Graph) -> list[Repeat]:
     """The runs of `graph`, those that save most first chosen, in order; no two share a node."""
-    ids = [id for id, node in graph.nodes.items() if node.inputs and not node.op.view]
-    if len(ids) < FEWEST * GRAM:
-        return []
+    ids = [id for id, node in graph.nodes.items() if node.inputs and not views(node)]
     tokens = _tokens(graph, ids)
-    regions = [region for p in _periods(tokens) for region in _regions(tokens, p)]
+    regions = _candidates(tokens)
     if not regions:
         return []
     reader = _Reader(graph, ids, tokens)
@@ -58,23 +61,28 @@ def find_repeats(graph: Graph) -> list[Repeat]:
 
 def _tokens(graph: Graph, ids: Sequence[int]) -> np.ndarray:
     """A number for each operation, equal for those that may be the same computation."""
-    numbers: dict[object, int] = {}
-    nodes = graph.nodes
+    numbers: dict[Any, int] = {}
+    types = {id: numbers.setdefault(node.results, len(numbers)) for id, node in graph.nodes.items()}
+    symbolic = {number for results, number in numbers.items() if any(has_dim(aval.shape) for aval in results)}
     found = np.empty(len(ids), np.int64)
     for k, id in enumerate(ids):
-        node = nodes[id]
-        key: object = id
-        if not _alone(node):
-            key = (node.key(()), node.results, *[nodes[i].results for i in node.inputs])
-            if node.op.check is not None:
-                key = key, node.where  # an error names the line
+        node = graph.nodes[id]
+        op = node.op
+        alone = op.several or op.structured or op.impure
+        if alone or (symbolic and not symbolic.isdisjoint([types[i] for i in (id, *node.inputs)])):
+            key: Any = id  # never part of a run
+        else:
+            line = node.where if op.check is not None else ""  # which an error names
+            key = (op, types[id], *[types[i] for i in node.inputs], line, node.key(()) if node.params else None)
         found[k] = numbers.setdefault(key, len(numbers))
     return found
 
 
-def _alone(node: Node) -> bool:
-    """Whether a node is never part of a run."""
-    return node.op.several or node.op.structured or node.op.impure or any(has_dim(a.shape) for a in node.results)
+def _candidates(tokens: np.ndarray) -> list[tuple[int, int, int]]:
+    """(start, end, period) of runs of numbers."""
+    if len(tokens) < FEWEST * GRAM:
+        return []
+    return [region for p in _periods(tokens) for region in _regions(tokens, p)]
 
 
 def _periods(tokens: np.ndarray) -> list[int]:
@@ -100,52 +108,74 @@ def _regions(tokens: np.ndarray, p: int) -> Iterator[tuple[int, int, int]]:
             yield start, end + p, p
 
 
-class _Read(NamedTuple):
-    """An operand: its node, the place of the operation that it is a view of, and which view."""
-
-    id: int
-    place: int
-    view: int
-
-
 @final
 class _Reader:
-    """Compares what operations read."""
+    """Compares what operations read. Of the operands of all operations, one after the other, it has
+
+    nodes   the node
+    places  the place of the operation that it is a view of
+    views   a number for the view
+    ends    where the operands of each operation end
+    """
 
     def __init__(self, graph: Graph, ids: Sequence[int], tokens: np.ndarray):
-        self._graph = graph
-        self._ids = ids
         self._tokens = tokens
-        self._places = {id: k for k, id in enumerate(ids)}
-        self._operands = self._all_operands()
+        self._operations = [graph.nodes[id] for id in ids]
+        numbers = {id: k for k, id in enumerate(ids)}
+        kinds: dict[object, int] = {}
+        found: dict[int, tuple[int, int]] = {}
+        for id, node in graph.nodes.items():
+            if views(node):
+                place, view = found[node.inputs[0]]
+                found[id] = place, kinds.setdefault((view, node.key(()), node.results), len(kinds) + 1)
+            else:
+                found[id] = numbers.get(id, BEFORE), 0
+        read = [graph.nodes[id].inputs for id in ids]
+        self._ends = np.cumsum([0, *map(len, read)])
+        self._nodes = np.array([i for inputs in read for i in inputs])
+        self._places, self._views = np.array([found[i] for inputs in read for i in inputs]).reshape(-1, 2).T
 
     def runs(self, start: int, end: int, p: int) -> Iterator[tuple[int, int]]:
         """(first place, number of steps) of the runs in a region of period `p`."""
-        alike = [self._alike(i - p, i, start, p) for i in range(start + p, end)]
         begin = 0
-        for k, good in enumerate([*alike, False]):
+        for k, good in enumerate([*self._moved(start, end - p, p, start), False]):
             if not good:
                 if k - begin >= (FEWEST - 2) * p:
                     yield from self._cut(start, start + begin, start + k + p, p)
                 begin = k + 1
 
+    def _moved(self, start: int, end: int, p: int, outside: int, first: bool = False) -> np.ndarray:
+        """For each operation from `start` to `end`, whether the one a period later reads what is to it the same: the
+        same node, the one a period later, or another from before `outside`.
+
+        first: these are the first step, which reads something else in place of what a step before has computed
+        """
+        ends, places = self._ends, self._places
+        a, b = slice(ends[start], ends[end]), slice(ends[start + p], ends[end + p])
+        same = self._nodes[a] == self._nodes[b]
+        same |= (places[b] - places[a] == p) & (self._views[a] == self._views[b])
+        same |= (places[a] < outside) & (places[b] < (end if first else outside))
+        good = np.ones(end - start, bool)
+        good[np.searchsorted(ends, ends[start] + np.flatnonzero(~same), "right") - 1 - start] = False
+        return good
+
     def _cut(self, lowest: int, start: int, end: int, p: int) -> Iterator[tuple[int, int]]:
         """The steps between `start` and `end`, begun where the least is passed on; and the one before, if it only
         begins with other values."""
-        widest: dict[int, int] = {}  # how far away an operation is last read
-        for i in range(start + p, min(start + 2 * p, end)):
-            for read in self._reads(i):
-                if start <= read.place and i - read.place <= 2 * p:
-                    widest[read.place] = max(widest.get(read.place, 0), i - read.place)
+        first, last = start + p, min(start + 2 * p, end)
+        readers = np.repeat(np.arange(first, last), np.diff(self._ends[first : last + 1]))
+        read = self._places[self._ends[first] : self._ends[last]]
         change = np.zeros(end - start + 1)
-        for place, distance in widest.items():
-            size = self._graph.nodes[self._ids[place]].size
-            change[place - start + 1] += size
-            change[min(place + distance, end - 1) - start + 1] -= size
-        live = np.cumsum(change)[: 3 * p]
+        widest: dict[int, int] = {}  # the last reader of each
+        for reader, place in zip(readers.tolist(), read.tolist(), strict=True):
+            if place >= start:
+                widest[place] = reader
+        for place, reader in widest.items():
+            change[place - start + 1] += self._operations[place].size
+            change[reader - start + 1] -= self._operations[place].size
+        live = np.cumsum(change)[: 2 * p]
         costs = np.bincount(np.arange(len(live)) % p, live, p)
-        firsts = [self._first(lowest, start + int(k), p) for k in np.flatnonzero(costs == costs.min())[:CUTS]]
-        first = min(firsts)
+        first = min(self._first(lowest, start + k, p) for k in np.flatnonzero(costs == costs.min())[:CUTS].tolist())
         count = (end - first) // p
         if count >= FEWEST:
             yield first, count
@@ -155,38 +185,9 @@ class _Reader:
             first -= p
         return first
 
-    def _alike(self, i: int, j: int, start: int, p: int) -> bool:
-        return all(self._moved(a, b, start, p) for a, b in zip(self._reads(i), self._reads(j), strict=True))
-
-    @staticmethod
-    def _moved(a: _Read, b: _Read, start: int, p: int) -> bool:
-        """Whether `b` is to an operation what `a` is to the one before: the same, one period later, or from outside."""
-        if a.id == b.id or (b.place - a.place == p and a.view == b.view):
-            return True
-        return a.place < start and b.place < start
-
     def _begins(self, first: int, p: int) -> bool:
         """Whether the operations from `first` on are those of a step, with what the first one starts from."""
-        for i in range(first, first + p):
-            if self._tokens[i] != self._tokens[i + p]:
-                return False
-            for a, b in zip(self._reads(i), self._reads(i + p), strict=True):
-                initial = first <= b.place < first + p and a.place < first
-                if not (initial or self._moved(a, b, first, p)):
-                    return False
-        return True
-
-    def _reads(self, i: int) -> tuple[_Read, ...]:
-        return tuple([self._operands[id] for id in self._graph.nodes[self._ids[i]].inputs])
-
-    def _all_operands(self) -> dict[int, _Read]:
-        """Each node as an operand."""
-        found: dict[int, _Read] = {}
-        views: dict[object, int] = {}
-        for id, node in self._graph.nodes.items():
-            if node.op.view:
-                _, place, view = found[node.inputs[0]]
-                found[id] = _Read(id, place, views.setdefault((view, node.key(()), node.results), len(views) + 1))
-            else:
-                found[id] = _Read(id, self._places.get(id, BEFORE), 0)
-        return found
+        steps = self._tokens[first : first + p], self._tokens[first + p : first + 2 * p]
+        if not np.array_equal(*steps):
+            return False
+        return bool(self._moved(first, first + p, p, first, True).all())

@@ -9,14 +9,14 @@ for itself are copied into one array at each call.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from graphc.ir import INPUT, Graph
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.loops import Loop, Unfit
-from graphc.passes.repeats import FEWEST, Repeat, find_repeats
+from graphc.passes.repeats import FEWEST, Repeat, find_repeats, views
 from graphc.passes.unrolled import base_of, laid_together, with_loops
 from graphc.rewrite.cost import WRITE, node_cost
 
@@ -43,8 +43,6 @@ def roll_repeats(graph: Graph, optimize: Callable[[Graph], Graph]) -> tuple[Grap
 
     Each operation computes what it did, bit for bit; XLA may round it differently.
     """
-    if not find_repeats(graph):
-        return graph, []
     merged = eliminate_common_subexpressions(graph)
     loops = chosen(merged, list(_loops(merged)))
     if not loops:
@@ -94,18 +92,27 @@ def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
 
 def chosen(graph: Graph, loops: list[Loop]) -> list[Loop]:
     """The loops that shorten the first call, and do not slow the later ones."""
-    loops = [loop for loop in loops if _saved(loop) >= LEAST and _cheap_to_feed(graph, loop)]
+    loops = _read_together(graph, [loop for loop in loops if _cheap_to_feed(graph, loop)])
+    for small in [loop for loop in loops if _saved(loop.repeat) < LEAST]:
+        others = [loop for loop in loops if loop is not small]
+        if len(_read_together(graph, others)) == len(others):  # none of them is read by it alone
+            loops = others
+    return loops
+
+
+def _read_together(graph: Graph, loops: list[Loop]) -> list[Loop]:
+    """The loops whose values are read together, or few of them one by one."""
     while True:  # without one loop, another's values may be read one by one
         rows = _rows(graph, loops)
-        kept = [loop for k, loop in enumerate(loops) if ROW * rows[k] <= _saved(loop)]
+        kept = [loop for k, loop in enumerate(loops) if ROW * rows[k] <= _saved(loop.repeat)]
         if len(kept) == len(loops):
             return loops
         loops = kept
 
 
-def _saved(loop: Loop) -> int:
+def _saved(repeat: Repeat) -> int:
     """How many operations fewer there are to compile."""
-    return (loop.count - 1) * len(loop.repeat.steps[0])
+    return (len(repeat.steps) - 1) * len(repeat.steps[0])
 
 
 def _cheap_to_feed(graph: Graph, loop: Loop) -> bool:
@@ -121,22 +128,19 @@ def _cheap_to_feed(graph: Graph, loop: Loop) -> bool:
 
 def _rows(graph: Graph, loops: list[Loop]) -> Counter[int]:
     """For each loop, how many values of single steps are read, apart from the last that is passed on."""
+    if not loops:
+        return Counter()
     place = {id: (k, *where) for k, loop in enumerate(loops) for id, where in loop.place.items()}
-    read: set[int] = set()
-
-    def note(ids: Iterable[int]) -> None:
-        read.update(base for id in ids if (base := base_of(graph, id)) in place)
-
-    note(graph.outputs)
+    bases = {id: id for id in place}  # of these, and of views of them
+    read = {id for loop in loops for id in (*loop.consts, *(carry.initial for carry in loop.carries))}
+    read.update(graph.outputs)
     for id, node in graph.nodes.items():
-        if id not in place and not node.op.view and not (laid_together(graph, node)):
-            note(node.inputs)
-    for loop in loops:
-        note(loop.consts)
-        note(carry.column[0] for carry in loop.carries)
+        if views(node) and node.inputs[0] in bases:
+            bases[id] = bases[node.inputs[0]]
+        elif id not in place and not bases.keys().isdisjoint(node.inputs) and not laid_together(graph, node):
+            read.update(node.inputs)
     found: Counter[int] = Counter()
-    for id in read:
-        k, step, operation = place[id]
+    for k, step, operation in {place[bases[id]] for id in read if id in bases}:
         if step != loops[k].count - 1 or operation not in loops[k].last:
             found[k] += 1
     return found

@@ -16,7 +16,7 @@ from graphc.ir.structure import SCAN
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.passes.loops import Column, Loop
-from graphc.passes.repeats import FEWEST
+from graphc.passes.repeats import FEWEST, views
 
 _CAT, _SLICE, _RESHAPE = OPS["cat"], OPS["slice"], OPS["reshape"]
 
@@ -29,7 +29,7 @@ def with_loops(graph: Graph, loops: Sequence[Loop], optimize: Callable[[Graph], 
 
 
 @final
-class _Written:
+class Written:
     """A loop in the new graph. What it returns is added as it is asked for."""
 
     def __init__(self, builder: Builder, loop: Loop, operands: Sequence[Symbol], reverse: bool):
@@ -60,10 +60,14 @@ class _Written:
         """Where the values of a step are in memory."""
         return self.loop.count - 1 - step if self.reverse else step
 
+    def is_last(self, step: int, place: int) -> bool:
+        """Whether the loop ends with the value of operation `place` in this step."""
+        return step == self.loop.count - 1 and place in self.loop.last
+
     def row(self, step: int, place: int) -> Symbol:
         """The value of operation `place` in one step."""
         loop, F = self.loop, self._builder.language
-        if step == loop.count - 1 and place in loop.last:
+        if self.is_last(step, place):
             if place not in self._lasts:
                 self._lasts[place] = self._builder.item(self._node.id, loop.last[place])
             return self._lasts[place]
@@ -89,10 +93,14 @@ def part(x: Symbol, axis: int, start: int, stop: int) -> Symbol:
     return x.builder.language.slice(x, start=tuple(zeros), stop=tuple(ends), step=(1,) * len(ends))
 
 
+def flipped(x: Symbol) -> Symbol:
+    return x.builder.language.flip(x, axis=(0,))
+
+
 def base_of(graph: Graph, id: int) -> int:
     """The node that node `id` is a view of, of a view perhaps; itself, if it is none."""
     nodes = graph.nodes
-    while nodes[id].op.view:
+    while views(nodes[id]):
         id = nodes[id].inputs[0]
     return id
 
@@ -125,8 +133,8 @@ class _Writer:
         self._starts = {loop.repeat.steps[0][0]: loop for loop in loops}
         self._inside = {id for loop in loops for id in loop.place}
         self._lazy = set(self._inside)  # and views of it, which are written when they are read
-        self._rows: dict[int, tuple[_Written, int, int]] = {}
-        self._known: dict[Column, tuple[_Written, Symbol]] = {}
+        self._rows: dict[int, tuple[Written, int, int]] = {}
+        self._known: dict[Column, tuple[Written, Symbol]] = {}
         self._stacks: dict[Column, Symbol] = {}
 
     def write(self, optimize: Callable[[Graph], Graph]) -> None:
@@ -135,11 +143,11 @@ class _Writer:
             if not node.inputs:
                 self.builder.nodes[id] = node
                 self.new[id] = id
-        written: list[_Written] = []
+        written: list[Written] = []
         for id, node in nodes.items():
             if id in self._starts:
                 written.append(self._loop(self._starts[id]))
-            if node.op.view and node.inputs[0] in self._lazy:
+            if views(node) and node.inputs[0] in self._lazy:
                 self._lazy.add(id)
             elif id not in self._inside:
                 self._write(node)
@@ -175,7 +183,7 @@ class _Writer:
 
     # --- loops
 
-    def _loop(self, loop: Loop) -> _Written:
+    def _loop(self, loop: Loop) -> Written:
         nodes = self.graph.nodes
         votes = Counter[bool]()
         for column in loop.leaves:
@@ -185,11 +193,14 @@ class _Writer:
         reverse = votes[False] > votes[True]
         first = nodes[loop.repeat.steps[0][0]]
         self.builder.where, self.builder.scope = first.where, first.scope
-        operands = [self.symbol(id) for id in (*loop.consts, *(carry.column[0] for carry in loop.carries))]
+        operands = [self.symbol(id) for id in (*loop.consts, *(carry.initial for carry in loop.carries))]
         operands += [self.stack(column[::-1] if reverse else column) for column in loop.leaves]
-        written = _Written(self.builder, loop, operands, reverse)
+        written = Written(self.builder, loop, operands, reverse)
         self._rows |= {id: (written, *place) for id, place in loop.place.items()}
+        given = {*loop.leaves, *((id,) * loop.count for id in loop.consts)}
         for column, symbol in loop.symbols.items():
+            if column in given:
+                continue
             self._known.setdefault(column, (written, symbol))
         return written
 
@@ -217,7 +228,7 @@ class _Writer:
         """The values of the nodes of a column, which are alike, in one array with a dimension more."""
         found = self._stacked(column)
         if found is not None:
-            return found[0] if found[1] else self._flipped(found[0])
+            return found[0] if found[1] else flipped(found[0])
         pieces = self._reshaped(column) or self._pieces(column)
         whole = pieces[0] if len(pieces) == 1 else self.builder.language.cat(*pieces, axis=0)
         self._stacks[column] = whole
@@ -266,7 +277,7 @@ class _Writer:
             whole = F.reshape(source, shape=shape)
             if axis:
                 whole = F.permute(whole, dims=(axis, *range(axis), *range(axis + 1, len(shape))))
-        return whole if follows.ahead else self._flipped(whole)
+        return whole if follows.ahead else flipped(whole)
 
     def _follows(self, a: int, b: int) -> _Next | None:
         if a in self._rows and b in self._rows:
@@ -286,9 +297,6 @@ class _Writer:
         if q["start"][axis] == p["stop"][axis]:
             return _Next(axis, True)
         return _Next(axis, False) if q["stop"][axis] == p["start"][axis] else None
-
-    def _flipped(self, x: Symbol) -> Symbol:
-        return self.builder.language.flip(x, axis=(0,))
 
     def _joined(self, node: Node) -> Symbol | None:
         """`node`, if it lays values of loops beside each other: they are."""
