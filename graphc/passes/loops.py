@@ -15,6 +15,7 @@ from graphc.passes.repeats import Repeat, views
 
 Column = tuple[int, ...]
 DEEP = 32  # views of views of one operand
+BACK = 4  # steps back that are read
 
 
 class Unfit(Exception):
@@ -22,10 +23,11 @@ class Unfit(Exception):
 
 
 class Carry(NamedTuple):
-    """What is passed on: the column, whose first node it begins with, the operation, and the views of it."""
+    """What is passed on: the column, whose first node it begins with, and that of the step after, of which it is
+    perhaps a view."""
 
     column: Column
-    place: int
+    end: Column
     views: tuple[int, ...]
 
     @property
@@ -54,8 +56,14 @@ class Loop:
         self._inputs: dict[int, list[Symbol]] = {0: [], 1: [], 2: []}
         for column in zip(*repeat.steps, strict=True):
             self._copy(column, [self._symbol(operands) for operands in self._operands(column)])
-        self.ends = [self._end(carry) for carry in self.carries]
-        self.last = {carry.place: k for k, carry in enumerate(self.carries) if not carry.views}
+        self.ends: list[Symbol] = []
+        self.last: dict[int, int] = {}  # operation -> the carry that ends with its last value
+        for k, carry in enumerate(self.carries):  # what a carry ends with may be another
+            self.ends.append(self._end(carry))
+            if carry.end[-1] in self.place and not carry.views:
+                step, operation = self.place[carry.end[-1]]
+                if step == self.count - 1:
+                    self.last[operation] = k
 
     def column(self, place: int) -> Column:
         """Operation number `place` of all steps."""
@@ -122,13 +130,17 @@ class Loop:
             (later,) = self._operands(later)
             if len(views) > DEEP:
                 return None
-        where = self.place.get(later[0])
-        if where is None or any(self.place.get(id) != (k, where[1]) for k, id in enumerate(later)):
+        where = self.place.get(later[-1])
+        if where is None or not 1 <= (back := self.count - 1 - where[0]) <= BACK:
             return None
-        return Carry(column, where[1], tuple(reversed(views)))
+        computed = self.column(where[1])
+        end = (*later, computed[self.count - back])
+        if end != computed and (views or back == 1):
+            return None
+        return Carry(column, end, tuple(reversed(views)))  # what was computed earlier is carried from carry to carry
 
     def _end(self, carry: Carry) -> Symbol:
-        symbol = self.symbols[self.column(carry.place)]
+        symbol = self._symbol(carry.end)
         for id in carry.views:
             symbol = self._append(self._graph.nodes[id], [symbol])
         return symbol
