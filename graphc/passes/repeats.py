@@ -101,11 +101,16 @@ def _periods(tokens: np.ndarray) -> list[int]:
 
 def _regions(tokens: np.ndarray, p: int) -> Iterator[tuple[int, int, int]]:
     """(start, end, p) of the runs of numbers of period `p`."""
-    same = np.concatenate([[False], tokens[p:] == tokens[:-p], [False]])
-    edges = np.flatnonzero(same[1:] != same[:-1])
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for start, end in _stretches(tokens[p:] == tokens[:-p]):
         if end - start >= (FEWEST - 1) * p:
             yield start, end + p, p
+
+
+def _stretches(flags: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The longest (start, end) that are all True."""
+    same = np.concatenate([[False], flags, [False]])
+    edges = np.flatnonzero(same[1:] != same[:-1]).tolist()
+    yield from zip(edges[::2], edges[1::2], strict=True)
 
 
 @final
@@ -137,12 +142,9 @@ class _Reader:
 
     def runs(self, start: int, end: int, p: int) -> Iterator[tuple[int, int]]:
         """(first place, number of steps) of the runs in a region of period `p`."""
-        begin = 0
-        for k, good in enumerate([*self._moved(start, end - p, p, start), False]):
-            if not good:
-                if k - begin >= (FEWEST - 2) * p:
-                    yield from self._cut(start, start + begin, start + k + p, p)
-                begin = k + 1
+        for first, last in _stretches(self._moved(start, end - p, p, start)):
+            if last - first >= (FEWEST - 2) * p:
+                yield from self._cut(start, start + first, start + last + p, p)
 
     def _moved(self, start: int, end: int, p: int, outside: int, first: bool = False) -> np.ndarray:
         """For each operation from `start` to `end`, whether the one a period later reads what is to it the same: the

@@ -69,21 +69,29 @@ def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
     """
     nodes = graph.nodes
     aligned = list(repeats)
+    most = [0] * len(repeats)
+    place = {
+        id: (r, k, j)
+        for r, repeat in enumerate(repeats)
+        for k, step in enumerate(repeat.steps)
+        for j, id in enumerate(step)
+    }
     for later in reversed(range(len(aligned))):
-        first, last = aligned[later].steps[0], aligned[later].steps[-1]
-        for earlier in range(later):
-            steps = aligned[earlier].steps
-            place = {id: (k, j) for k, step in enumerate(steps) for j, id in enumerate(step)}
-            votes: Counter[tuple[int, int]] = Counter()
-            for a, b in zip(first, last, strict=True):
-                for i, j in zip(nodes[a].inputs, nodes[b].inputs, strict=True):
-                    start, end = (place.get(base_of(graph, id)) for id in (i, j))
-                    if start is not None and end is not None and start[1] == end[1]:
-                        low, high = sorted((start[0], end[0]))
-                        if high - low + 1 == len(aligned[later].steps):
-                            votes[low, high + 1] += 1
-            if votes:
-                aligned[earlier] = Repeat(steps[slice(*votes.most_common(1)[0][0])])
+        steps = aligned[later].steps
+        votes: dict[int, Counter[tuple[int, int]]] = {}
+        for a, b in zip(steps[0], steps[-1], strict=True):
+            for i, j in zip(nodes[a].inputs, nodes[b].inputs, strict=True):
+                start, end = (place.get(base_of(graph, id)) for id in (i, j))
+                if start is None or end is None or start[0] == later or (start[0], start[2]) != (end[0], end[2]):
+                    continue
+                low, high = sorted((start[1], end[1]))
+                if high - low + 1 == len(steps):
+                    votes.setdefault(start[0], Counter())[low, high + 1] += 1
+        for earlier, found in votes.items():
+            part, count = found.most_common(1)[0]
+            if count > most[earlier]:
+                most[earlier] = count
+                aligned[earlier] = Repeat(repeats[earlier].steps[slice(*part)])
     return [repeat for repeat in aligned if len(repeat.steps) >= FEWEST]
 
 
@@ -92,12 +100,11 @@ def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
 
 def chosen(graph: Graph, loops: list[Loop]) -> list[Loop]:
     """The loops that shorten the first call, and do not slow the later ones."""
-    loops = _read_together(graph, [loop for loop in loops if _cheap_to_feed(graph, loop)])
-    for small in [loop for loop in loops if _saved(loop.repeat) < LEAST]:
-        others = [loop for loop in loops if loop is not small]
-        if len(_read_together(graph, others)) == len(others):  # none of them is read by it alone
-            loops = others
-    return loops
+    fed = [loop for loop in loops if _cheap_to_feed(graph, loop)]
+    large = [loop for loop in fed if _saved(loop.repeat) >= LEAST]
+    kept = _read_together(graph, large)
+    # values of a large loop may be read by a small one
+    return kept if len(kept) == len(large) else _read_together(graph, fed)
 
 
 def _read_together(graph: Graph, loops: list[Loop]) -> list[Loop]:
