@@ -22,6 +22,7 @@ def explanation(
             kind = f"size by values ({decision.counts})" if decision.counts else "path"
             lines.append(f"    {kind}: {decision.shown} at {decision.where}")
         lines.append(f"    {len(made.program.graph)} -> {len(graph)} nodes, {_plural(made.calls, 'call')}")
+        lines += [f"    {note}" for record in graph.history for note in record.notes]
         lines.append(f"    {_milliseconds({**made.seconds, **made.runner.forward.seconds})}")
         backward = made.runner.backward
         if backward is not None:

@@ -14,9 +14,9 @@ from graphc.ir.structure import ITEM, SCAN, stack_more
 from graphc.ops import OPS
 from graphc.passes.products import RowProduct, row_product
 
-# measured, on one core: rows of products that are too few, or enough, for a step by itself; and what an element that is
-# kept in memory costs beside one in the cache
-FEW, LARGE, IN_MEMORY = 4, 64, 4
+# measured, on one core: rows of products that are too few, or enough, for a step by itself; what an element that is
+# kept in memory costs beside one in the cache; and what a product in each step costs, however small
+FEW, LARGE, IN_MEMORY, SMALLEST = 4, 64, 4, 2048
 
 _MATMUL, _ADDMM, _ADD = OPS["matmul"], OPS["addmm"], OPS["add"]
 
@@ -113,7 +113,7 @@ def _worth_keeping(body: Graph, product: RowProduct, total: int) -> bool:
     if product.a is None:
         return True  # they are kept for another product, or it is not done
     a, b = body.nodes[product.a].aval, body.nodes[product.b].aval
-    return a.shape[0] < LARGE and IN_MEMORY * (a.size + b.size) <= total
+    return a.shape[0] < LARGE and IN_MEMORY * (a.size + b.size) <= total + SMALLEST
 
 
 def _after(builder: Builder, node: Node) -> dict[int, int]:

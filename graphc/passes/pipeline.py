@@ -14,9 +14,10 @@ from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
 from graphc.passes.opaque import without_rules
+from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
-from graphc.passes.sums import shorten_sums
+from graphc.passes.sums import join_pads, shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, by_root, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
@@ -24,12 +25,13 @@ SWEEPS = 8  # simplification stops by itself long before
 
 
 class Record(NamedTuple):
-    """What one pass did: its name, the number of nodes before and after, and the rules that fired."""
+    """What one pass did: its name, the number of nodes before and after, the rules that fired, other things to tell."""
 
     name: str
     before: int
     after: int
     firings: tuple[Firing, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Pass:
@@ -69,6 +71,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     return (
         ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
+        *((("pads", join_pads), ("repeats", repeats)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
@@ -79,6 +82,14 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
     )
+
+
+def repeats(graph: Graph) -> Graph:
+    """`graph` with its repeated structure as loops."""
+    rolled, loops = roll_repeats(graph, optimize)
+    if not loops:
+        return graph
+    return _recorded(rolled, Record("repeats", len(graph), len(rolled), notes=tuple(map(str, loops))))
 
 
 def _recorded(graph: Graph, record: Record) -> Graph:
@@ -136,6 +147,7 @@ def explain(graph: Any) -> str:
     lines = [f"{graph.name}: {graph.history[0].before} -> {len(graph)} nodes"]
     for record in graph.history:
         lines.append(f"  {record.name}: {record.before} -> {record.after} nodes")
+        lines += [f"    {note}" for note in record.notes]
         for (rule, where), times in Counter((f.rule, f.where) for f in record.firings).items():
             saved = sum(f.saved for f in record.firings if (f.rule, f.where) == (rule, where))
             count = f" x{times}" if times > 1 else ""

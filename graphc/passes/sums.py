@@ -21,10 +21,20 @@ _ADD, _PAD = OPS["add"], OPS["pad_zeros"]
 ENOUGH = 4  # products that are worth a copy of their operands
 
 
+def join_pads(graph: Graph) -> Graph:
+    """`graph` with sums of pads as concatenations. Rounds differently."""
+    if sum(node.op is _PAD for node in graph.nodes.values()) < 2:
+        return graph
+    return _shortened(graph, [(root, terms, [], _pieces(graph, terms)) for root, terms in _sums(graph)])
+
+
 def shorten_sums(graph: Graph) -> Graph:
     """`graph` with sums of pads as concatenations, and sums of many small products as one. Rounds differently."""
-    sums = {root: terms for root, terms in _sums(graph) if len(terms) > 1}
-    plans = [(root, terms, _products(graph, terms), _pieces(graph, terms)) for root, terms in sums.items()]
+    sums = _sums(graph)
+    return _shortened(graph, [(root, terms, _products(graph, terms), _pieces(graph, terms)) for root, terms in sums])
+
+
+def _shortened(graph: Graph, plans: list[tuple[int, list[int], list[_Products], list[_Pieces]]]) -> Graph:
     stacked = {group.b for _, _, products, _ in plans for group in products if group.a}
     chosen = {
         root: (terms, [g for g in products if g.a or g.b in stacked], pieces) for root, terms, products, pieces in plans
@@ -160,9 +170,9 @@ class _Writer:
     def _joined(self, group: _Pieces) -> Symbol:
         F = self.builder.language
         pieces = [self._symbol(self._old[id].inputs[0]) for id in group.terms]
-        if is_inexact(pieces[0].dtype):
-            pieces = [piece + 0.0 for piece in pieces]  # as the zeros of the pads do: -0 becomes +0
         whole = F.cat(*pieces, axis=group.axis)
+        if is_inexact(whole.dtype):
+            whole = whole + 0.0  # as the zeros of the pads do: -0 becomes +0
         if not group.before and not group.after:
             return whole
         axes = range(len(whole.shape))

@@ -166,8 +166,10 @@ def test_a_constant_input_costs_nothing():
 
 def test_chains_are_bounded():
     def chain(x, w):
-        for _ in range(40):
+        for k in range(40):
             x = torch.tanh(x * w + x)
+            if k.bit_count() % 2:  # so that no steps repeat: they would be a loop
+                x = x + w
         return x
 
     found = split(chain, (8,), (8,))
