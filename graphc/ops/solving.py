@@ -140,7 +140,9 @@ def _np_solve_triangular(x, y, upper, unit):
 
 
 def _triangular(trtrs, x, y, upper, unit):
-    found, info = trtrs(x, y, lower=not upper, unitdiag=unit)
+    # LAPACK reads columns: what lies in rows is to it the transpose, and needs no copy
+    turned = x.flags.c_contiguous
+    found, info = trtrs(x.T if turned else x, y, lower=upper == turned, trans=int(turned), unitdiag=unit)
     return np.ascontiguousarray(found) if not info else _substituted(x, y, upper, unit)
 
 
