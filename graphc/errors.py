@@ -189,6 +189,20 @@ TOO_MANY_RETRACES = (
     "Remedy: keep what changes in a tensor, or allow more."
 )
 
+TRACED_FOR_EACH_VALUE = (
+    "{name} is traced and compiled again for each value that Python reads from a tensor at {where}; `explain()` counts "
+    "the programs.\n"
+    "Remedy: keep the computation in tensor operations, or read the value outside of the compiled function."
+)
+
+DECIDES_ON_VALUES = (
+    "{what} decides on the values of losses and gradients how often it calls its closure, and what it remembers: as a "
+    "graph it would be traced anew at almost every call.\n"
+    "Remedy: compile the loss that the closure computes, and call {what} outside of the compiled function:\n"
+    "    loss = graphc.compile(lambda: loss_fn(model(x), y))\n"
+    "    def closure(): optimizer.zero_grad(); value = loss(); value.backward(); return value"
+)
+
 SIZE_MISSING = "{name}: the symbolic size {size} has no value.\nRemedy: pass a size for each name."
 
 SIZE_UNKNOWN = (

@@ -21,9 +21,7 @@ from eager.linalg.arguments import (
     aligned,
     check_floating,
     check_square,
-    passed_through,
     result,
-    triangle,
 )
 from eager.linalg.factors import cholesky_factor
 from eager.linalg.solving import triangular
@@ -75,11 +73,9 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     check_floating(L, "cholesky_solve")
     L, B = aligned(L, B)
     since = next(sequence)
-    # as PyTorch's, the gradient is that of a factor that need not be triangular
-    L = passed_through(triangle(E.stop_gradient(L), upper), L)
     first, second = (adjoint(E, L), L) if upper else (L, adjoint(E, L))
-    found = E.solve(second, E.solve(first, B, checked=False), checked=False)
-    return result(found, "CholeskySolveBackward0", since)
+    half = E.solve_triangular(first, B, upper=False, unit=False)
+    return result(E.solve_triangular(second, half, upper=True, unit=False), "CholeskySolveBackward0", since)
 
 
 @functools.partial(with_out, "cholesky_inverse")

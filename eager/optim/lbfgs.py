@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core.grad_mode import enable_grad, no_grad
+from eager.core.interpreter import current_interpreter
 from eager.functional.creation import zeros_like
 from eager.functional.joining import cat
 from eager.optim.line_search import strong_wolfe
 from eager.optim.optimizer import Optimizer, parts
+from graphc.errors import DECIDES_ON_VALUES, CaptureError
 
 LEAST_CURVATURE = 1e-10  # a step with less is not remembered: it would spoil the approximation
 
@@ -61,7 +63,12 @@ class LBFGS(Optimizer):
         return strong_wolfe(probe, length, loss, gradient, slope, direction, most_calls=calls)
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
-        """One step; `closure` clears the gradients, recomputes the loss and its gradients, and returns the loss."""
+        """One step; `closure` clears the gradients, recomputes the loss and its gradients, and returns the loss.
+
+        CaptureError in a function that is being compiled: only the loss in `closure` may be compiled.
+        """
+        if not current_interpreter().immediate:
+            raise CaptureError(DECIDES_ON_VALUES.format(what="LBFGS.step()"))
         with no_grad():
             return self._iterate(enable_grad()(closure))
 

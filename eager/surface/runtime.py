@@ -2,65 +2,40 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import warnings
 from typing import Any
 
-import numpy as np
-
 from eager.core.devices import CPU, check_device, device
+from graphc.ops.threads import number_of_threads, set_number_of_threads
 
-# names that builds of OpenBLAS give the function that sets their number of threads
-SET_THREADS = (
-    "scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads64_",
-    "openblas_set_num_threads",
-)  # fmt: skip
 MODES = {"default": 0, "warn": 1, "error": 2}
 PRECISIONS = ("highest", "high", "medium")
 BAD_PRECISION = (
     "{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect."
 )
 
-_threads: int | None = None
 _deterministic = 0  # a value of MODES
 _precision = "highest"
 _warns_always = False
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def get_num_threads() -> int:
     """How many threads a matrix product may use. As `torch.get_num_threads`."""
-    return _cores() if _threads is None else _threads
+    return number_of_threads()
 
 
 def set_num_threads(num: int) -> None:
-    """Set how many threads the linear algebra library of NumPy may use. As `torch.set_num_threads`.
+    """Set how many threads the linear algebra of NumPy and of SciPy may use. As `torch.set_num_threads`.
 
-    All else runs in one thread. RuntimeError unless `num` is a positive integer.
+    Factors of small matrices are left to one thread in any case, and all else of eager runs in one. A program that is
+    compiled while the number is 1 runs in one, too; XLA decides by itself on the threads of others. RuntimeError unless
+    `num` is a positive integer.
     """
-    global _threads
     if not isinstance(num, int) or isinstance(num, bool):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    setter = _blas_setter()
-    if setter is not None:
-        setter(num)
-    _threads = num
-
-
-def _blas_setter() -> Any:
-    """The function of the BLAS behind NumPy that sets its threads; None for a library that has none we know."""
-    module: Any = np.linalg._umath_linalg
-    try:
-        library = ctypes.CDLL(module.__file__)
-    except OSError:
-        return None
-    return next((getattr(library, name) for name in SET_THREADS if hasattr(library, name)), None)
+    set_number_of_threads(num)
 
 
 def get_num_interop_threads() -> int:

@@ -6,6 +6,7 @@ for that grows with the number of rounds; and so is what has been traced in vain
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, final
@@ -13,6 +14,7 @@ from typing import Any, final
 from graphc import errors
 from graphc.capture.sources import Decision
 from graphc.compiling.specializations import Specialization
+from graphc.ops.dtypes import is_inexact
 
 MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
 MOST_COUNTS = 8  # of them that differ in how many elements a mask, or the like, selects; other calls run eagerly
@@ -28,6 +30,7 @@ class Paths:
         self._name = name
         self._lost: dict[Any, int] = {}  # by signature: operations that were traced in vain, or whose program is gone
         self._refused: dict[str, int] = {}  # by message: calls
+        self._by_value = Counter[str]()  # by line: programs made because numbers that Python reads there have changed
         self._eagerly = Counter[tuple[str, str]]()  # calls that ran so for want of a program for their count
 
     def check(self, signature: Any, others: Sequence[Specialization], values: tuple[bytes, ...]) -> None:
@@ -39,15 +42,27 @@ class Paths:
             return
         sizes = [len(specialization.program.graph) for specialization in others]
         work = sum(sizes) - len(sizes) * min(sizes) + self._lost.get(signature, 0)
+        where, by_value = _parting(values, others)
         if len(others) < MOST_PATHS and work < MOST_WORK:
+            if by_value:
+                self._tell(where)
             return
-        where = _parting(values, others)
         if work >= MOST_WORK:
             message = errors.TOO_MUCH_UNROLLED.format(name=self._name, paths=len(others), work=work, where=where)
         else:
             message = errors.TOO_MANY_PATHS.format(name=self._name, most=MOST_PATHS, where=where)
         self._note(message)
         raise errors.CaptureError(message)
+
+    def _tell(self, where: str) -> None:
+        """Warn, once for a line, that Python reads values there which differ from call to call: at the third program.
+
+        A value may have changed once, as a setting does.
+        """
+        self._by_value[where] += 1
+        if self._by_value[where] == 2:
+            message = errors.TRACED_FOR_EACH_VALUE.format(name=self._name, where=where)
+            warnings.warn(message, UserWarning, stacklevel=2)
 
     def unrolled(self, signature: Any, error: errors.UnrolledError) -> None:
         """Note that a trace has unrolled more of a loop than it may."""
@@ -72,13 +87,24 @@ class Paths:
         """What was refused, or ran eagerly, for `explain`."""
         for message, calls in self._refused.items():
             yield f"refused, {calls:,} {'call' if calls == 1 else 'calls'}: {message.splitlines()[0]}"
+        for where, times in self._by_value.items():
+            yield f"traced again, {times:,} {'time' if times == 1 else 'times'}: Python reads values at {where}"
         for (counts, where), calls in self._eagerly.items():
             yield EAGERLY.format(calls=calls, counts=counts, where=where, most=MOST_COUNTS)
 
 
-def _parting(values: tuple[bytes, ...], others: Sequence[Specialization]) -> str:
-    """The line of the decision at which a path with these values parts from `others`."""
-    paths = [specialization.program.checks.decisions for specialization in others]
-    shared = [(sum(d.value == v for d, v in zip(path, values, strict=False)), path) for path in paths]
-    count, path = max(shared, key=lambda pair: pair[0])
-    return path[min(count, len(path) - 1)].where
+def _parting(values: tuple[bytes, ...], others: Sequence[Specialization]) -> tuple[str, bool]:
+    """Where a path with these values parts from `others`: the line, and whether numbers are read there.
+
+    A truth value, a whole number and a count are what branches and loops ask for; of other numbers there is no end.
+    """
+    programs = [specialization.program for specialization in others]
+    shared = [
+        (sum(d.value == v for d, v in zip(program.checks.decisions, values, strict=False)), program)
+        for program in programs
+    ]
+    count, program = max(shared, key=lambda pair: pair[0])
+    decisions = program.checks.decisions
+    decision = decisions[min(count, len(decisions) - 1)]
+    read = program.graph.nodes[decision.id].aval
+    return decision.where, not decision.counts and (is_inexact(read.dtype) or read.ndim > 0)

@@ -31,14 +31,22 @@ from graphc.lowering.stages import (
     setting,
 )
 from graphc.lowering.timing import Announced
+from graphc.ops.threads import number_of_threads
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
 STRICT: Mapping[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
+ALONE: Mapping[str, Any] = {"xla_cpu_multi_thread_eigen": False}  # what torch.set_num_threads(1) asks for
 # what a compiled program raises, before it has begun, for arrays on other devices than those that it was compiled for
 ELSEWHERE = (TypeError, ValueError)
 _REFUSALS = (jax.errors.JaxRuntimeError, TypeError, ValueError, NotImplementedError, GraphcError)  # JAX's, or ours
 _FAST: type = type(jax.jit(len))  # a function in C++, which runs no Python once it has been called
+
+
+def options_of(strict: bool) -> dict[str, Any] | None:
+    """XLA's options for a program; None for its own."""
+    options = {**(STRICT if strict else stages.PLAIN or {}), **(ALONE if number_of_threads() == 1 else {})}
+    return options or None
 
 
 @final
@@ -80,7 +88,7 @@ class Executable:
         self._checked = self._program.checked
         self.fails = bool(self._checked)
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
-        self._options: Any = STRICT if strict else stages.PLAIN
+        self._options: Any = options_of(strict)
         self._device = None if device is None else jax.devices(device)[0]
         self._wide = is_wide(graph)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)

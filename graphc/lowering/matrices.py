@@ -9,7 +9,20 @@ import jax.scipy.linalg
 from jax import lax
 
 from graphc.ops.dtypes import complex_of
+from graphc.ops.matrices import half_sum
 from graphc.ops.solving import EXP_NORM, SQUARINGS
+
+
+def cholesky(x: Any) -> Any:
+    # LAPACK reads columns: of the mirror image, which is the same matrix, it needs no copy. Without the barrier XLA
+    # would lay out, or compute again, all that `x` is made of as LAPACK wants it
+    mirrored = jnp.swapaxes(half_sum(jnp, lax.optimization_barrier(x)), -1, -2).conj()
+    return jnp.linalg.cholesky(mirrored, symmetrize_input=False)
+
+
+def definite(x: Any) -> Any:
+    # nan anywhere reaches the last element
+    return ~jnp.any(jnp.isnan(cholesky(x)[..., -1, -1])) if x.size else jnp.bool_(True)
 
 
 def solve_triangular(x: Any, y: Any, upper: bool, unit: bool) -> Any:
@@ -46,4 +59,5 @@ def permutation(swaps: Any, size: int) -> Any:
     return lax.linalg.lu_pivots_to_permutation(swaps.astype("int32"), size).astype("int64")
 
 
-OVERRIDES = {f.__name__: f for f in (eig, lu, matrix_exp, permutation, solve_triangular)}
+OVERRIDES = {f.__name__: f for f in (cholesky, eig, lu, matrix_exp, permutation, solve_triangular)}
+CHECKS = {"cholesky": definite}  # of ops whose check would else compute anew what XLA finds in the override

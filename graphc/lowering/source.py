@@ -7,6 +7,7 @@ shared implementation on jax.numpy, or its override. A graph that a node runs is
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import re
@@ -25,10 +26,12 @@ from graphc.errors import GraphError
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
+from graphc.lowering.matrices import CHECKS
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.places import in_packs
 from graphc.lowering.primitives import expression
 from graphc.lowering.products import product
+from graphc.lowering.substitutions import substitution
 from graphc.lowering.zeros import held_numbers, inside, loses_zero, starts, unsigned
 from graphc.ops import Literal, Op, Trait
 from graphc.ops.dtypes import is_half
@@ -230,9 +233,10 @@ class Source:
         if node.id in self._places:
             (pack,), name = node.inputs, self._names[node.id]
             return f"lax.dynamic_slice({self._names[pack]}, (at_{name},), ({node.size},))"
-        transposed = product(node, self.graph.nodes, self._names, self._uses)
-        if transposed is not None:
-            return transposed
+        for written in (product, substitution):
+            transposed = written(node, self.graph.nodes, self._names, self._uses)
+            if transposed is not None:
+                return transposed
         if node.op.name not in OVERRIDES:
             text = expression(node, [self._names[i] for i in node.inputs], self._avals(node))
             if text is not None:
@@ -273,10 +277,7 @@ class Source:
         check = op.check
         assert check is not None
 
-        def ok(*arrays: Any, **params: Any) -> Any:
-            return check.ok(jnp, *arrays, **params)
-
-        setattr(self.scope["checks"], op.name, ok)
+        setattr(self.scope["checks"], op.name, CHECKS.get(op.name, functools.partial(check.ok, jnp)))
         return f"checks.{op.name}"
 
     def _value(self, value: Any) -> str:

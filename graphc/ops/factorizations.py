@@ -9,6 +9,7 @@ The gradient with respect to a Hermitian matrix is Hermitian, as in PyTorch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,7 @@ from graphc.ops.rounding import ELIMINATES, Rounding, along, norm
 from graphc.ops.samples import Definite, Ints, Regular, Sample
 from graphc.ops.solving import failure
 from graphc.ops.spec import Check, Op, Rule, Trait, op
+from graphc.ops.threads import small_alone
 
 INDEFINITE = (
     "linalg.cholesky: {batch}The factorization could not be completed because the input is not positive-definite (the "
@@ -59,6 +61,7 @@ def minors(x: np.ndarray) -> np.ndarray:
     return np.array(orders, np.int32).reshape(x.shape[:-2])
 
 
+@small_alone("numpy")
 def _np_cholesky(x):
     h = half_sum(np, x)
     try:
@@ -118,6 +121,7 @@ def _empty_lu(x):
     return x.copy(), order, np.zeros((*x.shape[:-2], min(m, n)), np.int32)
 
 
+@small_alone("scipy")
 def _np_lu(x):
     from scipy.linalg import lapack
 
@@ -280,7 +284,8 @@ def _qr_vjp(F, g_q, g_r, r_q, r_r, input, input_shape, input_dtype, complete):
 
 
 qr = op(
-    "qr", "input", results="q r", params={"complete": False}, impl=_qr, rule=Rule(_qr_shape, accepts=FLOATING),
+    "qr", "input", results="q r", params={"complete": False}, impl=_qr,
+    numpy=small_alone("numpy")(functools.partial(_qr, np)), rule=Rule(_qr_shape, accepts=FLOATING),
     label="LinalgQr", rounding=Rounding(terms=along(-2), operand=norm), ref=_ref_qr,
     samples=(Sample(Regular((3, 3)), complete=False), Sample(Regular((4, 2)), complete=False),
              Sample(Regular((2, 2, 3)), complete=False), Sample(Regular((2, 2)), complete=True)),

@@ -16,6 +16,7 @@ from graphc.ops.rounding import ELIMINATES, Rounding, largest, norm
 from graphc.ops.rules import accepting
 from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
+from graphc.ops.threads import small_alone
 
 SINGULAR = (
     "linalg.inv: {batch}The diagonal element {at} is zero, the inversion could not be completed because the input "
@@ -46,6 +47,7 @@ def failure(message: str, info: np.ndarray) -> LinAlgError:
     return LinAlgError(message.format(batch=batch, at=int(info.ravel()[first])))
 
 
+@small_alone("numpy")
 def _np_inv(x: np.ndarray, checked: bool) -> np.ndarray:
     try:
         return np.linalg.inv(x)
@@ -54,6 +56,7 @@ def _np_inv(x: np.ndarray, checked: bool) -> np.ndarray:
         return _eliminated(x, one, SINGULAR if checked else "")
 
 
+@small_alone("numpy")
 def _np_solve(x: np.ndarray, y: np.ndarray, checked: bool) -> np.ndarray:
     try:
         return np.linalg.solve(x, y)
@@ -123,6 +126,7 @@ solve = op(
 # --- triangular matrices
 
 
+@small_alone("scipy")
 def _np_solve_triangular(x, y, upper, unit):
     from scipy.linalg import lapack
 
@@ -140,7 +144,9 @@ def _np_solve_triangular(x, y, upper, unit):
 
 
 def _triangular(trtrs, x, y, upper, unit):
-    found, info = trtrs(x, y, lower=not upper, unitdiag=unit)
+    # LAPACK reads columns: what lies in rows is to it the transpose, and needs no copy
+    turned = x.flags.c_contiguous
+    found, info = trtrs(x.T if turned else x, y, lower=upper == turned, trans=int(turned), unitdiag=unit)
     return np.ascontiguousarray(found) if not info else _substituted(x, y, upper, unit)
 
 
@@ -193,6 +199,7 @@ def _cofactor(xp, x):
     return (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * xp.conj((u * scale[..., None, :]) @ v)
 
 
+@small_alone("numpy")
 def _np_cofactor(x):
     # in double precision: of a matrix of small integers it is exact in float32
     wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
@@ -207,6 +214,7 @@ def _cofactor_vjp(F, g, r, input):
     return F.sum(g * r, axis=(n - 2, n - 1), keepdims=True) * t - r @ swap_last(F, g) @ t
 
 
+@small_alone("numpy")
 def _np_det(x):
     d = np.linalg.det(x)
     if d.all():
@@ -243,6 +251,8 @@ EXP_NORM = 2.0  # the 1-norm beyond which SciPy 1.17 loses up to 4 digits, and J
 SQUARINGS = 32  # beyond, all is 0 or infinite
 
 
+@small_alone("scipy")
+@small_alone("numpy")
 def _np_matrix_exp(x):
     from scipy.linalg import expm
 

@@ -34,6 +34,7 @@ from graphc.ops.matrices import (
 from graphc.ops.rounding import Rounding, along, norm
 from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, op
+from graphc.ops.threads import small_alone
 
 NOT_CONVERGED = (
     "linalg.{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
@@ -43,6 +44,7 @@ NOT_CONVERGED = (
 def converging(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The NumPy kernel of a decomposition, with PyTorch's error where it does not converge."""
 
+    @small_alone("numpy")
     def run(x: np.ndarray, *args: Any, **params: Any) -> Any:
         try:
             return kernel(np, x, *args, **params)
@@ -169,6 +171,7 @@ def _eig(xp, x):
     return tuple(found.astype(dtype) for found in xp.linalg.eig(x))
 
 
+@small_alone("numpy")
 def _np_eig(x):
     if not np.isfinite(x).all():
         raise RuntimeError(NOT_FINITE)

@@ -238,3 +238,27 @@ def test_a_loaded_optimizer_state_is_used():
         assert opt.state[next(iter(opt.state))]["step"].item() == 5
         curves.append(curve)
     np.testing.assert_allclose(curves[1], curves[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_a_step_of_lbfgs_is_refused_at_once_and_its_remedy_works(search: str | None):
+    def trained(compile):
+        torch.manual_seed(0)
+        model, x = torch.nn.Linear(3, 1), torch.randn(20, 3)
+        y = x.sum(1, keepdim=True).sin()
+        opt = torch.optim.LBFGS(model.parameters(), line_search_fn=search)
+        loss = compile(lambda: F.mse_loss(model(x), y))
+
+        def closure():
+            opt.zero_grad()
+            value = loss()
+            value.backward()
+            return value
+
+        return [opt.step(closure).item() for _ in range(3)], loss, lambda: opt.step(closure)
+
+    losses, loss, step = trained(graphc.compile)
+    np.testing.assert_allclose(losses, trained(lambda fn: fn)[0], rtol=1e-4)
+    assert len(loss._log) == 1
+    with pytest.raises(graphc.errors.CaptureError, match=r"LBFGS\.step\(\).*\nRemedy: compile the loss"):
+        graphc.compile(step)()

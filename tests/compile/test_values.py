@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -255,3 +256,27 @@ def test_a_tensor_in_place_of_an_int() -> None:
     assert largest(X).tolist() == torch.topk(X, 2)[0].tolist()
     count.fill_(1)
     assert largest(X).tolist() == torch.topk(X, 1)[0].tolist()
+
+
+def test_a_line_that_reads_values_is_named_once_when_it_costs_a_program_each():
+    def scaled(x: Any) -> Any:
+        return x * float(x.numpy().sum())
+
+    compiled, line = graphc.compile(scaled), scaled.__code__.co_firstlineno + 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(5):
+            assert compiled(X * k).tolist() == scaled(X * k).tolist()
+    (told,) = (str(w.message) for w in caught)
+    assert f"test_values.py:{line};" in told
+    assert "Remedy" in told
+    assert re.search(rf"traced again, 4 times: Python reads values at .*test_values.py:{line}", compiled.explain())
+
+
+def test_branches_and_what_has_changed_once_are_not_told_of():
+    kept = torch.ones(2)
+    compiled = graphc.compile(lambda x: x * kept.numpy().sum() if x.sum() > 0 else -x)
+    for k in (1, -1, 2, -2):
+        compiled(X * k)
+    kept.mul_(2)
+    assert compiled(X).tolist() == (X * 4).tolist()

@@ -35,5 +35,6 @@ pytestmark = pytest.mark.on_numpy
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.filterwarnings("ignore:.* is traced and compiled again for each value:UserWarning")
 def test_compiled_does_what_eager_does(name: str) -> None:
     assert check(PROGRAMS[name]) == ""

@@ -137,7 +137,7 @@ class TestSevenBranches:
             return x * int(x.sum().item())
 
         c = graphc.compile(f)
-        with pytest.raises(errors.CaptureError) as caught:
+        with pytest.warns(UserWarning, match="for each value"), pytest.raises(errors.CaptureError) as caught:
             for i in range(100):
                 c(X * i)
         assert f"test_silent_failures.py:{f.__code__.co_firstlineno + 1}" in str(caught.value)

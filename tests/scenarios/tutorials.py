@@ -233,25 +233,26 @@ def lengths_that_are_captured(compile):
 
 
 @program
-def averages_and_a_second_order_method_inside(compile):
+def averages_inside_and_a_second_order_method_around(compile):
     net = nn.Linear(3, 1)
     opt = optim.LBFGS(net.parameters(), lr=0.5, max_iter=2, line_search_fn="strong_wolfe")
     mean = optim.swa_utils.AveragedModel(net)
 
-    @compile
-    def step(x, y):
-        def closure():
-            opt.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
-            return loss
+    loss_of = compile(lambda x, y: F.mse_loss(net(x), y))
+    average = compile(lambda: mean.update_parameters(net))
+    x = torch.randn(8, 3)
+    y = x.sum(1, keepdim=True).sin()
 
-        loss = opt.step(closure)
-        mean.update_parameters(net)
+    def closure():
+        opt.zero_grad()
+        loss = loss_of(x, y)
+        loss.backward()
         return loss
 
-    x = torch.randn(8, 3)
-    losses = [step(x, (x.sum(1, keepdim=True)).sin()).item() for _ in range(2)]
+    losses = []
+    for _ in range(2):
+        losses.append(opt.step(closure).item())
+        average()
     return losses, states(net, mean.module), mean.n_averaged
 
 
