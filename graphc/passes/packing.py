@@ -107,7 +107,7 @@ class _Expressions:
 
     def _elementwise(self, node: Node) -> bool:
         op = node.op
-        plain = op.pointwise and bool(node.inputs) and not op.several and op.check is None and _small(node)
+        plain = op.pointwise and bool(node.inputs) and not op.several and _small(node)
         return plain and all(not (s := self.nodes[i].shape) or s == node.shape for i in node.inputs)
 
     def expands(self, ids: _Ids) -> bool:

@@ -1,0 +1,350 @@
+"""State in packs is seen, written, shared and kept as state in eager mode is, between calls and by several programs."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from eager import nn
+from eager.nn import functional as F
+from graphc.execution.packs import Part
+
+pytestmark = pytest.mark.quick_xla
+
+DEPTH, WIDTH = 4, 5
+OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.01),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05),
+}
+
+
+class World:
+    """A model with its optimizer, and a step that trains it."""
+
+    def __init__(self, compiled: bool, optimizer: str = "adam", norm: bool = False):
+        torch.manual_seed(0)
+        layers: list[nn.Module] = []
+        for _ in range(DEPTH):
+            layers += [nn.Linear(WIDTH, WIDTH, bias=not norm), *([nn.BatchNorm1d(WIDTH)] if norm else []), nn.Tanh()]
+        self.model = nn.Sequential(*layers)
+        self.first = next(iter(self.model.parameters()))
+        self.opt = OPTIMIZERS[optimizer](self.model.parameters())
+        self.step: Any = graphc.compile(self._step) if compiled else self._step
+        self.seen: list[Any] = []  # what a user keeps between steps
+        self.data = torch.randn(16, WIDTH), torch.randn(16, WIDTH)
+
+    def _step(self, x, y):
+        self.opt.zero_grad()
+        loss = F.mse_loss(self.model(x), y)
+        loss.backward()
+        self.opt.step()
+        return loss
+
+    def train(self, size: int = 16) -> float:
+        return self.step(self.data[0][:size], self.data[1][:size]).item()
+
+    def all(self) -> list[np.ndarray]:
+        """All that a user can see, without changing how it lies."""
+        state = [v for s in self.opt.state.values() for v in s.values() if isinstance(v, torch.Tensor)]
+        tensors = [*self.model.parameters(), *self.model.buffers(), *state]
+        grads = [p.grad for p in self.model.parameters() if p.grad is not None]
+        return [copy.copy(np.asarray(t._d if isinstance(t._d, np.ndarray) else t._d.array)) for t in (*tensors, *grads)]
+
+
+def reads(world: World) -> Any:
+    return [p.sum().item() for p in world.model.parameters()]
+
+
+def writes(world: World) -> Any:
+    with torch.no_grad():
+        world.first.mul_(0.9)
+        list(world.model.parameters())[-1].zero_()
+
+
+def replaces_data(world: World) -> Any:
+    world.first.data = torch.ones(WIDTH, WIDTH) * 0.1
+
+
+def sees_by_a_view(world: World) -> Any:
+    if not world.seen:
+        world.seen.append(world.first.detach())
+    return world.seen[0].sum().item()
+
+
+def writes_by_a_view(world: World) -> Any:
+    if not world.seen:
+        world.seen.append(world.first.detach()[1:3])
+    world.seen[0].add_(0.01)
+    return world.first.sum().item()
+
+
+def sees_by_numpy(world: World) -> Any:
+    if not world.seen:
+        world.seen.append(world.first.detach().numpy())
+    return world.seen[0].sum().item()
+
+
+def keeps_gradients(world: World) -> Any:
+    world.seen.append(world.first.grad)
+    return [g.sum().item() for g in world.seen]
+
+
+def keeps_a_gradients_view(world: World) -> Any:
+    world.seen.append(world.first.grad[0])
+    return [g.sum().item() for g in world.seen]
+
+
+def clears_gradients(world: World) -> Any:
+    world.opt.zero_grad()
+    assert world.first.grad is None
+
+
+def scales_a_gradient(world: World) -> Any:
+    world.first.grad.mul_(2)
+    return world.first.grad.sum().item()
+
+
+def saves_and_loads(world: World) -> Any:
+    world.seen.append(copy.deepcopy(world.model.state_dict()))
+    if len(world.seen) == 3:
+        world.model.load_state_dict(world.seen[0])
+
+
+def reloads_the_optimizer(world: World) -> Any:
+    state = copy.deepcopy(world.opt.state_dict())
+    world.opt.load_state_dict(state)
+
+
+def changes_one_step_count(world: World) -> Any:
+    if not world.seen:
+        world.seen.append(None)
+        world.opt.state[world.first]["step"].add_(5)
+
+
+def freezes_one(world: World) -> Any:
+    if not world.seen:
+        world.seen.append(world.first.requires_grad_(False))
+
+
+def evaluates(world: World) -> Any:
+    if not world.seen:
+        world.seen.append(graphc.compile(lambda x: world.model(x).sum()) if world.step is not world._step else None)
+    with torch.no_grad():
+        x = world.data[0]
+        return (world.seen[0](x) if world.seen[0] else world.model(x).sum()).item()
+
+
+def trains_on_less(world: World) -> Any:
+    return world.train(7)
+
+
+def trains_by_hand(world: World) -> Any:
+    return world._step(*world.data).item()
+
+
+def backward_alone(world: World) -> Any:
+    loss = F.mse_loss(world.model(world.data[0]), world.data[1])
+    loss.backward()
+    return world.first.grad.sum().item()
+
+
+def looks_at_all(world: World) -> Any:
+    return [p.grad.abs().max().item() for p in world.model.parameters()] + [repr(world.first)[:9]]
+
+
+def clones(world: World) -> Any:
+    world.seen.append([p.clone() for p in world.model.parameters()])
+    return world.seen[0][0].sum().item()
+
+
+HABITS = [writes, sees_by_a_view, keeps_gradients, changes_one_step_count, freezes_one, evaluates]
+RARER = [
+    reads, replaces_data, writes_by_a_view, sees_by_numpy, keeps_a_gradients_view, clears_gradients, scales_a_gradient,
+    saves_and_loads, reloads_the_optimizer, trains_on_less, trains_by_hand, backward_alone, looks_at_all, clones,
+]  # fmt: skip
+DEEP = [pytest.param(habit, marks=pytest.mark.deep) for habit in RARER]
+
+
+def packs_of(world: World) -> Any:
+    return world.step._latest.runner.packs
+
+
+def equal(a: World, b: World) -> None:
+    for x, y in zip(a.all(), b.all(), strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("habit", [*HABITS, *DEEP], ids=lambda f: f.__name__)
+def test_what_users_do_between_steps(habit):
+    worlds = [World(compiled) for compiled in (False, True)]
+    for _ in range(5):
+        eager, compiled = ((w.train(), habit(w)) for w in worlds)
+        for a, b in zip(_flat(eager), _flat(compiled), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5) if not isinstance(a, str) else None
+    equal(*worlds)
+    if habit is not freezes_one:
+        assert packs_of(worlds[1]) is not None
+
+
+def _flat(x: Any) -> list[Any]:
+    return [v for part in x for v in _flat(part)] if isinstance(x, (list, tuple)) else [] if x is None else [x]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("norm", [False, pytest.param(True, marks=pytest.mark.deep)])
+def test_every_optimizer(optimizer, norm):
+    worlds = [World(compiled, optimizer, norm) for compiled in (False, True)]
+    for _ in range(6):
+        np.testing.assert_allclose(*(w.train() for w in worlds), rtol=1e-4)
+    assert packs_of(worlds[1]) is not None
+    assert isinstance(worlds[1].first._d, Part)
+    equal(*worlds)
+
+
+def test_a_step_is_one_program_for_good():
+    """Nothing is gathered, and nothing compiled, once the state lies in its packs."""
+    world = World(True)
+    for _ in range(3):
+        world.train()
+    packs, parts = packs_of(world), [t._d for t in packs_of(world).members]
+    calls: list[Any] = []
+    packs.gather = calls.append
+    for _ in range(3):
+        world.train()
+    assert [t._d for t in packs.members] == parts and not calls
+    assert len(world.step._log) == 1
+
+
+def test_numbers_that_differ_make_another_program():
+    world = World(True)
+    world.train()
+    world.opt.state[world.first]["step"].add_(5)
+    world.train()
+    assert "numbers that were equal differ" in world.step._log
+
+
+def test_programs_share_packs():
+    """Of a batch of another size: the state is not moved to and fro."""
+    world = World(True)
+    world.train()
+    parts = [t._d for t in packs_of(world).members]
+    world.train(7)
+    assert len(world.step._log) == 2
+    assert [t._d for t in packs_of(world).members] == parts
+
+
+def test_gradients_are_the_same_tensors_while_nobody_has_them():
+    world = World(True)
+    world.train()
+    number = id(world.first.grad)
+    world.train()
+    assert id(world.first.grad) == number
+    kept = world.first.grad
+    value = kept.clone()
+    world.train()
+    assert world.first.grad is not kept
+    assert torch.equal(kept, value)
+
+
+def test_a_failing_check_leaves_all_as_it_was():
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(DEPTH)))
+    opt = torch.optim.Adam(model.parameters())
+
+    @graphc.compile
+    def step(x, i):
+        opt.zero_grad()
+        model(x)[i].sum().backward()
+        opt.step()
+
+    x = torch.randn(3, WIDTH)
+    for _ in range(3):
+        step(x, torch.tensor([0, 2]))
+    before = [p.detach().clone() for p in model.parameters()]
+    counts = [s["step"].item() for s in opt.state.values()]
+    step(x, torch.tensor([0, 1]))
+    after = [p.detach().clone() for p in model.parameters()]
+    with pytest.raises(IndexError):
+        step(x, torch.tensor([0, 3]))
+    assert all(torch.equal(a, p) for a, p in zip(after, model.parameters(), strict=True))
+    assert [s["step"].item() for s in opt.state.values()] == [c + 1 for c in counts]
+    assert not torch.equal(before[0], after[0])
+    step(x, torch.tensor([0, 2]))
+
+
+def test_strict_programs_have_none():
+    world = World(False)
+    world.step = graphc.compile(world._step, strict=True)
+    world.train()
+    assert packs_of(world) is None
+
+
+def test_views_of_one_memory_have_none():
+    """Parameters that are parts of one array stay that."""
+    whole = torch.zeros(8)
+    parts = [whole[2 * k : 2 * k + 2] for k in range(4)]
+
+    @graphc.compile
+    def step(g):
+        for p in parts:
+            p.add_(g.sum())
+
+    for _ in range(3):
+        step(torch.ones(2))
+    assert whole.tolist() == [6.0] * 8
+
+
+def test_tied_parameters():
+    losses = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(DEPTH)))
+        model[3].weight = model[0].weight
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+        def step(x, model=model, opt=opt):
+            opt.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            opt.step()
+            return loss
+
+        run = graphc.compile(step) if compiled else step
+        x = torch.randn(8, WIDTH)
+        losses.append([run(x).item() for _ in range(5)])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
+
+
+def test_nothing_is_kept_alive():
+    world = World(True)
+    world.train()
+    pack = packs_of(world)._packs[0]
+    key = [k for k, v in graphc.execution.packs._known.items() if v is pack]
+    assert key
+    del pack, world
+    gc.collect()
+    assert key[0] not in graphc.execution.packs._known
+
+
+def test_copies_are_apart():
+    world = World(True)
+    world.train()
+    other = copy.deepcopy(world.model)
+    value = next(iter(other.parameters())).detach().clone()
+    world.train()
+    assert torch.equal(next(iter(other.parameters())), value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not torch.equal(world.first, value)

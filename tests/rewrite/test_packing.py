@@ -1,0 +1,235 @@
+"""Packed graphs compute what the graphs compute, bit for bit on NumPy, and are as small as they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from graphc.ir import Graph
+from graphc.passes import optimize
+from graphc.passes.packing import DEEPEST, FEW, LARGE, Packed, pack_state
+
+SHAPES = [(3, 4), (4,), (2, 3, 1), (1,), (5, 2), (6,)]
+
+
+def run(graph: Graph, values: dict[int, np.ndarray]) -> list[np.ndarray]:
+    found = graph.evaluate(*[values[i] for i in graph.inputs])
+    return [found[id] for id in graph.outputs]
+
+
+def run_packed(graph: Graph, packed: Packed, values: dict[int, np.ndarray]) -> list[np.ndarray]:
+    """The outputs of `graph`, by the packed one."""
+    inside = {i for pack in packed.packs for i in pack.inputs}
+    given = [values[i] for i in graph.inputs if i not in inside]
+    for pack in packed.packs:
+        if pack.equal:
+            given.append(values[pack.inputs[0]])
+        elif pack.inputs:
+            given.append(np.concatenate([values[i].reshape(-1) for i in pack.inputs]))
+    found = packed.graph.evaluate(*given)
+    outputs = [found[id] for id in packed.graph.outputs]
+    count = len(outputs) - len(packed.packs)
+    taken = {k for pack in packed.packs for k in pack.outputs}
+    result = dict(zip((k for k in range(len(graph.outputs)) if k not in taken), outputs[:count], strict=True))
+    for pack, array in zip(packed.packs, outputs[count:], strict=True):
+        start = 0
+        for k in pack.outputs:
+            shape = graph.nodes[graph.outputs[k]].shape
+            size = int(np.prod(shape))
+            result[k] = array if pack.equal else array[start : start + size].reshape(shape)
+            start += size
+    return [result[k] for k in range(len(graph.outputs))]
+
+
+def traced(update: Callable[..., Any], shapes: list[tuple[int, ...]], slots: int, counted: bool = False) -> Any:
+    """The graph of update(parameter, gradient, *slots) for each shape: (graph, state, fresh, numbers, values).
+
+    Gradients are sums over a batch of twice what is given, to be computed; they are returned as well.
+    """
+    rng = np.random.default_rng(0)
+    state = [[torch.tensor(rng.standard_normal(s).astype(np.float32)) for s in shapes] for _ in range(1 + slots)]
+    counts = [torch.tensor(3.0) for _ in shapes] if counted else []
+    given = [torch.tensor(rng.standard_normal((2, *s)).astype(np.float32)) for s in shapes]
+
+    def f(state, counts, given):
+        gradients = [(g * 2.0).sum(0) for g in given]
+        steps = [t + 1 for t in counts]
+        rows = [update(*row, *([t] if counted else [])) for *row, t in
+                zip(state[0], gradients, *state[1:], steps or gradients, strict=True)]  # fmt: skip
+        return [list(column) for column in zip(*rows, strict=True)], steps, gradients
+
+    graph = optimize(graphc.trace(f, state, counts, given))
+    flat = [t for column in state for t in column]
+    ids = graph.inputs
+    values = dict(zip(ids, [t.numpy() for t in (*flat, *counts, *given)], strict=True))
+    positions = {i: k for k, i in enumerate(ids[: len(flat) + len(counts)])}
+    fresh = range(len(positions), len(positions) + len(shapes))
+    numbers = ids[len(flat) : len(flat) + len(counts)]
+    return graph, positions, fresh, [numbers], values
+
+
+def same(graph: Graph, packed: Packed | None, values: dict[int, np.ndarray]) -> Packed:
+    assert packed is not None
+    packed.graph.check()
+    for a, b in zip(run(graph, values), run_packed(graph, packed, values), strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        np.testing.assert_array_equal(a, b)
+    return packed
+
+
+def momentum(p, g, m):
+    m = 0.9 * m + g
+    return p - 0.1 * m, m
+
+
+def adam(p, g, m, v, t):
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    return p - 0.01 / (1 - 0.9**t) * m / ((v / (1 - 0.999**t)).sqrt() + 1e-8), m, v
+
+
+def test_a_slot_is_one_array():
+    graph, state, fresh, _, values = traced(momentum, SHAPES, 1)
+    packed = same(graph, pack_state(graph, state, fresh, []), values)
+    assert [len(p.inputs) for p in packed.packs] == [len(SHAPES), len(SHAPES), 0]
+    assert len(packed.graph.inputs) == len(SHAPES) + 2  # gradients' operands, and two packs
+    elementwise = [
+        n
+        for n in packed.graph.operations()
+        if n.op.name in ("mul", "sub", "add") and n.shape == (12 + 4 + 6 + 1 + 10 + 6,)
+    ]
+    assert len(elementwise) == 4  # one for all tensors
+
+
+def test_equal_numbers_are_one():
+    graph, state, fresh, numbers, values = traced(adam, SHAPES, 2, counted=True)
+    packed = same(graph, pack_state(graph, state, fresh, numbers), values)
+    assert [p.equal for p in packed.packs if p.inputs].count(True) == 1
+    assert len(packed.graph.outputs) == 5  # parameters, two moments, the count, gradients
+
+
+def test_numbers_that_differ_are_not():
+    graph, state, fresh, numbers, values = traced(adam, SHAPES, 2, counted=True)
+    values[numbers[0][0]] = np.float32(7.0).reshape(())
+    packed = same(graph, pack_state(graph, state, fresh, [numbers[0][1:]]), values)
+    # the parameters depend on them, and stay by themselves; the moments do not
+    assert sorted(len(p.inputs) for p in packed.packs) == [0, 5, 6, 6]
+
+
+def test_numbers_that_do_not_stay_equal_are_not():
+    """They are equal now, and get new values from what differs."""
+
+    def update(p, g, m, t):
+        return p - g * t, m + g
+
+    rng = np.random.default_rng(0)
+    given = [torch.tensor(rng.standard_normal(3).astype(np.float32)) for _ in range(6)]
+    counts = [torch.tensor(1.0) for _ in range(6)]
+    arrays = [torch.tensor(rng.standard_normal(3).astype(np.float32)) for _ in range(6)]
+
+    def f(arrays, counts, given):
+        return [a + 1 for a in arrays], [t + g.sum() for t, g in zip(counts, given, strict=True)]
+
+    graph = optimize(graphc.trace(f, arrays, counts, given))
+    state = {i: k for k, i in enumerate(graph.inputs[:12])}
+    values = dict(zip(graph.inputs, [t.numpy() for t in (*arrays, *counts, *given)], strict=True))
+    packed = same(graph, pack_state(graph, state, [], [graph.inputs[6:12]]), values)
+    assert not any(p.equal for p in packed.packs)
+
+
+def test_groups_of_parameters_with_other_rates():
+    def f(ps, gs):
+        return [p - (0.1 if k < 4 else 0.2) * g.sum(0) for k, (p, g) in enumerate(zip(ps, gs, strict=True))]
+
+    ps = [torch.randn(3, k + 1) for k in range(9)]
+    gs = [torch.randn(2, 3, k + 1) for k in range(9)]
+    graph = optimize(graphc.trace(f, ps, gs))
+    values = dict(zip(graph.inputs, [t.numpy() for t in (*ps, *gs)], strict=True))
+    packed = same(graph, pack_state(graph, {i: k for k, i in enumerate(graph.inputs[:9])}, [], []), values)
+    assert sorted(len(p.inputs) for p in packed.packs) == [4, 5]
+
+
+def test_what_is_read_elsewhere_is_still_there():
+    """Updated parameters are read by the next layer's gradient, and state by the result."""
+
+    def f(ps, x):
+        new = []
+        for p in ps:
+            p2 = p - 0.1 * (x * p).sum(0)
+            x = x + p2  # what follows depends on the new value
+            new.append(p2)
+        return new, x, ps[2] * 2
+
+    ps, x = [torch.randn(4) for _ in range(6)], torch.randn(3, 4)
+    graph = optimize(graphc.trace(f, ps, x))
+    values = dict(zip(graph.inputs, [t.numpy() for t in (*ps, x)], strict=True))
+    same(graph, pack_state(graph, {i: k for k, i in enumerate(graph.inputs[:6])}, [], []), values)
+
+
+def test_relu_is_no_copy():
+    """It moves elements, and is idempotent; and yet it is none."""
+
+    def f(ps, gs):
+        return [p - g.sum(0).relu() for p, g in zip(ps, gs, strict=True)]
+
+    ps, gs = [torch.randn(4) for _ in range(6)], [torch.randn(2, 4) for _ in range(6)]
+    graph = optimize(graphc.trace(f, ps, gs))
+    values = dict(zip(graph.inputs, [t.numpy() for t in (*ps, *gs)], strict=True))
+    same(graph, pack_state(graph, {i: k for k, i in enumerate(graph.inputs[:6])}, [], []), values)
+
+
+@pytest.mark.parametrize("case", ["few", "large", "another shape", "empty"])
+def test_what_is_not_packed(case):
+    count = FEW - 1 if case == "few" else FEW + 1
+    shape = {"large": (LARGE + 1,), "empty": (0,)}.get(case, (3,))
+    ps = [torch.randn(*shape) for _ in range(count)]
+    new = (lambda p: p.sum() + 1) if case == "another shape" else (lambda p: p + 1)
+    graph = optimize(graphc.trace(lambda ps: [new(p) for p in ps], ps))
+    assert pack_state(graph, {i: k for k, i in enumerate(graph.inputs)}, [], []) is None
+
+
+def test_long_expressions_end_somewhere():
+    def f(ps):
+        for _ in range(3 * DEEPEST):
+            ps = [p * 1.01 + 0.1 for p in ps]
+        return ps
+
+    ps = [torch.randn(3) for _ in range(5)]
+    graph = optimize(graphc.trace(f, ps), passes=())
+    values = dict(zip(graph.inputs, [t.numpy() for t in ps], strict=True))
+    same(graph, pack_state(graph, {i: k for k, i in enumerate(graph.inputs)}, [], []), values)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_updates(seed):
+    rng = np.random.default_rng(seed)
+    unary = [torch.tanh, torch.abs, lambda x: -x, lambda x: x * 0.5, torch.relu, lambda x: x.detach()]
+    forms = []
+    for _ in range(3):  # kinds of parameters, each with its own update
+        steps = [(rng.integers(len(unary)), rng.integers(4)) for _ in range(rng.integers(1, 7))]
+        forms.append(steps)
+
+    def update(steps, p, m, g, c):
+        terms = [p, m, g, c]
+        for which, other in steps:
+            terms.append(unary[which](terms[-1]) + terms[other])
+        return terms[-1] + p * 0, terms[-1] * 0.5 + m
+
+    kinds = rng.integers(3, size=12)
+    shapes = [SHAPES[k] for k in rng.integers(len(SHAPES), size=12)]
+    ps, ms, gs = ([torch.tensor(rng.standard_normal(s).astype(np.float32)) for s in shapes] for _ in range(3))
+    c = torch.tensor(0.25)
+
+    def f(ps, ms, gs, c):
+        rows = [update(forms[k], p, m, g.flip(0), c) for k, p, m, g in zip(kinds, ps, ms, gs, strict=True)]
+        return [p for p, _ in rows], [m for _, m in rows], [g.flip(0) for g in gs]
+
+    graph = optimize(graphc.trace(f, ps, ms, gs, c))
+    values = dict(zip(graph.inputs, [t.numpy() for t in (*ps, *ms, *gs, c)], strict=True))
+    packed = pack_state(graph, {i: k for k, i in enumerate(graph.inputs[:24])}, range(24, 36), [])
+    if packed is not None:
+        same(graph, packed, values)
