@@ -29,6 +29,7 @@ from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
+from graphc.lowering import BACKENDS
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
@@ -42,13 +43,15 @@ class Compiled:
     """
 
     def __init__(
-        self, fn: Callable[..., Any], device: str | None, strict: bool, dynamic: bool | None, max_retraces: int | None
-    ):
+        self, fn: Callable[..., Any], device: str | None, strict: bool, dynamic: bool | None, max_retraces: int | None,
+        backend: str = "jax",
+    ):  # fmt: skip
         self._fn = fn
-        self._options = device, strict, dynamic, max_retraces
+        self._options = device, strict, dynamic, max_retraces, backend
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._strict = strict
+        self._backend = backend
         self._max_retraces = max_retraces
         self._signatures = Signatures()
         self._shapes = DynamicShapes(dynamic)
@@ -108,7 +111,7 @@ class Compiled:
         except errors.GraphError as error:
             self._shapes.refuse(call.signature, error)
             return None
-        runner = Runner(program, call.tensors, self._device, self._strict)
+        runner = Runner(program, call.tensors, self._device, self._strict, self._backend)
         seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
         made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
         self._put_first(made)
@@ -201,7 +204,7 @@ class Compiled:
             self._paths.unrolled(call.signature, error)
             raise
         middle = time.perf_counter()
-        runner = Runner(program, call.tensors, self._device, self._strict)
+        runner = Runner(program, call.tensors, self._device, self._strict, self._backend)
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
@@ -246,7 +249,7 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """The JAX program of the latest call."""
+        """The program of the latest call, of JAX or NumPy."""
         return self._last().runner.forward.source
 
     def _last(self) -> Specialization:
@@ -287,6 +290,7 @@ def compile(
     strict: bool = False,
     dynamic: bool | None = None,
     max_retraces: int | None = None,
+    backend: str = "jax",
 ) -> Any:
     """A function that does what `fn` does, as one XLA program for each signature of its arguments.
 
@@ -303,6 +307,8 @@ def compile(
                   them (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size
                   on; False: a trace for each size
     max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
+    backend       "jax"; or "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make, and
+                  runs small programs faster than XLA does
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -314,10 +320,14 @@ def compile(
     tensor([2., 4.])
     """
     if fn is None:
-        return functools.partial(compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces)
+        return functools.partial(
+            compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces, backend=backend
+        )
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
-    compiled = Compiled(fn, device, strict, dynamic, max_retraces)
+    compiled = Compiled(fn, device, strict, dynamic, max_retraces, backend)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

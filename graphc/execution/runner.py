@@ -1,4 +1,4 @@
-"""Running a captured program: fetch its inputs, call XLA, wrap the results, carry out the effects, join the tape."""
+"""Running a captured program: fetch its inputs, call it, wrap the results, carry out the effects, join the tape."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from graphc.execution.replay import run_node
 from graphc.execution.steps import overwrite
 from graphc.ir import Graph, Ref, refs_of
 from graphc.ir.structure import ancestors
-from graphc.lowering import lower
+from graphc.lowering import lower, unsuitable
 from graphc.passes import optimize
 
 
@@ -78,7 +78,7 @@ class Runner:
     plan, services   what its code is made of
     """
 
-    def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool):
+    def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool, backend: str = "jax"):
         self._program = program
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
@@ -93,8 +93,7 @@ class Runner:
         broken = {k: program.recorded.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
         self._split: Split | None = None
         self.backward: Any = None
-        self._lower = functools.partial(lower, device=device, strict=strict)
-        self._strict, self._ends = strict, list[int]()
+        self._device, self._strict, self._backend, self._ends = device, strict, backend, list[int]()
         self._partial: dict[frozenset[int], tuple[Split, Any]] = {}  # by the cotangents that have arrived
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
@@ -107,7 +106,8 @@ class Runner:
             )
             self._split = split(self._differentiated, ends, strict)
             prechecks = self._prechecks(self._split.forward)
-            self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
+            self.forward = self._lower(self._split.forward, settled=prechecks.settled)
+            self._backend = "numpy" if self.forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
             self.backward = self._lower(self._split.backward)
             self._ends = ends
         else:
@@ -118,9 +118,9 @@ class Runner:
             restore = {output: position for position, output in donated.items()}
             optimized = optimize(graph, strict=strict)
             prechecks = self._prechecks(optimized)
-            self.forward = lower(
-                optimized, device, donate=tuple(donated), restore=restore, strict=strict, settled=prechecks.settled
-            )
+            self.forward = self._lower(
+                optimized, donate=tuple(donated), restore=restore, settled=prechecks.settled
+            )  # fmt: skip
         self.stops = self.forward.fails or bool(prechecks.steps)
         found = self.forward.graph
         self._out = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]
@@ -128,7 +128,7 @@ class Runner:
         parents = [] if self._split is None else self._split.wrt
         made = {k - len(program.sources): n for n, k in enumerate(parents) if k >= len(program.sources)}
         self.plan = Plan(
-            program, self._effects, self._places, self._out, list(donated), live, ended, broken, wrt, made,
+            program, self._effects, self._places, self._out, list(self.forward.donated), live, ended, broken, wrt, made,
             len(tensors), prechecks,
         )  # fmt: skip
         self.services = Services(
@@ -142,6 +142,11 @@ class Runner:
             _ENDED,
         )
         self.run = CallCode(self.plan, self.services).function()
+
+    def _lower(self, graph: Graph, **options: Any) -> Any:
+        """The program of `graph`: of XLA if NumPy is wanted and not suitable."""
+        backend = "jax" if self._backend == "numpy" and unsuitable(graph) else self._backend
+        return lower(graph, self._device, strict=self._strict, backend=backend, **options)
 
     def _prechecks(self, graph: Graph) -> Prechecks:
         """The checks of `graph` that each call makes before the program runs."""
