@@ -80,7 +80,9 @@ class _Captured(NamedTuple):
             *(["  if d.__class__ is not Deferred: on_host = True"] if array else []),
         ]
 
-    def lines_on_host(self, names: Names, miss: str, watched: bool, array: str, fetch: Callable[[Any], Any]) -> list[str]:
+    def lines_on_host(
+        self, names: Names, miss: str, watched: bool, array: str, fetch: Callable[[Any], Any]
+    ) -> list[str]:
         """The same for a program of NumPy, whose data are ndarrays."""
         tensor, shape, dtype = names.of(self.tensor), names.of(self.shape), names.of(self.dtype)
         quick = f"{array}.__class__ is ndarray and {array}.dtype is {dtype} and {array}.shape == {shape}"

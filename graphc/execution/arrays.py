@@ -21,7 +21,10 @@ FEW = 4  # arrays: to wait for each takes less time than JAX's function for any 
 class Arrays(Protocol):
     """Statements about arrays. `out` is what the program returns, `tensor` the expression of a tensor."""
 
-    head: Sequence[str]  # before the arrays of the arguments are fetched
+    @property
+    def head(self) -> Sequence[str]:
+        """What stands before the arrays of the arguments are fetched."""
+        ...
 
     def argument(self, k: int, name: str, constant: bool) -> list[str]:
         """See whether tensor `name` is as its signature says, in variables whose names end with k; fetch a<k>."""
@@ -147,7 +150,7 @@ class DeviceArrays:
 class HostArrays:
     """NumPy's."""
 
-    head: Sequence[str] = ()
+    head = ()
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names

@@ -1,4 +1,4 @@
-"""Lowering: a graph becomes a JAX function, compiled by XLA; or NumPy (see `graphc.lowering.host`). The one importer of jax."""
+"""Lowering: a graph becomes a JAX function, compiled by XLA; or one of NumPy. The one importer of jax."""
 
 from graphc.lowering import loading  # noqa: F401  (JAX, before any other module loads it)
 from graphc.lowering.executable import BACKENDS, ELSEWHERE, Executable, block, lower

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import starmap
 from operator import itemgetter
-from typing import Any, final
+from typing import Any, Literal, final, overload
 
 import jax
 import jax.numpy as jnp
@@ -270,6 +270,28 @@ def _raw(a: Any) -> Any:
     return getattr(data, "array", data)
 
 
+@overload
+def lower(
+    graph: Graph,
+    device: str | None = None,
+    *,
+    donate: Sequence[int] = (),
+    restore: Mapping[int, int] | None = None,
+    strict: bool = False,
+    settled: Collection[int] = (),
+    backend: Literal["jax"] = "jax",
+) -> Executable: ...
+@overload
+def lower(
+    graph: Graph,
+    device: str | None = None,
+    *,
+    donate: Sequence[int] = (),
+    restore: Mapping[int, int] | None = None,
+    strict: bool = False,
+    settled: Collection[int] = (),
+    backend: str,
+) -> Executable | HostExecutable: ...
 def lower(
     graph: Graph,
     device: str | None = None,

@@ -44,8 +44,11 @@ class Form(NamedTuple):
 Writer = Callable[[Node, Sequence[str], Sequence[Aval], Bind], Form | None]
 
 
-def _call(name: str, operands: Sequence[str]) -> Callable[[str], str]:
-    return lambda out: f"{name}({', '.join([*operands, *([out] if out else [])])})"
+_BY_KEYWORD = (np.maximum, np.minimum)  # where a third operand may be meant
+
+
+def _call(name: str, operands: Sequence[str], prefix: str = "") -> Callable[[str], str]:
+    return lambda out: f"{name}({', '.join([*operands, *([prefix + out] if out else [])])})"
 
 
 def ufunc(kernel: np.ufunc, node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -> Form | None:
@@ -58,7 +61,8 @@ def ufunc(kernel: np.ufunc, node: Node, names: Sequence[str], avals: Sequence[Av
         return None
     if found[-1] != node.dtype:
         return None
-    return Form(_call(bind(kernel.__name__, kernel), names), out=True, each=kernel.signature is None, scalar=True)
+    call = _call(bind(kernel.__name__, kernel), names, "out=" if kernel in _BY_KEYWORD else "")
+    return Form(call, out=True, each=kernel.signature is None, scalar=True)
 
 
 def _swapped(kernel: np.ufunc) -> Writer:

@@ -56,7 +56,7 @@ class Plan:
         return abs(self._sizes[block] - need)
 
     def again(self, number: int, aval: Aval) -> int | None:
-        """A place for an array in the block of place `number`, which it takes over; None if it is no array like that."""
+        """A place for an array in the block of place `number`, which it takes over; None if that is another."""
         place = Place(self.places[number].block, aval)
         return number if self.places[number] == place else None
 

@@ -27,7 +27,7 @@ from graphc.ops.interpret import run_kernel, widens
 CHECKS_INSIDE = "NumPy would run {name} with run-time checks inside it (at {where})"
 _numbers = itertools.count(1)
 _OURS = re.compile(r"[bkp]\d+|c_.*|op_.*|ok_.*|.*_reduce.*|np|run|own|fail|memory|pool|make")
-_LARGE = 1 << 12  # bytes of a value, from which on it is dropped as soon as nobody reads it any more
+_LARGE = 1 << 10  # elements of a value, from which on it is dropped as soon as nobody reads it any more
 _C = ', order="C"'
 
 
@@ -99,6 +99,7 @@ class HostSource:
         reads = [[*self._read_by(step)] for step in steps]
         last = last_uses(reads)
         escaping = {root for id in graph.outputs for root in self._roots[id]}
+        foreign = self._constants.union(graph.inputs)
         places: dict[int, int] = {}  # value -> number of its place
         self._row_major = {id for id in graph.nodes if id in self._constants}
         for k, step in enumerate(steps):
@@ -108,9 +109,8 @@ class HostSource:
             for root in done:
                 if root in places and places[root] >= 0:
                     self._plan.put_back(places[root])
-                elif root not in escaping and root not in self._constants and root not in graph.inputs:
-                    if graph.nodes[root].size * 4 >= _LARGE:
-                        self._lines.append(f"del {names[root]}")
+                elif root not in escaping and root not in foreign and graph.nodes[root].size >= _LARGE:
+                    self._lines.append(f"del {names[root]}")
             if step.node.id in places and step.node.id not in last:  # nobody reads it
                 self._plan.put_back(places[step.node.id])
         result = self._results()
@@ -308,10 +308,9 @@ class _Body:
 
 def _same(known: Any, value: Any) -> bool:
     """Whether a name may stand for both: one object, or numbers of the same bits."""
-    if known is value or (callable(known) and type(known) is type(value) and known == value):
-        return True
-    both = isinstance(known, np.ndarray) and isinstance(value, np.ndarray) and not known.shape and not value.shape
-    return both and known.dtype == value.dtype and known.tobytes() == value.tobytes()
+    if isinstance(known, np.ndarray) and isinstance(value, np.ndarray):
+        return known is value or (known.dtype == value.dtype and known.tobytes() == value.tobytes())
+    return known is value or (callable(known) and type(known) is type(value) and known == value)
 
 
 def _literal(value: Any) -> str:
