@@ -14,12 +14,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.tensor import Tensor
 from eager.nn import Module
 from graphc import errors, forking
 from graphc.capture.building import building_of, outside
+from graphc.capture.program import Program
 from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
 from graphc.capture.tree import tensors_of
+from graphc.compiling.choice import Choice
 from graphc.compiling.disable import switch
 from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
@@ -82,7 +85,7 @@ class Compiled:
         if found is None:
             return self._trace_and_run(call)
         result = self._run(found, call)
-        if found is self._latest and found.calls > 1:
+        if found is self._latest and found.calls > 1 and (found.choice is None or not found.choice.wants_time):
             if found.fast_call is ...:
                 found.fast_call = fast_call(found, call)
             self._fast_call = found.fast_call
@@ -111,17 +114,47 @@ class Compiled:
         except errors.GraphError as error:
             self._shapes.refuse(call.signature, error)
             return None
-        runner = Runner(program, call.tensors, self._device, self._strict, self._backend)
+        runner = self._runner(program, call.tensors)
         seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
         made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
+        self._let_choose(made, call.tensors)
         self._put_first(made)
         return made
+
+    def _runner(self, program: Program, tensors: list[Tensor], backend: str = "") -> Runner:
+        wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
+        return Runner(program, tensors, self._device, self._strict, wanted)
+
+    def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
+        """Let a new program change its backend, if it may."""
+        if self._backend == "auto":
+            made.choice = Choice(made.runner, made.program, functools.partial(self._runner, backend="jax"))
+
+    def _ask(self, found: Specialization, call: Call) -> None:
+        """Choose the backend of a program anew, if it is time to."""
+        choice = found.choice
+        if choice is None or found.calls < choice.again or choice.wants_time:
+            return
+        with self._lock:
+            runner = choice.asked(found.runner, found.calls, call.tensors)
+            if runner is not found.runner:
+                found.runner = runner
+            found.fast_call = ...
 
     def _run(self, found: Specialization, call: Call) -> Any:
         """The result of `call` by a program whose guards hold; by other means, if that stops."""
         if found is not self._latest:
             self._put_first(found)
+        self._ask(found, call)
         found.calls += 1
+        if found.choice is None or not found.choice.wants_time:
+            return self._carried_out(found, call)
+        start = time.perf_counter()
+        result = self._carried_out(found, call)
+        found.choice.timed(time.perf_counter() - start)
+        return result
+
+    def _carried_out(self, found: Specialization, call: Call) -> Any:
         try:
             if not found.writes:
                 return found.runner.run(call.tensors, None, call.given)
@@ -204,10 +237,11 @@ class Compiled:
             self._paths.unrolled(call.signature, error)
             raise
         middle = time.perf_counter()
-        runner = Runner(program, call.tensors, self._device, self._strict, self._backend)
+        runner = self._runner(program, call.tensors)
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
+        self._let_choose(made, call.tensors)
         self._log.append(made.reason)
         if symbolic is not None:
             self._shapes.add(call.signature, symbolic, made)
@@ -308,7 +342,8 @@ def compile(
                   on; False: a trace for each size
     max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
     backend       "jax"; or "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make, and
-                  runs small programs faster than XLA does
+                  runs small programs faster than XLA does; or "auto": NumPy, until XLA has paid for its compilation,
+                  which changes the last bits of results (with `strict`, and on other devices, XLA from the start)
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -323,8 +358,12 @@ def compile(
         return functools.partial(
             compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces, backend=backend
         )
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    if backend not in BACKENDS and backend != "auto":
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, auto, got {backend!r}")
+    if backend == "auto" and (strict or device not in (None, "cpu")):
+        backend = "jax"
+    if backend == "numpy" and device not in (None, "cpu"):
+        raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):

@@ -23,6 +23,10 @@ def explanation(
             lines.append(f"    {kind}: {decision.shown} at {decision.where}")
         lines.append(f"    {len(made.program.graph)} -> {len(graph)} nodes, {_plural(made.calls, 'call')}")
         lines.append(f"    {_milliseconds({**made.seconds, **made.runner.forward.seconds})}")
+        if made.choice is not None:
+            lines.append(f"    backend {made.choice.reason}")
+        elif made.runner.unsuitable:
+            lines.append(f"    not on numpy: {made.runner.unsuitable}")
         backward = made.runner.backward
         if backward is not None:
             lines.append(f"    backward: {len(backward.graph)} nodes, {_milliseconds(backward.seconds)}")

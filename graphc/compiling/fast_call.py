@@ -52,6 +52,9 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         f" or grad_mode() is not {grad} or len(args) != {len(args)}): return MISS",
         *code.arrays.head,
     ]
+    if made.choice is not None:
+        scope["choice"] = made.choice
+        head.append(" if made.calls >= choice.again: return MISS")
     if args:
         head.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
     for k, name in enumerate(names):

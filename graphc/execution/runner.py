@@ -76,6 +76,7 @@ class Runner:
     run   f(tensors, drawn, given): the result of a call, and its effects; see `CallCode.function`. Raises OtherPath
           or CheckFailed, before anything has changed
     plan, services   what its code is made of
+    unsuitable       why it is a program of XLA although NumPy's was wanted; "" if it is not
     """
 
     def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool, backend: str = "jax"):
@@ -94,6 +95,7 @@ class Runner:
         self._split: Split | None = None
         self.backward: Any = None
         self._device, self._strict, self._backend, self._ends = device, strict, backend, list[int]()
+        self.unsuitable = ""
         self._partial: dict[frozenset[int], tuple[Split, Any]] = {}  # by the cotangents that have arrived
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
@@ -145,7 +147,9 @@ class Runner:
 
     def _lower(self, graph: Graph, **options: Any) -> Any:
         """The program of `graph`: of XLA if NumPy is wanted and not suitable."""
-        backend = "jax" if self._backend == "numpy" and unsuitable(graph) else self._backend
+        backend = self._backend
+        if backend == "numpy" and (why := unsuitable(graph)):
+            backend, self.unsuitable = "jax", why
         return lower(graph, self._device, strict=self._strict, backend=backend, **options)
 
     def _prechecks(self, graph: Graph) -> Prechecks:

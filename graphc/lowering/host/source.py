@@ -107,8 +107,9 @@ class HostSource:
             done = [root for root in dict.fromkeys(reads[k]) if last[root] == k]
             self._compute(step, escaping, places, done)
             for root in done:
-                if root in places and places[root] >= 0:
-                    self._plan.put_back(places[root])
+                if root in places:
+                    if places[root] >= 0:
+                        self._plan.put_back(places[root])
                 elif root not in escaping and root not in foreign and graph.nodes[root].size >= _LARGE:
                     self._lines.append(f"del {names[root]}")
             if step.node.id in places and step.node.id not in last:  # nobody reads it
