@@ -22,7 +22,7 @@ from graphc.capture.program import Program
 from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
 from graphc.capture.tree import tensors_of
-from graphc.compiling.choice import Choice
+from graphc.compiling.choice import Choice, Waiting
 from graphc.compiling.disable import switch
 from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
@@ -65,6 +65,7 @@ class Compiled:
         self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
         self._latest: Specialization | None = None
         self._fast_call: FastCall | None = None  # the short way to the latest, once it has run a second time
+        self._waiting = Waiting() if backend == "auto" else None
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
@@ -81,6 +82,8 @@ class Compiled:
             with outside():
                 return self(*args, **kwargs)
         call = self._signatures.of(args, kwargs)
+        if self._waiting is not None and self._waiting.waits(call.signature, self._specializations):
+            return self._waiting.run(self._fn, call)
         found = self._find(call)
         if found is None:
             return self._trace_and_run(call)
@@ -296,6 +299,7 @@ class Compiled:
         from graphc.compiling.explanation import explanation
 
         made, notes = [*self._specializations], [*self._shapes.described(), *self._paths.described()]
+        notes += [] if self._waiting is None else self._waiting.described()
         return explanation(self.__name__, made, self._log, notes)
 
     def __getattr__(self, name: str) -> Any:
@@ -341,9 +345,9 @@ def compile(
                   them (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size
                   on; False: a trace for each size
     max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
-    backend       "jax"; or "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make, and
-                  runs small programs faster than XLA does; or "auto": NumPy, until XLA has paid for its compilation,
-                  which changes the last bits of results (with `strict`, and on other devices, XLA from the start)
+    backend       "jax"; "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make and runs
+                  small programs faster; or "auto": NumPy until XLA has paid for its compilation (the last bits change
+                  then), and eager for further signatures until tracing has; XLA alone with `strict` or another device
 
     >>> import eager as torch, graphc
     >>> @graphc.compile

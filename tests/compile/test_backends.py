@@ -78,6 +78,17 @@ def test_nothing_is_compiled_for_few_calls(monkeypatch: pytest.MonkeyPatch):
     for n in range(2, 20):
         step(torch.randn(n, 4), torch.randint(0, 2, (n,)))
     assert "backend numpy" in step.explain() and "xla" not in step.explain()
+    assert "step: 1 program\n" in step.explain() and "eager for 17 more signatures" in step.explain()
+
+
+def test_a_signature_that_is_called_often_gets_a_program():
+    f = graphc.compile(lambda x: torch.tanh(x).sum(), backend="auto")
+    f(torch.ones(3))
+    sizes, calls = f.graph.input_avals()[0].shape, 0
+    while f.graph.input_avals()[0].shape == sizes and calls < 100_000:
+        assert f(torch.ones(5)).item() == torch.tanh(torch.ones(5)).sum().item()
+        calls += 1
+    assert 1 < calls < 100_000
 
 
 def settle(known: Machine, seconds: dict[bool, float], monkeypatch: pytest.MonkeyPatch) -> Any:
