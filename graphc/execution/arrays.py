@@ -77,7 +77,10 @@ class DeviceArrays:
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names
-        self._program = names.of(services.executable)
+
+    @property
+    def _program(self) -> str:
+        return self._names.of(self._services.executable)
 
     def argument(self, k: int, name: str, constant: bool) -> list[str]:
         return [
@@ -154,7 +157,10 @@ class HostArrays:
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names
-        self._program = names.of(services.executable.dispatch)
+
+    @property
+    def _program(self) -> str:
+        return self._names.of(self._services.executable.dispatch)
 
     def argument(self, k: int, name: str, constant: bool) -> list[str]:
         there = "is not" if constant else "is"
