@@ -168,6 +168,11 @@ class Case(Call):
         return compile(self.fn, strict=True)
 
     @cached_property
+    def compiled_to_numpy(self) -> Callable[..., Any]:
+        """The same with the optimized graph on NumPy."""
+        return compile(self.fn, backend="numpy")
+
+    @cached_property
     def yardstick(self) -> Yardstick:
         """The float64 run of the joint graph, and what rounding in the program's own dtypes can do to it."""
         return Yardstick(self.joint.graph, self.operands, self.seed)

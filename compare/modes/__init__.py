@@ -55,7 +55,7 @@ def modes_named(names: Sequence[str | Mode] | None) -> list[Mode]:
 
 for _mode in (EAGER, Reference(), GraphMode(), COMPILED, JAX, FiniteDifferences()):
     register_mode(_mode)
-for _mode in (Compiled(strict=True), OpByOp()):  # each compiles for itself
+for _mode in (Compiled("strict"), Compiled("numpy"), OpByOp()):  # each compiles for itself
     register_mode(_mode, default=False)
 if find_spec("torch") is not None:
     register_mode(PyTorch(), default=False)

@@ -34,16 +34,17 @@ class Eager:
 
 @final
 class Compiled:
-    """`graphc.compile`, gradients through the tape; with `strict`, by the rules and the XLA that keep every bit."""
+    """`graphc.compile`, gradients through the tape; `kind` "strict": by the rules and the XLA that keep every bit;
+    "numpy": the optimized graph on NumPy."""
 
     wide, repeats = False, True
 
-    def __init__(self, strict: bool = False):
-        self.name = "strict" if strict else "compiled"
-        self._strict = strict
+    def __init__(self, kind: str = "compiled"):
+        self.name = kind
 
     def run(self, case: Case) -> Outcome:
-        return case.observe(case.strictly_compiled if self._strict else case.compiled)
+        kinds = {"compiled": "compiled", "strict": "strictly_compiled", "numpy": "compiled_to_numpy"}
+        return case.observe(getattr(case, kinds[self.name]))
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         by_stage = in_lowering(case) or in_passes(case, label) or stages.in_graph(case, label, outcome)

@@ -40,17 +40,14 @@ class Captured:
 @final
 @dataclass(frozen=True, eq=False)
 class Lifted:
-    """An input that is read anew, by `get`, at each call: a tensor, or a number of type `kind`, in a lifted place."""
+    """An input that is read anew, by `get`, at each call: a tensor, or a number of type `kind`, in a lifted place.
+
+    Each place has one, which equals no other: `path`, which is for people, may show several alike.
+    """
 
     path: str
     get: Callable[[], Any]
     kind: type | None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lifted) and other.path == self.path
-
-    def __hash__(self) -> int:
-        return hash(self.path)
 
 
 @final

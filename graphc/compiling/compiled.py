@@ -14,12 +14,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.tensor import Tensor
 from eager.nn import Module
 from graphc import errors, forking
 from graphc.capture.building import building_of, outside
+from graphc.capture.program import Program
 from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
 from graphc.capture.tree import tensors_of
+from graphc.compiling.choice import Choice, Waiting
 from graphc.compiling.disable import switch
 from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
@@ -29,6 +32,7 @@ from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
+from graphc.lowering import BACKENDS
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
@@ -42,13 +46,15 @@ class Compiled:
     """
 
     def __init__(
-        self, fn: Callable[..., Any], device: str | None, strict: bool, dynamic: bool | None, max_retraces: int | None
-    ):
+        self, fn: Callable[..., Any], device: str | None, strict: bool, dynamic: bool | None, max_retraces: int | None,
+        backend: str = "jax",
+    ):  # fmt: skip
         self._fn = fn
-        self._options = device, strict, dynamic, max_retraces
+        self._options = device, strict, dynamic, max_retraces, backend
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._strict = strict
+        self._backend = backend
         self._max_retraces = max_retraces
         self._signatures = Signatures()
         self._shapes = DynamicShapes(dynamic)
@@ -59,6 +65,7 @@ class Compiled:
         self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
         self._latest: Specialization | None = None
         self._fast_call: FastCall | None = None  # the short way to the latest, once it has run a second time
+        self._waiting = Waiting() if backend == "auto" else None
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
@@ -75,11 +82,13 @@ class Compiled:
             with outside():
                 return self(*args, **kwargs)
         call = self._signatures.of(args, kwargs)
+        if self._waiting is not None and self._waiting.waits(call.signature, self._specializations):
+            return self._waiting.run(self._fn, call)
         found = self._find(call)
         if found is None:
             return self._trace_and_run(call)
         result = self._run(found, call)
-        if found is self._latest and found.calls > 1:
+        if found is self._latest and found.calls > 1 and (found.choice is None or not found.choice.wants_time):
             if found.fast_call is ...:
                 found.fast_call = fast_call(found, call)
             self._fast_call = found.fast_call
@@ -108,17 +117,47 @@ class Compiled:
         except errors.GraphError as error:
             self._shapes.refuse(call.signature, error)
             return None
-        runner = Runner(program, call.tensors, self._device, self._strict)
+        runner = self._runner(program, call.tensors)
         seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
         made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
+        self._let_choose(made, call.tensors)
         self._put_first(made)
         return made
+
+    def _runner(self, program: Program, tensors: list[Tensor], backend: str = "") -> Runner:
+        wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
+        return Runner(program, tensors, self._device, self._strict, wanted)
+
+    def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
+        """Let a new program change its backend, if it may."""
+        if self._backend == "auto":
+            made.choice = Choice(made.runner, made.program, functools.partial(self._runner, backend="jax"))
+
+    def _ask(self, found: Specialization, call: Call) -> None:
+        """Choose the backend of a program anew, if it is time to."""
+        choice = found.choice
+        if choice is None or found.calls < choice.again or choice.wants_time:
+            return
+        with self._lock:
+            runner = choice.asked(found.runner, found.calls, call.tensors)
+            if runner is not found.runner:
+                found.runner = runner
+            found.fast_call = ...
 
     def _run(self, found: Specialization, call: Call) -> Any:
         """The result of `call` by a program whose guards hold; by other means, if that stops."""
         if found is not self._latest:
             self._put_first(found)
+        self._ask(found, call)
         found.calls += 1
+        if found.choice is None or not found.choice.wants_time:
+            return self._carried_out(found, call)
+        start = time.perf_counter()
+        result = self._carried_out(found, call)
+        found.choice.timed(time.perf_counter() - start)
+        return result
+
+    def _carried_out(self, found: Specialization, call: Call) -> Any:
         try:
             if not found.writes:
                 return found.runner.run(call.tensors, None, call.given)
@@ -201,10 +240,11 @@ class Compiled:
             self._paths.unrolled(call.signature, error)
             raise
         middle = time.perf_counter()
-        runner = Runner(program, call.tensors, self._device, self._strict)
+        runner = self._runner(program, call.tensors)
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
+        self._let_choose(made, call.tensors)
         self._log.append(made.reason)
         if symbolic is not None:
             self._shapes.add(call.signature, symbolic, made)
@@ -246,7 +286,7 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """The JAX program of the latest call."""
+        """The program of the latest call, of JAX or NumPy."""
         return self._last().runner.forward.source
 
     def _last(self) -> Specialization:
@@ -259,6 +299,7 @@ class Compiled:
         from graphc.compiling.explanation import explanation
 
         made, notes = [*self._specializations], [*self._shapes.described(), *self._paths.described()]
+        notes += [] if self._waiting is None else self._waiting.described()
         return explanation(self.__name__, made, self._log, notes)
 
     def __getattr__(self, name: str) -> Any:
@@ -287,6 +328,7 @@ def compile(
     strict: bool = False,
     dynamic: bool | None = None,
     max_retraces: int | None = None,
+    backend: str = "jax",
 ) -> Any:
     """A function that does what `fn` does, as one XLA program for each signature of its arguments.
 
@@ -303,6 +345,9 @@ def compile(
                   them (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size
                   on; False: a trace for each size
     max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
+    backend       "jax"; "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make and runs
+                  small programs faster; or "auto": NumPy until XLA has paid for its compilation (the last bits change
+                  then), and eager for further signatures until tracing has; XLA alone with `strict` or another device
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -314,10 +359,18 @@ def compile(
     tensor([2., 4.])
     """
     if fn is None:
-        return functools.partial(compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces)
+        return functools.partial(
+            compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces, backend=backend
+        )
+    if backend not in BACKENDS and backend != "auto":
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, auto, got {backend!r}")
+    if backend == "auto" and (strict or device not in (None, "cpu")):
+        backend = "jax"
+    if backend == "numpy" and device not in (None, "cpu"):
+        raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
-    compiled = Compiled(fn, device, strict, dynamic, max_retraces)
+    compiled = Compiled(fn, device, strict, dynamic, max_retraces, backend)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

@@ -24,6 +24,10 @@ def explanation(
         lines.append(f"    {len(made.program.graph)} -> {len(graph)} nodes, {_plural(made.calls, 'call')}")
         lines += [f"    {note}" for record in graph.history for note in record.notes]
         lines.append(f"    {_milliseconds({**made.seconds, **made.runner.forward.seconds})}")
+        if made.choice is not None:
+            lines.append(f"    backend {made.choice.reason}")
+        elif made.runner.unsuitable:
+            lines.append(f"    not on numpy: {made.runner.unsuitable}")
         backward = made.runner.backward
         if backward is not None:
             lines.append(f"    backward: {len(backward.graph)} nodes, {_milliseconds(backward.seconds)}")

@@ -50,12 +50,16 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     head = [
         " if (interpreter() is not immediate or switch.off or inference() is not None"
         f" or grad_mode() is not {grad} or len(args) != {len(args)}): return MISS",
-        " on_host = False",
+        *code.arrays.head,
     ]
+    if made.choice is not None:
+        scope["choice"] = made.choice
+        head.append(" if made.calls >= choice.again: return MISS")
     if args:
         head.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
     for k, name in enumerate(names):
-        head += _argument(k, name, described[4 * k : 4 * k + 4], scope)
+        scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described[4 * k : 4 * k + 4]
+        head += code.arrays.argument(k, name, constant)
     same = [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")
@@ -63,9 +67,8 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         id(s.tensor): code.array(k, s) for k, s in enumerate(runner.plan.program.sources) if isinstance(s, Captured)
     }
     in_place = runner.forward.on_default_device and not runner.plan.live
-    body = made.guards.lines(
-        code.names, "return MISS", tensors, arrays, runner.services.unsealed, in_place, runner.packs
-    )
+    unsealed, on_host = runner.services.unsealed, runner.forward.on_host
+    body = made.guards.lines(code.names, "return MISS", tensors, arrays, unsealed, in_place, on_host, runner.packs)
     body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [
@@ -89,20 +92,3 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
 
 def _plain(a: Any) -> bool:
     return a.__class__ is Tensor or a.__class__ is Parameter
-
-
-def _argument(k: int, name: str, described: list[Any], scope: dict[str, Any]) -> list[str]:
-    """The lines that see whether `name` is as the signature has `described` it, and fetch its array as `a<k>`."""
-    scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described
-    return [
-        f" if {name}.__class__ is not class{k}: return MISS",
-        f" d = {name}._d",
-        " if d.__class__ is Deferred:",
-        f"  a{k}, dtype = d.array, d.numpy_dtype",
-        " elif d.__class__ is ndarray:",
-        f"  a{k}, dtype = d, d.dtype",
-        "  on_host = True",
-        " else: return MISS",
-        f" if d.shape != shape{k} or dtype is not dtype{k}: return MISS",
-        f" if {name}._n is {'not ' if constant else ''}None: return MISS",
-    ]

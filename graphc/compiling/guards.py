@@ -49,6 +49,11 @@ class _Captured(NamedTuple):
             return d
         return d.array if d.__class__ is Deferred or unsealed is None else unsealed(d)
 
+    def on_host(self, d: Any, unsealed: Any) -> Any:
+        """The ndarray behind data `d`; None if it is not as it was."""
+        found = self.array(d, unsealed)
+        return self.tensor._array() if found is not None and d.__class__ is Deferred else found
+
     def lines(
         self, names: Names, miss: str, watched: bool, array: str | None, fetch: Callable[[Any], Any]
     ) -> list[str]:
@@ -74,6 +79,27 @@ class _Captured(NamedTuple):
             f"  if {name} is None: {miss}",
             *(["  alone = False"] if watched else []),
             *(["  if d.__class__ is not Deferred: on_host = True"] if array else []),
+        ]
+
+    def lines_on_host(
+        self, names: Names, miss: str, watched: bool, array: str, fetch: Callable[[Any], Any]
+    ) -> list[str]:
+        """The same for a program of NumPy, whose data are ndarrays."""
+        tensor, shape, dtype = names.of(self.tensor), names.of(self.shape), names.of(self.dtype)
+        quick = f"{array}.__class__ is ndarray and {array}.dtype is {dtype} and {array}.shape == {shape}"
+        if self.layout is not None:
+            strides, expected = map(names.of, self.layout)
+            quick += f" and {strides}() == {expected}"
+        # the tensor, the variable and the argument of getrefcount; a view would be another array's memory
+        seen = [f" if refs({array}) > 3 or {array}.base is not None: alone = False"] if watched else []
+        return [
+            f" {array} = {tensor}._d",
+            f" if {tensor}._n is {'not ' if self.constant else ''}None: {miss}",
+            f" if not ({quick}):",
+            f"  {array} = {names.of(fetch)}({array})",
+            f"  if {array} is None: {miss}",
+            *(["  alone = False"] if watched else []),
+            *seen,
         ]
 
 
@@ -150,7 +176,7 @@ class Guards:
 
     def lines(
         self, names: Names, miss: str, tensors: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None,
-        in_place: bool = False, packs: Packs | None = None,
+        in_place: bool = False, on_host: bool = False, packs: Packs | None = None,
     ) -> list[str]:  # fmt: skip
         """Statements that do `miss` if something is not so.
 
@@ -158,6 +184,7 @@ class Guards:
         arrays    by id of a captured tensor, the variable for its array; `on_host` becomes true if one is NumPy's
         unsealed  f(data): the array of a tensor that was made in inference mode
         in_place  whether the program may read NumPy's memory where it is: it keeps no arrays beyond the call
+        on_host   whether the program is NumPy's
         packs     in which captured tensors lie: `arrays` has the hidden ones in their place
 
         The variable `alone` tells afterwards whether a program has made the data of all tensors that are written, and
@@ -183,6 +210,10 @@ class Guards:
             if id(c.tensor) in packed:
                 continue
             array = None if arrays is None else arrays[id(c.tensor)]
+            if on_host and array is not None:
+                host = functools.partial(c.on_host, unsealed=unsealed)
+                lines += c.lines_on_host(names, miss, id(c.tensor) in watched, array, host)
+                continue
             fetch = functools.partial(c.array, unsealed=unsealed)
             if in_place and array is not None and id(c.tensor) not in written:
                 fetch = _InPlace(c, unsealed).fetch

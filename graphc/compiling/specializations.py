@@ -8,6 +8,7 @@ from typing import Any, final
 from eager.core.tensor import Tensor
 from graphc.capture.program import Program
 from graphc.capture.state.environment import Environment
+from graphc.compiling.choice import Choice
 from graphc.compiling.guards import Guards
 from graphc.compiling.signature import Call
 from graphc.execution.runner import Runner
@@ -27,6 +28,7 @@ class Specialization:
     fast_call  the short way to it, see `graphc.compiling.fast_call`; None if there is none, ... before that is known
     writes     whether it changes tensors or Python state
     guards     of a call, besides its signature
+    choice     of the backend, if that is not settled
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Specialization:
         self.seconds = seconds
         self.family = family
         self.calls = 0
+        self.choice: Choice | None = None
         self.fast_call: Any = ...
         self.writes = bool(program.effects.tensors or program.effects.state)
         self.guards = Guards(program, environment)

@@ -31,11 +31,11 @@ from graphc.capture.sources import (
     ViewOf,
 )  # fmt: skip
 from graphc.capture.tree import Slot
+from graphc.execution.arrays import arrays_of
 from graphc.execution.plan import Plan, Services
 from graphc.execution.steps import SHARED
 
 DEEPEST = 20  # nest of containers that is written out as one expression
-FEW = 4  # arrays: to wait for each takes less time than JAX's function for any nest of them
 
 
 @final
@@ -46,8 +46,9 @@ class CallCode:
                  the expression of (args, kwargs)
     bind(lines)  the function that such lines, under a `def`, define
     names        of the objects in them
+    arrays       the lines that depend on whose arrays they are
     loaded       the arrays of arguments and captured tensors are there already, under the names that `array` gives
-                 them; and `on_host`: whether one is NumPy's; and `alone`: whether programs have made the data of all
+                 them; and what `arrays.head` begins with; and `alone`: whether programs have made the data of all
                  tensors that are written, and no one else holds them
     """
 
@@ -56,6 +57,7 @@ class CallCode:
         self._services = services
         self._loaded = loaded
         self.names = Names()
+        self.arrays = arrays_of(services, self.names)
         self._state = {  # outputs that are new values of captured tensors
             k for k, e in enumerate(plan.effects, len(plan.places))
             if isinstance(e.target, Captured) and e.history is History.NONE
@@ -82,7 +84,7 @@ class CallCode:
         """The statements of a call."""
         before = [*self._fetched(), *self._asked(), *self._taken()]
         if not self._changes:
-            return [*before, *self._run(), *self._completed(given, " return ")]
+            return [*before, *self.arrays.run(self._arrays()), *self._completed(given, " return ")]
         generators, stopped = self.names.of(self._generators()), self.names.of(self._services.stopped)
         rewound = f"rewind({generators}, marks)"
         # An interrupt may come wherever a function is called: what has begun is finished, or nothing has happened.
@@ -91,7 +93,7 @@ class CallCode:
             " done, begun = [], False",
             f" marks = mark({generators})",
             " try:",
-            *indented([*before, *self._run_into(), " out = done[0]"]),
+            *indented([*before, *self.arrays.run_into(self._arrays()), " out = done[0]"]),
             *indented(self._completed(given, " result = ")),
             "  if drawn is not None: drawn.clear()",  # which says that the call has ended
             "  return result",
@@ -131,11 +133,10 @@ class CallCode:
     def _completed(self, given: str, last: str) -> list[str]:
         """All that follows the program: its results, and what it changes. `last`: what to do with the result."""
         return [
-            " if on_host:",  # it may still be reading memory that the caller owns
-            f"  {self._awaited()}",
+            *self.arrays.awaited(),
             *(line for k in self._wrapped for line in self._wrap(k)),
             *self._written(restored=True),
-            *self._verified(),
+            *self.arrays.verified(),
             *self._history(),
             *self._written(restored=False),
             *([" if seen: put_back(seen)"] if self._gathers else []),
@@ -143,22 +144,6 @@ class CallCode:
             *(f" {self._tensor(target)} = None" for target in _cleared(self._plan.program)),
             *self._continued(),
             *self._result(given, last),
-        ]
-
-    def _run(self) -> list[str]:
-        """Call the program."""
-        program, arrays = self.names.of(self._services.executable), ", ".join(self._arrays())
-        return [
-            f" try: out = {program}.dispatch({arrays})",
-            f" except elsewhere: out = {program}.dispatch_anywhere({arrays})",
-        ]
-
-    def _run_into(self) -> list[str]:
-        """The same, where the program may take arrays over: its outputs are in `done` before anything can happen."""
-        program, arrays = self.names.of(self._services.executable), "".join(f"{a}, " for a in self._arrays())
-        return [
-            f" try: {program}.into(done, ({arrays}))",
-            f" except elsewhere: {program}.into_anywhere(done, ({arrays}))",
         ]
 
     # --- what is read
@@ -189,7 +174,7 @@ class CallCode:
 
     def _fetched(self) -> list[str]:
         """The arrays of the inputs, in order. Random numbers are drawn here."""
-        lines = [] if self._loaded else [" on_host = False"]
+        lines = [] if self._loaded else [*self.arrays.head]
         if self._gathers:
             assert self._plan.packs is not None
             settled, gather = self._plan.packs.settled(self.names), self.names.of(self._plan.packs.gather)
@@ -200,12 +185,7 @@ class CallCode:
             elif isinstance(source, Lifted) and source.kind is not None:
                 lines.append(f" {x} = asarray({self.names.of(source.get)}(), {self.names.of(source.kind)})")
             elif not (self._loaded and isinstance(source, (Argument, Captured))):
-                lines += [
-                    f" d = {self._tensor(source)}._d",
-                    f" if d.__class__ is Deferred: {x} = d.array",
-                    f" else: {x} = d if d.__class__ is ndarray else {self.names.of(self._services.unsealed)}(d); "
-                    "on_host = True",
-                ]
+                lines += self.arrays.fetched(x, self._tensor(source))
         return lines
 
     def _asked(self) -> list[str]:
@@ -227,31 +207,10 @@ class CallCode:
             lines.append(f" if refs(x{k}) > 3 or {held}: x{k} = {own}.own(x{k})")
         return lines
 
-    def _awaited(self) -> str:
-        """The statement that waits for the outputs."""
-        executable = self._services.executable
-        if len(executable.graph.outputs) + executable.fails <= FEW:
-            return "for o in out: o.block_until_ready()"
-        return "block(out)"
-
-    def _verified(self) -> list[str]:
-        """Ask whether the program has failed. Most is done by then: it has been running meanwhile."""
-        executable = self._services.executable
-        if not executable.fails:
-            return []
-        name, failed = self.names.of(executable), self.names.of(self._services.failed)
-        return [" try:", f"  {name}.verify(out)", " except Exception as error:", f"  {failed}(error)", "  raise"]
-
     # --- what is made of the outputs
 
     def _wrap(self, k: int) -> list[str]:
-        shape, dtype = self._plan.outputs[k]
-        return [
-            " d = make(Deferred)",
-            f" d.array, d.shape, d.numpy_dtype = out[{k}], {self.names.of(shape)}, {self.names.of(dtype)}",
-            f" w{k} = new(Tensor)",
-            f" w{k}._d, w{k}._n = d, None",
-        ]
+        return self.arrays.wrapped(k, *self._plan.outputs[k])
 
     def _history(self) -> list[str]:
         """What autograd has to know of results and arguments."""
@@ -261,7 +220,7 @@ class CallCode:
             results = ", ".join(f"w{k}" for k in plan.live)
             join = self.names.of(self._services.join)
             tensors = ", ".join(f"t{k}" for k in range(plan.arguments))
-            outputs = "out[:-1]" if self._services.executable.fails else "out"
+            outputs = self.arrays.outputs
             kept = "owner = " if plan.made else ""
             lines.append(f" {kept}{join}([{results}], [{', '.join(self._arrays())}], {outputs}, [{tensors}])")
         lines += [f" {self._tensor(t.of)}.requires_grad_(False)" for t in _flags(plan.program, False)]
@@ -281,12 +240,8 @@ class CallCode:
         return [line for k, target in chosen for line in self._write(k, target)]
 
     def _write(self, k: int, target: Any) -> list[str]:
-        tensor, (shape, dtype) = self.names.of(target.tensor), self._plan.outputs[k]
-        new = f"Deferred(out[{k}], {self.names.of(shape)}, {self.names.of(dtype)})"
-        return [  # no name for its data, which `overwrite` would count as someone else's
-            f" if {tensor}._d.__class__ is Deferred: {tensor}._d.array = out[{k}]",
-            f" else: overwrite({tensor}, {new})",
-        ]
+        read = target in self._plan.program.sources
+        return self.arrays.written(k, self.names.of(target.tensor), read, *self._plan.outputs[k])
 
     def _carried_out(self) -> list[str]:
         """The other effects that have a value: on arguments, on `.grad`, and those that have a history."""

@@ -1,4 +1,4 @@
-"""Running a captured program: fetch its inputs, call XLA, wrap the results, carry out the effects, join the tape."""
+"""Running a captured program: fetch its inputs, call it, wrap the results, carry out the effects, join the tape."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from graphc.execution.replay import run_node
 from graphc.execution.steps import overwrite
 from graphc.ir import Graph, Ref, refs_of
 from graphc.ir.structure import ancestors
-from graphc.lowering import lower
+from graphc.lowering import lower, unsuitable
 from graphc.passes import optimize
 
 
@@ -79,9 +79,10 @@ class Runner:
           or CheckFailed, before anything has changed
     plan, services   what its code is made of
     packs  where its small state lies, if it writes any
+    unsuitable       why it is a program of XLA although NumPy's was wanted; "" if it is not
     """
 
-    def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool):
+    def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool, backend: str = "jax"):
         self._program = program
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
@@ -96,8 +97,8 @@ class Runner:
         broken = {k: program.recorded.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
         self._split: Split | None = None
         self.backward: Any = None
-        self._lower = functools.partial(lower, device=device, strict=strict)
-        self._strict, self._ends = strict, list[int]()
+        self._device, self._strict, self._backend, self._ends = device, strict, backend, list[int]()
+        self.unsuitable = ""
         self._partial: dict[frozenset[int], tuple[Split, Any]] = {}  # by the cotangents that have arrived
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
@@ -112,12 +113,14 @@ class Runner:
             )
             self._split = split(self._differentiated, ends, strict)
             prechecks = self._prechecks(self._split.forward)
-            self.forward = lower(self._split.forward, device, strict=strict, settled=prechecks.settled)
+            self.forward = self._lower(self._split.forward, settled=prechecks.settled)
+            self._backend = "numpy" if self.forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
             self.backward = self._lower(self._split.backward)
             self._ends = ends
         else:
             optimized = optimize(graph, strict=strict)
-            found = None if strict or device else repacked(program, optimized, len(self._places), self._effects)
+            packed = backend == "jax" and device is None and not strict
+            found = repacked(program, optimized, len(self._places), self._effects) if packed else None
             if found is not None:
                 program, optimized, self._effects, self.packs = found
                 self._program, self._sources = program, program.sources
@@ -128,9 +131,9 @@ class Runner:
                     donated[positions[effect.target]] = k
             restore = {output: position for position, output in donated.items()}
             prechecks = self._prechecks(optimized)
-            self.forward = lower(
-                optimized, device, donate=tuple(donated), restore=restore, strict=strict, settled=prechecks.settled
-            )
+            self.forward = self._lower(
+                optimized, donate=tuple(donated), restore=restore, settled=prechecks.settled
+            )  # fmt: skip
         self.stops = self.forward.fails or bool(prechecks.steps)
         found = self.forward.graph
         self._out = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]
@@ -138,7 +141,7 @@ class Runner:
         parents = [] if self._split is None else self._split.wrt
         made = {k - len(program.sources): n for n, k in enumerate(parents) if k >= len(program.sources)}
         self.plan = Plan(
-            program, self._effects, self._places, self._out, list(donated), live, ended, broken, of, made,
+            program, self._effects, self._places, self._out, list(self.forward.donated), live, ended, broken, of, made,
             len(tensors), prechecks, self.packs,
         )  # fmt: skip
         self.services = Services(
@@ -152,6 +155,13 @@ class Runner:
             _ENDED,
         )
         self.run = CallCode(self.plan, self.services).function()
+
+    def _lower(self, graph: Graph, **options: Any) -> Any:
+        """The program of `graph`: of XLA if NumPy is wanted and not suitable."""
+        backend = self._backend
+        if backend == "numpy" and (why := unsuitable(graph)):
+            backend, self.unsuitable = "jax", why
+        return lower(graph, self._device, strict=self._strict, backend=backend, **options)
 
     def _prechecks(self, graph: Graph) -> Prechecks:
         """The checks of `graph` that each call makes before the program runs."""

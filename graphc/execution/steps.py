@@ -51,12 +51,25 @@ def view(tensor: Tensor, returned: ViewOf) -> Tensor:
     return tensor
 
 
-def overwrite(tensor: Tensor, value: Deferred) -> None:
+def overwrite(tensor: Tensor, value: Deferred | np.ndarray) -> None:
     """Give `tensor` the program's value: in its own memory if others can see that, else by taking the new memory."""
     data = tensor._d
     # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
     if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
-        np.copyto(data, np.asarray(value.array))
+        np.copyto(data, np.asarray(value.array if isinstance(value, Deferred) else value))
+        note_write(data)
+    else:
+        tensor._d = value
+
+
+def replace(tensor: Tensor, value: np.ndarray, held: int) -> None:
+    """`overwrite` with an array that a program has made, while the call holds the tensor's so many times."""
+    data = tensor._d
+    if data is value:  # done already, before an interrupt
+        return
+    shared = data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3 + held)
+    if shared and data.flags.writeable:
+        np.copyto(data, value)
         note_write(data)
     else:
         tensor._d = value
@@ -82,7 +95,7 @@ SHARED: dict[str, Any] = {
     "Deferred": Deferred, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray, "assembled": assembled,
     "backward": autograd.backward, "block": block, "make": object.__new__, "mark": mark, "ndarray": np.ndarray,
     "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "put_back": put_back,
-    "refs": getrefcount, "rewind": rewind,
+    "refs": getrefcount, "replace": replace, "rewind": rewind,
     "view": view, "whole_memory": whole_memory, "write_recorded": write_recorded,
 }  # fmt: skip
 add_maker(lambda new: SHARED.__setitem__("new", new))  # tensors made in inference mode are noted

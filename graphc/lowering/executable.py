@@ -7,17 +7,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import starmap
 from operator import itemgetter
-from typing import Any, final
+from typing import Any, Literal, final, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from graphc import forking
-from graphc.errors import GraphcError
+from graphc.errors import GraphcError, GraphError
 from graphc.ir.calling import arrays_of
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
+from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
 from graphc.lowering.source import Source
@@ -65,6 +66,8 @@ class Executable:
     with one array for each input; it returns the graph's result with jax.Arrays in place of nodes. Compilation happens
     at the first call, or in `compile()`.
     """
+
+    on_host = False  # its arrays are XLA's
 
     def __init__(
         self,
@@ -268,6 +271,7 @@ class Executable:
 
 
 block = jax.block_until_ready
+BACKENDS = ("jax", "numpy")
 
 
 def _raw(a: Any) -> Any:
@@ -276,6 +280,7 @@ def _raw(a: Any) -> Any:
     return getattr(data, "array", data)
 
 
+@overload
 def lower(
     graph: Graph,
     device: str | None = None,
@@ -284,14 +289,40 @@ def lower(
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
     settled: Collection[int] = (),
-) -> Executable:
-    """Lower `graph` to one `jax.jit` program.
+    backend: Literal["jax"] = "jax",
+) -> Executable: ...
+@overload
+def lower(
+    graph: Graph,
+    device: str | None = None,
+    *,
+    donate: Sequence[int] = (),
+    restore: Mapping[int, int] | None = None,
+    strict: bool = False,
+    settled: Collection[int] = (),
+    backend: str,
+) -> Executable | HostExecutable: ...
+def lower(
+    graph: Graph,
+    device: str | None = None,
+    *,
+    donate: Sequence[int] = (),
+    restore: Mapping[int, int] | None = None,
+    strict: bool = False,
+    settled: Collection[int] = (),
+    backend: str = "jax",
+) -> Executable | HostExecutable:
+    """Lower `graph` to one `jax.jit` program, or to NumPy.
 
     device   "cpu", "gpu" or None for JAX's default
     donate   positions of inputs whose memory the program may reuse
     restore  output number -> input number: what a donated state falls back to when a run-time check fails
     strict   keep XLA from changing values (its algebraic simplifier and contraction are off); slower
     settled  ids of nodes whose run-time checks the caller makes before each call
+    backend  "jax", or "numpy": straight-line NumPy, which takes and returns ndarrays, and takes over no memory
+
+    Raises ValueError for another backend, and for NumPy on another device than the CPU; GraphError for a graph that
+    cannot be lowered to NumPy (control flow with run-time checks inside it).
 
     >>> import eager as torch, graphc
     >>> ex = graphc.lower(graphc.trace(lambda x: x.tanh().sum(), torch.zeros(3)))
@@ -301,4 +332,12 @@ def lower(
     >>> float(ex(torch.zeros(3)))
     0.0
     """
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    if backend == "numpy":
+        if device not in (None, "cpu"):
+            raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
+        if why := unsuitable(graph):
+            raise GraphError(why)
+        return HostExecutable(graph, settled)
     return Executable(graph, device, donate, restore or {}, strict, settled)

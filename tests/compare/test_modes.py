@@ -48,6 +48,12 @@ def test_registered_mode_is_run_and_judged(doubling: None):
     assert "first parts at the doubling (here)" in str(report)
 
 
+def test_the_optimized_graph_on_numpy():
+    x = torch.tensor([[1.0, 2.0], [0.5, -1.0]], requires_grad=True)
+    report = compare.check(lambda x: torch.sigmoid(x @ x).mean(), x, modes=["numpy"])
+    assert report.ok and "numpy" in str(report)
+
+
 class Forgetting(Doubling):
     """A mode whose results have no history, or one that eager's have not."""
 

@@ -136,13 +136,17 @@ def _unchanged(fn: Any = None, **options: Any) -> Any:
     return fn if fn is not None else (lambda f: f)
 
 
-def check(fn: Program) -> str:
-    """How the compiled run differs from the eager one; "" if it does not."""
+def check(fn: Program, **options: Any) -> str:
+    """How the run compiled with these `options` differs from the eager one; "" if it does not."""
+
+    def compile(f: Any = None, **given: Any) -> Any:
+        return graphc.compile(f, **options, **given)
+
     eagerly = run(fn, _unchanged)
     if fn not in REFUSED:
-        return difference(eagerly, run(fn, graphc.compile), functools.cache(lambda: rounded_runs(fn)))
+        return difference(eagerly, run(fn, compile), functools.cache(lambda: rounded_runs(fn)))
     try:
-        run(fn, graphc.compile)
+        run(fn, compile)
     except CaptureError as error:
         return "" if REFUSED[fn] in str(error) else f"another CaptureError: {error}"
     return "no CaptureError"

@@ -74,6 +74,26 @@ def an_optimizer_of_ones_own_with_weights_of_one_shape(compile):
 
 
 @program
+def averages_of_one_shape_that_are_read_between_steps(compile):
+    known = {nn.Parameter(torch.ones(3)): {} for _ in range(3)}
+    rate = {"by": 1.0}
+
+    @compile
+    def step(x):
+        for k, (p, of) in enumerate(known.items()):
+            if not of:
+                of["count"], of["average"] = 0, torch.zeros_like(p)
+            of["count"] += 1
+            of["average"].mul_(rate["by"]).add_(x * k)
+
+    for k in range(6):
+        rate["by"] = min(1.0, (k + 1) / 4)
+        step(torch.ones(3) * k)
+        assert all(state["average"].detach().numpy().shape == (3,) for state in known.values())
+    return [dict(state) for state in known.values()]
+
+
+@program
 def gradients_of_one_value_are_written_apart(compile):
     x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
 

@@ -1,0 +1,215 @@
+"""The lines of a call that depend on whose arrays a program takes and returns: those of XLA, or NumPy's.
+
+XLA's may still be computed when they are returned, and stand in a tensor as `Deferred`; memory that is NumPy's may
+still be read then, so that it is awaited. A program of NumPy is done when it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from eager.core.tensor import Deferred, Tensor
+from graphc.capture.generated import Names, indented
+from graphc.execution.plan import Services
+
+FEW = 4  # arrays: to wait for each takes less time than JAX's function for any nest of them
+
+
+class Arrays(Protocol):
+    """Statements about arrays. `out` is what the program returns, `tensor` the expression of a tensor."""
+
+    @property
+    def head(self) -> Sequence[str]:
+        """What stands before the arrays of the arguments are fetched."""
+        ...
+
+    def argument(self, k: int, name: str, constant: bool) -> list[str]:
+        """See whether tensor `name` is as its signature says, in variables whose names end with k; fetch a<k>."""
+        ...
+
+    def fetched(self, x: str, tensor: str) -> list[str]:
+        """Fetch the array of a tensor as `x`."""
+        ...
+
+    def run(self, arrays: Sequence[str]) -> list[str]:
+        """Call the program."""
+        ...
+
+    def run_into(self, arrays: Sequence[str]) -> list[str]:
+        """The same, where it may take arrays over: its outputs are in `done` before anything can happen."""
+        ...
+
+    def awaited(self) -> list[str]:
+        """Wait for what may still be reading memory that the caller owns."""
+        ...
+
+    def verified(self) -> list[str]:
+        """Ask whether the program has failed."""
+        ...
+
+    def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        """Make output number k the tensor w<k>."""
+        ...
+
+    def written(self, k: int, tensor: str, read: bool, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        """Give a captured tensor output number k; `read`: whether the program was given its array."""
+        ...
+
+    @property
+    def outputs(self) -> str:
+        """The expression of the outputs, without what tells of failures."""
+        ...
+
+
+def arrays_of(services: Services, names: Names) -> Arrays:
+    """The statements for the arrays of a program."""
+    return HostArrays(services, names) if services.executable.on_host else DeviceArrays(services, names)
+
+
+@final
+class DeviceArrays:
+    """XLA's."""
+
+    head = (" on_host = False",)
+
+    def __init__(self, services: Services, names: Names):
+        self._services, self._names = services, names
+
+    @property
+    def _program(self) -> str:
+        return self._names.of(self._services.executable)
+
+    def argument(self, k: int, name: str, constant: bool) -> list[str]:
+        return [
+            f" if {name}.__class__ is not class{k}: return MISS",
+            f" d = {name}._d",
+            " if d.__class__ is Deferred:",
+            f"  a{k}, dtype = d.array, d.numpy_dtype",
+            " elif d.__class__ is ndarray:",
+            f"  a{k}, dtype = d, d.dtype",
+            "  on_host = True",
+            " else: return MISS",
+            f" if d.shape != shape{k} or dtype is not dtype{k}: return MISS",
+            f" if {name}._n is {'not ' if constant else ''}None: return MISS",
+        ]
+
+    def fetched(self, x: str, tensor: str) -> list[str]:
+        return [
+            f" d = {tensor}._d",
+            f" if d.__class__ is Deferred: {x} = d.array",
+            f" else: {x} = d if d.__class__ is ndarray else {self._names.of(self._services.unsealed)}(d); "
+            "on_host = True",
+        ]
+
+    def run(self, arrays: Sequence[str]) -> list[str]:
+        given = ", ".join(arrays)
+        return [
+            f" try: out = {self._program}.dispatch({given})",
+            f" except elsewhere: out = {self._program}.dispatch_anywhere({given})",
+        ]
+
+    def run_into(self, arrays: Sequence[str]) -> list[str]:
+        given = "".join(f"{a}, " for a in arrays)
+        return [
+            f" try: {self._program}.into(done, ({given}))",
+            f" except elsewhere: {self._program}.into_anywhere(done, ({given}))",
+        ]
+
+    def awaited(self) -> list[str]:
+        executable = self._services.executable
+        few = len(executable.graph.outputs) + executable.fails <= FEW
+        return [" if on_host:", "  for o in out: o.block_until_ready()" if few else "  block(out)"]
+
+    def verified(self) -> list[str]:
+        # most is done by then: it has been running meanwhile
+        if not self._services.executable.fails:
+            return []
+        return _guarded([f" {self._program}.verify(out)"], self._names.of(self._services.failed))
+
+    def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        return [
+            " d = make(Deferred)",
+            f" d.array, d.shape, d.numpy_dtype = out[{k}], {self._names.of(shape)}, {self._names.of(dtype)}",
+            f" w{k} = new(Tensor)",
+            f" w{k}._d, w{k}._n = d, None",
+        ]
+
+    def written(self, k: int, tensor: str, read: bool, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        new = f"Deferred(out[{k}], {self._names.of(shape)}, {self._names.of(dtype)})"
+        return [  # no name for its data, which `overwrite` would count as someone else's
+            f" if {tensor}._d.__class__ is Deferred: {tensor}._d.array = out[{k}]",
+            f" else: overwrite({tensor}, {new})",
+        ]
+
+    @property
+    def outputs(self) -> str:
+        return "out[:-1]" if self._services.executable.fails else "out"
+
+
+@final
+class HostArrays:
+    """NumPy's."""
+
+    head = ()
+
+    def __init__(self, services: Services, names: Names):
+        self._services, self._names = services, names
+
+    @property
+    def _program(self) -> str:
+        return self._names.of(self._services.executable.dispatch)
+
+    def argument(self, k: int, name: str, constant: bool) -> list[str]:
+        there = "is not" if constant else "is"
+        return [
+            f" a{k} = {name}._d",
+            f" if a{k}.__class__ is Deferred: a{k} = {name}._array()",
+            f" if (a{k}.__class__ is not ndarray or a{k}.shape != shape{k} or a{k}.dtype is not dtype{k}"
+            f" or {name}.__class__ is not class{k} or {name}._n {there} None): return MISS",
+        ]
+
+    def fetched(self, x: str, tensor: str) -> list[str]:
+        fetch = self._names.of(_fetch), self._names.of(self._services.unsealed)
+        return [
+            f" t = {tensor}",
+            f" {x} = t._d",
+            f" if {x}.__class__ is not ndarray: {x} = {fetch[0]}(t, {fetch[1]})",
+        ]
+
+    def run(self, arrays: Sequence[str]) -> list[str]:
+        return self._tried(f" out = {self._program}({', '.join(arrays)})")
+
+    def run_into(self, arrays: Sequence[str]) -> list[str]:
+        return self._tried(f" done.append({self._program}({', '.join(arrays)}))")
+
+    def _tried(self, line: str) -> list[str]:
+        if not self._services.executable.fails:
+            return [line]
+        return _guarded([line], self._names.of(self._services.failed))
+
+    def awaited(self) -> list[str]:
+        return []
+
+    def verified(self) -> list[str]:
+        return []
+
+    def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        return [f" w{k} = new(Tensor)", f" w{k}._d, w{k}._n = out[{k}], None"]
+
+    def written(self, k: int, tensor: str, read: bool, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        return [f" replace({tensor}, out[{k}], {int(read)})"]
+
+    outputs = "out"
+
+
+def _guarded(lines: list[str], failed: str) -> list[str]:
+    return [" try:", *indented(lines), " except Exception as error:", f"  {failed}(error)", "  raise"]
+
+
+def _fetch(tensor: Tensor, unsealed: Callable[[Any], Any]) -> np.ndarray:
+    """The ndarray of a tensor whose data is none."""
+    data = tensor._d
+    return tensor._array() if data.__class__ is Deferred else np.asarray(unsealed(data))
