@@ -259,7 +259,8 @@ def avg_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
 
 
 def avg_pool_spread(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
-    given, share = jax.ShapeDtypeStruct(_last(shape), g.dtype), g * g.dtype.type(1 / math.prod(kernel))
+    # NumPy adds to zeros, XLA begins with the first term, which may be -0
+    given, share = jax.ShapeDtypeStruct(_last(shape), g.dtype), unsigned(g * g.dtype.type(1 / math.prod(kernel)))
     (dx,) = jax.linear_transpose(lambda x: _total(x, kernel, stride, padding), given)(share)
     return dx
 
