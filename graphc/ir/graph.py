@@ -160,6 +160,11 @@ class Graph:
         return tuple(ref.id for ref in refs_of(self.result))
 
     @cached_property
+    def ops(self) -> frozenset[Op]:
+        """The ops of the nodes: what tells a pass that it has nothing to do."""
+        return frozenset([node.op for node in self.nodes.values()])
+
+    @cached_property
     def nx(self) -> nx.DiGraph:
         """The graph as a frozen `networkx.DiGraph`: ids as keys, Nodes under "node", edges from operand to user."""
         graph = nx.DiGraph(name=self.name)

@@ -23,7 +23,7 @@ _MATMUL, _ADDMM, _ADD = OPS["matmul"], OPS["addmm"], OPS["add"]
 
 def batch_products(graph: Graph) -> Graph:
     """`graph` with the products of its scans that can be one product for all steps as one. Rounds differently."""
-    if not any(node.op is SCAN for node in graph.nodes.values()):
+    if SCAN not in graph.ops:
         return graph
     builder = Builder()
     builder.next_id = first = max(graph.nodes) + 1

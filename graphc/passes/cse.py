@@ -18,7 +18,9 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
             node = node.on(tuple([new.get(i, i) for i in node.inputs]))
         op = node.op
         if op is not INPUT and not op.impure:
-            ordered = tuple(sorted(node.inputs)) if op.commutative else node.inputs
+            ordered = node.inputs
+            if op.commutative and ordered[0] > ordered[1]:
+                ordered = ordered[::-1]
             like = alone.setdefault((op, ordered), id)
             if like != id:
                 first.setdefault(kept[like].key(ordered), like)

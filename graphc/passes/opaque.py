@@ -10,6 +10,8 @@ from graphc.passes.dce import eliminate_dead_code
 def without_rules(graph: Graph) -> Graph:
     """`graph` with the values of its `custom_vjp` nodes, and an error in place of their rules: differentiating it again
     is refused."""
+    if CUSTOM not in graph.ops:
+        return graph
     rules = [node for node in graph.nodes.values() if node.op is CUSTOM and node.params["pullback"] is not None]
     if not rules:
         return graph

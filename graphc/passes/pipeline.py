@@ -18,7 +18,7 @@ from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
-from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, by_root, changed, rewrite
+from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
 SWEEPS = 8  # simplification stops by itself long before
@@ -40,7 +40,7 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
     most     how often rules may fire in all graphs that the pass is given; None: as often as they match
     firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
     """
-    table = by_root(rules)
+    table = RuleIndex(rules)
     done = [] if firings is None else firings
 
     def run(graph: Graph) -> Graph:
@@ -123,7 +123,7 @@ def optimize(
             inner[id(body)] = optimize(body, strict=strict, passes=passes)
         return inner[id(body)]
 
-    if any(node.op.structured for node in graph.nodes.values()):
+    if any(op.structured for op in graph.ops):
         graph = map_bodies(graph, optimized)
     for name, run in default_passes(EXACT if strict else REASSOCIATES) if passes is None else passes:
         before = graph

@@ -30,7 +30,7 @@ class _Smaller(NamedTuple):
 
 def trim_control_flow(graph: Graph) -> Graph:
     """`graph` without the results, operands and carries of its control flow that nobody reads."""
-    if not any(node.op.structured for node in graph.nodes.values()):
+    if not any(op.structured for op in graph.ops):
         return graph
     nodes = graph.nodes
     live = set(graph.outputs)
@@ -189,7 +189,7 @@ def hoist_invariants(graph: Graph) -> Graph:
     Not what may fail, nor what takes much more memory than its operands, nor views, which cost nothing; but a product
     with a transposed matrix copies it, each time.
     """
-    if not any(node.op in _BODY for node in graph.nodes.values()):
+    if graph.ops.isdisjoint(_BODY):
         return graph
     nodes: dict[int, Node] = {}
     next_id = max(graph.nodes) + 1

@@ -1,6 +1,7 @@
 """Rewriting graphs by tables of equations."""
 
-from graphc.rewrite.driver import Firing, by_root, changed, rewrite
+from graphc.rewrite.driver import Firing, changed, rewrite
+from graphc.rewrite.index import RuleIndex
 from graphc.rewrite.rule import ASSUMES, EXACT, REASSOCIATES, Licence, RewriteRule, number, scalar_value
 
 __all__ = [
@@ -10,7 +11,7 @@ __all__ = [
     "Firing",
     "Licence",
     "RewriteRule",
-    "by_root",
+    "RuleIndex",
     "changed",
     "number",
     "rewrite",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
-from graphc.ops import Op
 from graphc.rewrite.cost import node_cost
+from graphc.rewrite.index import RuleIndex
 from graphc.rewrite.match import Bindings, match
 from graphc.rewrite.rule import RewriteRule
 
@@ -23,23 +23,13 @@ class Firing(NamedTuple):
     saved: float
 
 
-def by_root(rules: Iterable[RewriteRule]) -> dict[Op, list[RewriteRule]]:
-    """The rules by the op of their root, in the order of the table."""
-    found: dict[Op, list[RewriteRule]] = {}
-    for rule in rules:
-        found.setdefault(rule.left.op, []).append(rule)
-    return found
-
-
 def rewrite(
     graph: Graph,
-    rules: Mapping[Op, list[RewriteRule]],
+    rules: RuleIndex,
     where: Container[int] | None = None,
     most: int | None = None,
 ) -> tuple[Graph, list[Firing]]:
     """One sweep over `graph` in order, rewriting what matches; only at the nodes `where`, if given, and `most` times.
-
-    rules  by the op of their root (see `by_root`)
 
     A sweep sees its own rewrites below a node, so another one is needed only after other passes have merged or folded
     nodes. Dead nodes are left for the next pass.
@@ -58,7 +48,7 @@ def rewrite(
             continue
         at = id
         forms: list[Node] = []  # what this place has been, so that x - y -> y - x does not go round
-        while candidates := rules.get(nodes[at].op):
+        while candidates := rules.candidates(nodes[at], nodes):
             mark, fired = builder.next_id, len(firings)
             replaced = _apply_first(builder, at, candidates, uses, firings)
             if replaced is None:
@@ -102,7 +92,7 @@ def changed(before: Graph, after: Graph) -> set[int]:
 
 
 def _apply_first(
-    builder: Builder, at: int, rules: list[RewriteRule], uses: Mapping[int, int], firings: list[Firing]
+    builder: Builder, at: int, rules: Sequence[RewriteRule], uses: Mapping[int, int], firings: list[Firing]
 ) -> int | None:
     """Rewrite node `at` by the first rule that matches and does not cost more; its new id, or None."""
     node = builder.nodes[at]

@@ -145,4 +145,4 @@ def held_number(id: int, nodes: Mapping[int, Node]) -> float | int | bool | comp
     return node.params["value"].number if node.op is _CONSTANT else None
 
 
-_BROADCAST_TO, _FULL, _CONSTANT = OPS["broadcast_to"], OPS["full"], OPS["constant"]
+HOLDERS = _BROADCAST_TO, _FULL, _CONSTANT = OPS["broadcast_to"], OPS["full"], OPS["constant"]  # of one number

@@ -17,7 +17,7 @@ from graphc.ops.samples import Bools, Floats, Full, Ints
 from graphc.passes import optimize
 from graphc.passes.pipeline import simplify
 from graphc.passes.rules import ALL
-from graphc.rewrite import EXACT, REASSOCIATES, RewriteRule, by_root, rewrite
+from graphc.rewrite import EXACT, REASSOCIATES, RewriteRule, RuleIndex, rewrite
 
 SPECIALS = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-310, 1e300, -2.5, 0.5, 3.0])
 
@@ -84,7 +84,7 @@ def rule(request: pytest.FixtureRequest) -> RewriteRule:
 
 
 def fires(rule: RewriteRule, graph: Graph) -> bool:
-    _, firings = rewrite(graph, by_root([rule]))
+    _, firings = rewrite(graph, RuleIndex([rule]))
     return any(f.rule == rule.name for f in firings)
 
 
@@ -108,7 +108,7 @@ def test_rule_fires_on_its_own_left_side(rule: RewriteRule) -> None:
 
 
 def test_firing_never_raises_cost(rule: RewriteRule) -> None:
-    _, firings = rewrite(paying_graph(rule), by_root([rule]))
+    _, firings = rewrite(paying_graph(rule), RuleIndex([rule]))
     assert all(f.saved >= 0 for f in firings)
 
 

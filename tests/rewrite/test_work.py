@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,9 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, INT64
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.rules import ALL
-from graphc.rewrite import EXACT, RewriteRule, by_root, rewrite
+from graphc.rewrite import EXACT, RewriteRule, RuleIndex, driver, rewrite
 from graphc.rewrite.driver import FORMS
+from graphc.rewrite.match import match
 from tests.work import lines_run
 
 X = Aval((4,), FLOAT32)
@@ -24,7 +26,7 @@ def fired(value: object, rules: list[RewriteRule]) -> set[str]:
     """The rules that fire at a product by a constant `value`."""
     builder = Builder()
     product = builder.input("x", X) * builder.constant(value, FLOAT32)
-    _, firings = rewrite(builder.graph("f", Ref(product.id)), by_root(rules))
+    _, firings = rewrite(builder.graph("f", Ref(product.id)), RuleIndex(rules))
     return {firing.rule for firing in firings}
 
 
@@ -41,8 +43,46 @@ def test_rules_that_ask_for_a_number_fire_for_that_number_only(value: object, na
 def test_signs_of_zeros_are_told_apart(number: float, fires: bool):
     builder = Builder()
     total = builder.input("x", X) + number
-    _, firings = rewrite(builder.graph("f", Ref(total.id)), by_root(ALL))
+    _, firings = rewrite(builder.graph("f", Ref(total.id)), RuleIndex(ALL))
     assert ("add_minus_zero" in [f.rule for f in firings]) == fires
+
+
+# --- the index of rules
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_index_leaves_out_no_rule_that_matches(seed: int):
+    draw = random.Random(seed)
+    builder = Builder()
+    F = builder.language
+    values = [
+        builder.input("x", X),
+        builder.input("y", X),
+        builder.constant(1.0, FLOAT32),
+        builder.constant(-0.0, FLOAT32),
+    ]
+    values.append(F.broadcast_to(values[2], shape=X.shape))
+    for _ in range(200):
+        op = draw.choice((F.add, F.sub, F.mul, F.div, F.maximum, F.neg, F.abs, F.exp, F.log, F.square, F.reciprocal))
+        count = 1 if op in (F.neg, F.abs, F.exp, F.log, F.square, F.reciprocal) else 2
+        values.append(op(*(draw.choice(values[-8:]) for _ in range(count))))
+    index = RuleIndex(ALL)
+    matches = 0
+    for node in builder.nodes.values():
+        found = index.candidates(node, builder.nodes)
+        matching = [rule for rule in ALL if match(rule.left, builder, node.id, {}) is not None]
+        assert [rule for rule in found if rule in matching] == matching
+        matches += len(matching)
+    assert matches > 5
+
+
+def test_rules_are_tried_only_where_the_operands_may_match(monkeypatch: pytest.MonkeyPatch):
+    builder = Builder()
+    x, y = builder.input("x", X), builder.input("y", X)
+    for _ in range(50):
+        x = builder.language.tanh(x * y) - y
+    monkeypatch.setattr(driver, "match", None)  # which nobody calls
+    assert rewrite(builder.graph("f", Ref(x.id)), RuleIndex(ALL))[1] == []
 
 
 # --- rules that undo each other or themselves
@@ -65,7 +105,7 @@ def test_they_come_to_an_end(rules: list[RewriteRule]):
     F = builder.language
     x, y = builder.input("x", X), builder.input("y", X)
     graph = builder.graph("f", Ref(F.add(F.exp(F.sin(x - y)), F.sin(F.neg(x))).id))
-    _, firings = rewrite(graph, by_root(rules))
+    _, firings = rewrite(graph, RuleIndex(rules))
     assert 1 <= len(firings) <= 2 * FORMS
 
 

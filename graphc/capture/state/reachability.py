@@ -10,13 +10,14 @@ from __future__ import annotations
 import builtins
 import sys
 from collections import deque
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+from collections.abc import Iterable, Sequence
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.parameter import UninitializedTensorMixin
-from graphc.capture.location import shown_file
+from graphc.capture.location import line_of
 from graphc.capture.state import bytecode
 from graphc.capture.state.append_only import WRITERS
 from graphc.capture.state.escape_analysis import EscapeAnalysis
@@ -167,7 +168,7 @@ class Reachability(EscapeAnalysis):
         elif not isinstance(value, (Tensor, *SCALARS)):
             self._escape_later(value, path)
 
-    def _code(self, code: Any, context: _Context) -> None:
+    def _code(self, code: CodeType, context: _Context) -> None:
         found = bytecode.reads_of(code)
         self._loose |= found.loose
         self._probed |= found.probed
@@ -177,8 +178,8 @@ class Reachability(EscapeAnalysis):
         for name in context.known.keys() & found.assigned:
             self._escape_later(*context.known[name])
         context = context._replace(known=known)
-        for chain in found.chains:
-            self._chain(chain, context, code)
+        for chain, places in found.chains.items():
+            self._chain(chain, context, code, places)
             if chain.root == bytecode.GLOBAL and chain.name == "super":
                 for value, path in known.values():
                     self._escape_later(value, path)
@@ -191,7 +192,7 @@ class Reachability(EscapeAnalysis):
 
     # --- chains
 
-    def _chain(self, chain: bytecode.Chain, context: _Context, code: Any) -> None:
+    def _chain(self, chain: bytecode.Chain, context: _Context, code: CodeType, places: Sequence[int]) -> None:
         name, steps = chain.name, chain.steps
         guarded = not (chain.stored and not steps)
         path = Path(name, name)
@@ -215,11 +216,12 @@ class Reachability(EscapeAnalysis):
             self._take_loose(steps)
             return
         if guarded:
-            where = f"{shown_file(code)}:{chain.line}"
-            self._follow(value, steps, path, chain.stored, where)
+            self._follow(value, steps, path, chain.stored, (line_of(code, place) for place in places))
 
-    def _follow(self, value: Any, steps: tuple[bytecode.Step, ...], path: Path, stored: bool, where: str) -> None:
-        """`value` and what `steps` take from it; the last step is written if `stored`."""
+    def _follow(
+        self, value: Any, steps: tuple[bytecode.Step, ...], path: Path, stored: bool, where: Iterable[str]
+    ) -> None:
+        """`value` and what `steps` take from it, at the lines `where`; the last step is written if `stored`."""
         for i, step in enumerate(steps):
             last = i == len(steps) - 1
             guarded = not (stored and last)

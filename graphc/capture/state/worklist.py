@@ -70,14 +70,14 @@ class Worklist:
     def _take_loose(self, steps: Iterable[bytecode.Step]) -> None:
         self._loose.update(step.key for step in steps if step.kind == bytecode.ATTRIBUTE)
 
-    def _note_impure(self, value: Any, path: Path, where: str) -> None:
+    def _note_impure(self, value: Any, path: Path, where: Iterable[str]) -> None:
         if id(value) in self._noted:
             return
         if is_impure(value):
-            self.impure[CALLED.format(f"{path.shown}() at {where}")] = None
+            self.impure |= dict.fromkeys(CALLED.format(f"{path.shown}() at {line}") for line in where)
         elif is_iterator(value):
             self._noted.add(id(value))
-            self.impure[ADVANCED.format(f"`{path.shown}` at {where}")] = None
+            self.impure[ADVANCED.format(f"`{path.shown}` at {next(iter(where))}")] = None
 
     def _later_function(self, function: Any, path: Path, owner: tuple[Any, Path] | None) -> None:
         if isinstance(function, FunctionType):
