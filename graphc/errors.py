@@ -87,7 +87,7 @@ class ReportFileError(FileError, ValueError):
 
 
 class ProgramFileError(FileError):
-    """A file in the cache of compiled programs is not the program that was asked for. Never reaches the user."""
+    """A file in the cache is not the program, or not the figures, that it should be. Never reaches the user."""
 
 
 class RegistryError(GraphcError, ValueError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import platform
 import statistics
 import time
@@ -20,7 +19,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from graphc.errors import ProgramFileError
 from graphc.files import writing
+from graphc.files.contents import contents
+from graphc.files.json_text import Limits, parsed
+from graphc.files.schema import Number, Record, Text
 from graphc.ir.builder import Builder
 from graphc.ir.graph import Graph, Ref
 from graphc.lowering import cache
@@ -32,6 +35,8 @@ from graphc.rewrite.cost import operations
 
 FILE = "machine.json"
 ROUNDS = 15
+LONGEST = 10.0  # seconds: no figure is as large
+LIMITS = Limits(size=4096, depth=2, values=32)
 MANY = 24  # nodes of the program that tells what each node takes to compile
 WIDTH = 192  # of the matrices of the product that is timed
 
@@ -72,6 +77,19 @@ class Machine(NamedTuple):
         return self.compiling + self.node * len(graph)
 
 
+_SCHEMA = Record({"machine": Text(), **{name: Number(low=0.0) for name in Machine._fields}})
+
+
+_refuse = ProgramFileError.of(FILE)
+
+
+def read(data: bytes) -> tuple[str, Machine]:
+    """The machine that a file names, and its figures. Raises ProgramFileError."""
+    known = parsed(data, LIMITS, _refuse)
+    _SCHEMA.check(known, "", _refuse)
+    return known["machine"], Machine(*(float(known[name]) for name in Machine._fields))
+
+
 @functools.cache
 def machine() -> Machine:
     """The figures of this machine: kept ones, or measured now, which takes less than a second."""
@@ -94,12 +112,10 @@ def _path() -> Path | None:
 def _kept(path: Path, key: str) -> Machine | None:
     """What the file says of the machine `key`; None if it says nothing that can be used."""
     try:
-        known = json.loads(path.read_text())
-        figures = [known[name] for name in Machine._fields] if known["machine"] == key else []
-    except (OSError, ValueError, KeyError, TypeError):
+        named, found = read(contents(path, LIMITS.size, _refuse))
+    except (OSError, ProgramFileError):
         return None
-    sound = figures and all(type(x) is float and math.isfinite(x) and 0 <= x < 10 for x in figures)
-    return Machine(*figures) if sound else None
+    return found if named == key and max(found) < LONGEST else None
 
 
 def measured() -> Machine:

@@ -32,7 +32,7 @@ from eager.rng.generator import STATE
 from graphc.errors import FileError, ParseError, ProgramFileError, ReportFileError, TensorFileError
 from graphc.ir import Graph
 from graphc.ir.files import load
-from graphc.lowering import programs
+from graphc.lowering import machine, programs
 from graphc.ops.dtypes import SHORT_NAMES
 from tests.ir import graphs
 from tests.readers.mutations import changed_bytes, changed_json, changed_tokens, dumps
@@ -196,6 +196,10 @@ def _deeper_certificate(data: bytes, rng: random.Random) -> bytes:
     content = json.loads(data)
     del content["digest"]
     return _resealed(changed_json(content, rng))
+
+
+def _sound_machine(found: tuple[str, machine.Machine]) -> None:
+    assert type(found[0]) is str and all(type(x) is float and 0 <= x < float("inf") for x in found[1])
 
 
 def _sound_certificate(found: Certificate) -> None:
@@ -378,6 +382,11 @@ KINDS: dict[str, Kind] = {
     "report": Kind(
         _report_files, _deeper_json, lambda data, _: BenchReport.from_json(data.decode("utf-8", "surrogateescape")),
         ReportFileError, lambda found: found, _sound_report,
+    ),
+    "machine": Kind(
+        lambda: {"machine": json.dumps({"machine": "a, b", **dict.fromkeys(machine.Machine._fields, 1e-6)}).encode()},
+        _deeper_json, lambda data, _: machine.read(data), ProgramFileError, lambda found: found,
+        _sound_machine,
     ),
     "program": Kind(
         lambda: {"program": _program()}, _deeper_program, _unpacked, ProgramFileError, lambda found: found,
