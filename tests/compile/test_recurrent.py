@@ -46,13 +46,14 @@ def test_steps_are_one_loop_with_the_values_and_gradients_of_steps(kind: str):
     assert report.verdict_of("finite differences") is not Verdict.NO_OPINION
 
 
-@pytest.mark.parametrize("shape", [(6, 4), (6, 0, 4), (5, 40, 4)])
+@pytest.mark.parametrize("shape", [pytest.param((6, 4), marks=pytest.mark.deep), (6, 0, 4), (5, 40, 4)])
 def test_batches_of_every_size(shape: tuple[int, ...]):
     net = layer("LSTM")
     report = compare.check(lambda x: net(x)[0], input_of(*shape), modes=QUICK)
     assert report.ok, str(report)
 
 
+@pytest.mark.deep
 def test_few_steps_and_rows_of_several_lengths_are_written_out():
     net = layer("GRU")
     assert scans(graphc.trace(lambda x: net(x)[0], input_of(3, 2, 4))) == 0
@@ -65,6 +66,7 @@ def test_few_steps_and_rows_of_several_lengths_are_written_out():
     assert compare.check(packed, input_of(6, 2, 4), modes=QUICK).ok
 
 
+@pytest.mark.deep
 def test_gradients_of_gradients_go_through_the_loop():
     net = layer("GRU")
 

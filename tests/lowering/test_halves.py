@@ -42,7 +42,7 @@ def ulps(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 @pytest.mark.quick_xla
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize("group", [0, *(pytest.param(k, marks=pytest.mark.deep) for k in range(1, GROUPS))])
 def test_xla_rounds_once(group: int):
     half = FLOAT16 if group % 2 else bfloat16()
     builder, rng = Builder(), np.random.default_rng(group)

@@ -160,7 +160,13 @@ def sequence_over_images(x: Any, net: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("program", "most"), [(block, 2), (pools, 3), (softmax_over_channels, 3), (sequence_over_images, 5)]
+    ("program", "most"),
+    [
+        (block, 2),
+        (sequence_over_images, 5),
+        pytest.param(pools, 3, marks=pytest.mark.deep),
+        pytest.param(softmax_over_channels, 3, marks=pytest.mark.deep),
+    ],
 )
 def test_programs_turn_few_images_and_agree(program: Any, most: int):
     torch.manual_seed(0)
