@@ -198,7 +198,7 @@ class Guards:
         if packs is not None:
             moved: list[str] = [f" {miss}"]
             if arrays is None:
-                moved = [f" if not {names.of(packs.fit)}(): {miss}"]
+                moved = [f" if {names.of(packs.misfit)}(): {miss}"]
                 for c in self._captured:
                     if id(c.tensor) in packed:
                         fetch = functools.partial(c.array, unsealed=None)
@@ -272,6 +272,6 @@ class Guards:
                 found.append(f"of argument '{name}', {what} changed")
         if not self._sharing.holds(tensors):
             found.append("arguments share memory in another way")
-        if packs is not None and not packs.fit():
-            found.append("numbers that were equal differ")
+        if packs is not None and (why := packs.misfit()):
+            found.append(why)
         return found

@@ -52,7 +52,7 @@ class Part(StandIn):
         array = self.pack._d.array
         if forking.process.lost and not array.is_ready():
             forking.refuse("a result that was still being computed,")
-        return np.array(array).reshape(-1)[self.start : self.start + self.size].reshape(self.shape).copy()
+        return np.asarray(array).reshape(-1)[self.start : self.start + self.size].reshape(self.shape).copy()
 
     @property
     def array(self) -> np.ndarray:
@@ -149,6 +149,12 @@ def values_of(tensor: Tensor) -> np.ndarray:
     return d if d.__class__ is np.ndarray else np.asarray(d.array)
 
 
+def _is_placed(tensor: Tensor) -> bool:
+    """Whether the values of a tensor lie on devices that were chosen for them, and are to stay there."""
+    d = tensor._d
+    return d.__class__ is Deferred and getattr(d.array, "committed", False)
+
+
 def _is_seen(tensor: Tensor) -> bool:
     """Whether someone else may see the memory of a tensor."""
     d = tensor._d
@@ -219,14 +225,15 @@ class Packs:
             f" and None not in [t._n for t in {names.of(others)}]"
         )
 
-    def fit(self) -> bool:
-        """Whether those members are equal that are to be."""
+    def misfit(self) -> str:
+        """Why the members cannot lie in the packs any more; "" if they can."""
         for pack in self._packs:
-            if pack.equal and any(t._d is not part for t, part in zip(pack.members, pack.parts, strict=True)):
-                first, *rest = [values_of(t).tobytes() for t in pack.members]
-                if any(other != first for other in rest):
-                    return False
-        return True
+            apart = [t for t, part in zip(pack.members, pack.parts, strict=True) if t._d is not part]
+            if any(map(_is_placed, apart)):
+                return "state was moved to another device"
+            if pack.equal and apart and len({values_of(t).tobytes() for t in pack.members}) > 1:
+                return "numbers that were equal differ"
+        return ""
 
     def gather(self, own: Callable[[np.ndarray], Any]) -> list[tuple[StatePack, list[Tensor]]]:
         """Lay all members into the packs. Returns what `put_back` is to be given after the program."""
@@ -256,7 +263,7 @@ def repacked(program: Program, graph: Graph, results: int, effects: Sequence[Eff
         if history is not History.NONE:
             continue
         if isinstance(target, Captured) and target in positions and target not in shared:
-            if target.tensor._d.__class__ is not Sealed:
+            if target.tensor._d.__class__ is not Sealed and not _is_placed(target.tensor):
                 i = graph.inputs[positions[target]]
                 state[i], tensors[i] = k, target.tensor
         elif (

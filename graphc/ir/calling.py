@@ -120,6 +120,12 @@ class Call:
             self._match(name, f"{path}.{key}", part, theirs[key], found)
 
 
+def raw(a: Any) -> Any:
+    """The array behind a Tensor; anything else as it is."""
+    data = getattr(a, "_d", a)
+    return getattr(data, "array", data)
+
+
 def arrays_of(graph: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
     """The arrays for the inputs of `graph`, in order, from arguments as its function takes them, or one for each input.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc import forking
 from graphc.errors import GraphcError, GraphError
-from graphc.ir.calling import arrays_of
+from graphc.ir.calling import arrays_of, raw
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.host import HostExecutable, unsuitable
@@ -195,7 +195,7 @@ class Executable:
         return error
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = [_raw(a) for a in arrays_of(self.graph, args, kwargs)]
+        given = [raw(a) for a in arrays_of(self.graph, args, kwargs)]
         for position, a in enumerate(given):
             if not isinstance(a, jax.Array):
                 given[position] = np.asarray(a)
@@ -272,12 +272,6 @@ class Executable:
 
 block = jax.block_until_ready
 BACKENDS = ("jax", "numpy")
-
-
-def _raw(a: Any) -> Any:
-    """The array behind a Tensor; anything else as it is."""
-    data = getattr(a, "_d", a)
-    return getattr(data, "array", data)
 
 
 @overload

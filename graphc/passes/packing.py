@@ -16,6 +16,7 @@ from graphc.ir import Builder, Graph, Node, Ref, Symbol
 from graphc.ops import OPS, Trait
 from graphc.ops.aval import Aval
 from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.pipeline import Record
 
 FEW = 4  # tensors: fewer are not worth a pack
 LARGE = 1 << 15  # elements of a tensor that takes longer to move than to hand over
@@ -65,6 +66,11 @@ def pack_state(
     same = known.stay_equal(equal)
     groups = [group for group in known.groups() if known.fits(known.new_values(group), same)]
     return _Packing(known, groups, same).packed() if groups or same else None
+
+
+def _told(pack: Pack, name: str) -> str:
+    """What `explain` says of a pack that is an input."""
+    return f"{name} is {len(pack.inputs)} " + ("equal numbers" if pack.equal else "tensors, side by side")
 
 
 def _small(node: Node) -> bool:
@@ -229,8 +235,11 @@ class _Packing:
         graph = known.graph
         packed = {i for inputs in self._packs for i in inputs}
         inputs = (*(i for i in graph.inputs if i not in packed), *(s.id for s in self._packs.values()))
-        made = Graph(graph.name, nodes, inputs, result, graph.history)
-        return Packed(eliminate_dead_code(made), tuple(packs))
+        made = eliminate_dead_code(Graph(graph.name, nodes, inputs, result, graph.history))
+        inserted = made.input_names[len(inputs) - len(self._packs) :]
+        notes = tuple([_told(pack, name) for pack, name in zip(packs, inserted, strict=False)])
+        record = Record("packs", len(graph), len(made), notes=notes)
+        return Packed(Graph(made.name, made.nodes, inputs, result, (*made.history, record)), tuple(packs))
 
     def _all(self, ids: _Ids) -> Symbol:
         """The values of `ids`, computed as one."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import copy
 import gc
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import eager as torch
 import graphc
 from eager import nn
+from eager.core.tensor import Deferred
 from eager.nn import functional as F
-from graphc.execution.packs import Part
+from graphc.execution.packs import Part, StatePack
 
 pytestmark = pytest.mark.quick_xla
 
@@ -233,6 +236,78 @@ def test_numbers_that_differ_make_another_program():
     world.opt.state[world.first]["step"].add_(5)
     world.train()
     assert "numbers that were equal differ" in world.step._log
+
+
+def place(p: torch.Tensor) -> None:
+    """Move it as a program for a device leaves it."""
+    array = jax.device_put(p.detach().numpy(), jax.devices()[0])
+    p._d = Deferred(array, array.shape, array.dtype)
+
+
+def test_state_on_a_chosen_device_stays_there():
+    world = World(True)
+    for p in world.model.parameters():
+        place(p)
+    assert world.first._d.array.committed
+    world.train()
+    assert not [p for p in world.model.parameters() if isinstance(p._d, Part)]
+
+
+def test_state_that_is_moved_to_a_device_leaves_its_pack():
+    world, eager = World(True), World(False)
+    for w in (world, eager):
+        w.train()
+    place(world.first)
+    np.testing.assert_allclose(world.train(), eager.train(), rtol=1e-5)
+    assert "state was moved to another device" in world.step._log
+    np.testing.assert_allclose(world.train(), eager.train(), rtol=1e-5)
+
+
+def test_programs_of_numpy_train_the_same_state():
+    worlds = [World(compiled) for compiled in (False, True)]
+    on_numpy = graphc.compile(worlds[1]._step, backend="numpy")
+    for k in range(6):
+        x, y = worlds[0].data
+        expected = worlds[0]._step(x, y).item()
+        got = (on_numpy if k % 3 == 1 else worlds[1].step)(x, y).item()
+        np.testing.assert_allclose(got, expected, rtol=1e-4)
+    equal(*worlds)
+
+
+def test_members_are_arguments():
+    world = World(True)
+    world.train()
+    total = {backend: graphc.compile(lambda p: (p * 2).sum(), backend=backend) for backend in ("jax", "numpy")}
+    for p in world.model.parameters():
+        before = (p.detach().clone() * 2).sum().item()
+        world.train()
+        world.train()
+        for f in total.values():
+            now = f(p).item()
+            np.testing.assert_allclose(now, (p.detach() * 2).sum().item(), rtol=1e-5, atol=1e-6)
+            assert now != before
+
+
+def test_a_look_at_one_copies_only_that():
+    """Of a large pack: each of many small tensors is read without the rest."""
+    pack = StatePack([torch.zeros(2) for _ in range(4000)], False)
+    whole = jax.numpy.arange(8000.0)
+    pack.tensor._d = Deferred(whole, whole.shape, whole.dtype)
+    tracemalloc.start()
+    try:
+        values = pack.parts[-1].values()
+        assert tracemalloc.get_traced_memory()[1] < 0.5 * whole.nbytes
+    finally:
+        tracemalloc.stop()
+    assert values.base is None
+    assert values.tolist() == [7998, 7999]
+
+
+def test_explain_says_what_lies_where():
+    world = World(True)
+    world.train()
+    said = world.step.explain()
+    assert f"{2 * DEPTH} tensors, side by side" in said and f"{2 * DEPTH} equal numbers" in said
 
 
 def test_programs_share_packs():

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from graphc.ir.calling import arrays_of
+from graphc.ir.calling import arrays_of, raw
 from graphc.ir.graph import Graph, Node, fill
 from graphc.lowering.host.source import HostSource
 from graphc.ops.interpret import run_kernel
@@ -59,14 +59,8 @@ class HostExecutable:
         return self.seconds
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.graph.bind(tuple(_raw(a) for a in arrays_of(self.graph, args, kwargs)))
+        given = self.graph.bind(tuple(raw(a) for a in arrays_of(self.graph, args, kwargs)))
         return fill(self.graph.result, dict(zip(self.graph.outputs, self.dispatch(*given), strict=True)))
 
     def __repr__(self) -> str:
         return f"<HostExecutable of {self.graph!r}>"
-
-
-def _raw(a: Any) -> Any:
-    """The array behind a Tensor; anything else as it is."""
-    data = getattr(a, "_d", a)
-    return getattr(data, "array", data)
