@@ -121,13 +121,24 @@ def _ref_matmul(x, y):
     return product[..., 0] if y.ndim == 1 else product
 
 
+def _lifted_matmul(N, x, y):
+    batch = broadcast_shapes([x.shape[:-2], y.shape[:-2]])
+    b = len(batch)
+    rows, columns = len(x.shape) > 1, len(y.shape) > 1  # of 1-d operands one is missing
+    x = N.spread(x, (*batch, *x.shape[-2:])) if rows else x
+    y = N.spread(y, (*batch, *y.shape[-2:])) if columns else y
+    left = [*range(b), b, b + 1] if rows else [b + 1]
+    right = [*range(b), b + 1, b + 2] if columns else [b + 1]
+    return N.product([x, y], [left, right], [*range(b), *[b] * rows, *[b + 2] * columns])
+
+
 # PyTorch's matmul is one of several functions, by the ranks of its operands
 _PRODUCTS = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (1, 2): "SqueezeBackward4", (2, 2): "MmBackward0"}
 matmul = op(
     "matmul", "input other", impl="matmul", rule=Rule(_matmul), label="Mm",
     naming=lambda shapes: _PRODUCTS.get((len(shapes[0]), len(shapes[1])), "UnsafeViewBackward0"),
     traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC | Trait.CONTRACTS,
-    flops=_flops, ref=_ref_matmul,
+    flops=_flops, ref=_ref_matmul, lifting=_lifted_matmul,
     samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),
              Sample((2, 3, 4), (4, 2)), Sample((0, 4), (4, 2))),
     vjp=dict(input=_matmul_left, other=_matmul_right),
@@ -144,6 +155,7 @@ addmm = op(
     "addmm", "input mat1 mat2", impl=lambda xp, c, x, y: xp.matmul(x, y) + c, numpy=_np_addmm, rule=Rule(_addmm),
     traits=Trait.BROADCASTS | Trait.HOLOMORPHIC, flops=_flops, ref=lambda c, x, y: _ref_matmul(x, y) + c,
     lone_term=lambda avals, result, params, is_zero: avals[1].shape[-1] == 1 or is_zero(0, 1),
+    lifting=lambda N, c, x, y: N.add(c, _lifted_matmul(N, x, y)),
     samples=(Sample((2,), (3, 4), (4, 2)), Sample((3, 2), (3, 4), (4, 2)), Sample((), (3, 4), (4, 2))),
     vjp=dict(input=lambda F, g: g, mat1=lambda F, g, mat2: g @ swap_last(F, mat2),
              mat2=lambda F, g, mat1: swap_last(F, mat1) @ g),
@@ -220,10 +232,16 @@ def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
     return functools.reduce(lambda total, n: total * n, sizes.values(), len(terms))
 
 
+def _lifted_einsum(N, *operands, equation):
+    terms, out = split_equation(equation)
+    return N.product(operands, [[*map(ord, term)] for term in terms], [*map(ord, out)])
+
+
 einsum = op(
     "einsum", "*operands", params={"equation": ""}, rule=Rule(_einsum), flops=_einsum_flops,
     ref=_ref_einsum, traits=Trait.HOLOMORPHIC | Trait.CONTRACTS,
     impl=lambda xp, *operands, equation: xp.einsum(equation, *operands, optimize=len(operands) > 2),
+    lifting=_lifted_einsum,
     vjp=dict(operands=_einsum_vjp),
     samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),
              Sample((2, 3), (3, 4), (4, 2), equation="ij,jk,ki->"), Sample((2, 3, 4), (2, 4, 3), equation="bij,bji->b"),

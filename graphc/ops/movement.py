@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,6 +87,7 @@ reshape = op(
     impl="reshape",
     numpy=lambda x, shape: x.reshape(shape),
     rule=reshape_rule,
+    lifting=lambda N, x, shape: N.reshape(x, shape),
     traits=VIEW,
     label="View",
     lens=Lens(lambda F, whole, part, shape: F.reshape(part, shape=whole.shape), strides.of_reshaped),
@@ -97,11 +99,13 @@ permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims:
              numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW, ref=places.permuted,
              lens=Lens(lambda F, whole, part, dims: F.permute(part, dims=inverse_permutation(dims)),
                        strides.of_permuted),
+             lifting=lambda N, x, dims: N.put(x, [x.shape[d] for d in dims], lambda *i: [i[d] for d in dims]),
              samples=(Sample((2, 3), dims=(1, 0)), Sample((2, 3, 4), dims=(2, 0, 1)), Sample((), dims=())),
              vjp=dict(input=lambda F, g, dims: F.permute(g, dims=inverse_permutation(dims))))  # fmt: skip
 broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
                   rule=Rule(expanded), traits=LINEAR, label="Expand",
                   lens=Lens(None, strides.of_repeated, repeats=lambda shape: True, shown_by="expand"),
+                  lifting=lambda N, x, shape: N.spread(x, shape),
                   ref=places.repeated,
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
@@ -197,6 +201,17 @@ diagonal = op(
     ),
     vjp=dict(input=_diagonal_vjp),
 )
+
+
+def _lifted_flip(N, x, axis):
+    axes = {k % len(x.shape) for k in axis}
+
+    def where(*places):
+        return [i * -1 + (n - 1) if k in axes else i for k, (n, i) in enumerate(zip(x.shape, places, strict=True))]
+
+    return N.put(x, x.shape, where)
+
+
 flip = op(
     "flip",
     "input",
@@ -204,6 +219,7 @@ flip = op(
     impl="flip",
     numpy=lambda x, axis: np.flip(x, axis).copy(),
     rule=same,
+    lifting=_lifted_flip,
     traits=LINEAR,
     ref=places.flipped,
     samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
@@ -217,8 +233,18 @@ def _take_slices(xp, x, start, stop, step):
 
 def _slice(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     (x,) = avals
-    extents = zip(params["start"], params["stop"], params["step"], strict=True)
-    return Aval(tuple(max(0, -(-(stop - start) // step)) for start, stop, step in extents), x.dtype)
+    return Aval(_extents(**params), x.dtype)
+
+
+def _extents(start, stop, step):
+    return tuple([max(0, -(-(b - a) // s)) for a, b, s in zip(start, stop, step, strict=True)])
+
+
+def _lifted_slice(N, x, start, stop, step):
+    def where(*places):
+        return [i * s + a for i, a, s in zip(places, start, step, strict=True)]
+
+    return N.take(x, _extents(start, stop, step), where)
 
 
 def _unslice(F, g, input_shape, start, stop, step):
@@ -235,6 +261,7 @@ slice_ = op(
     impl=_take_slices,
     rule=Rule(_slice),
     traits=VIEW,
+    lifting=_lifted_slice,
     lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), strides.of_slice),
     ref=places.cut,
     samples=(
@@ -251,8 +278,8 @@ def _basic_index(x, start, stop, step, shape):
 
 
 def _basic_index_vjp(F, g, input_shape, start, stop, step):
-    region = tuple(max(0, -(-(b - a) // s)) for a, b, s in zip(start, stop, step, strict=True))
-    return _unslice(F, F.reshape(g, shape=region), input_shape, start, stop, step)
+    region = F.reshape(g, shape=_extents(start, stop, step))
+    return _unslice(F, region, input_shape, start, stop, step)
 
 
 # x[1, None, 2:5]: a slice, of which dims of size 1 are dropped and added
@@ -306,6 +333,18 @@ def _unpad(F, g, input_shape, low, interior):
                    step=tuple(s.step for s in inside))  # fmt: skip
 
 
+def _lifted_pad(N, x, low, high, interior):
+    shape = [_padded(*extent) for extent in zip(x.shape, low, high, interior, strict=True)]
+    cut = [max(-n, 0) for n in low]
+    if any(cut) or min(high, default=0) < 0:
+        if any(interior):
+            raise N.Unsolved
+        kept = [n - c - max(-h, 0) for n, c, h in zip(x.shape, cut, high, strict=True)]
+        x = N.take(x, kept, lambda *i: [k + c for k, c in zip(i, cut, strict=True)])
+    moves = list(zip(low, interior, strict=True))
+    return N.put(x, shape, lambda *i: [k * (gap + 1) + max(n, 0) for k, (n, gap) in zip(i, moves, strict=True)])
+
+
 # lowered to lax.pad
 pad_zeros = op(
     "pad_zeros",
@@ -314,6 +353,7 @@ pad_zeros = op(
     numpy=_np_pad_zeros,
     impl="pad",
     rule=Rule(_pad_zeros),
+    lifting=_lifted_pad,
     traits=LINEAR,
     label="ConstantPadNd",
     ref=places.padded,
@@ -355,12 +395,26 @@ def _cat_vjp(F, g, tensors_shape, axis, position):
     return F.slice(g, start=tuple(start), stop=tuple(stop), step=(1,) * len(start))
 
 
+def _lifted_cat(N, *xs, axis):
+    first = xs[0].shape
+    axis %= len(first)
+    shape = [sum(x.shape[k] for x in xs) if k == axis else n for k, n in enumerate(first)]
+    ends = itertools.accumulate([x.shape[axis] for x in xs], initial=0)
+    return N.add(
+        *[
+            N.put(x, shape, lambda *i, begin=begin: [k + begin if at == axis else k for at, k in enumerate(i)])
+            for x, begin in zip(xs, ends, strict=False)
+        ]
+    )
+
+
 cat = op(
     "cat",
     "*tensors",
     params={"axis": 0},
     impl=lambda xp, *tensors, axis: xp.concatenate(tensors, axis=axis),
     rule=Rule(_cat, "common"),
+    lifting=_lifted_cat,
     vjp=dict(tensors=_cat_vjp),
     traits=LINEAR,
     ref=places.joined,
@@ -383,6 +437,7 @@ triu = _triangle("triu", places.upper)
 # --- creation: no array arguments
 
 full = op("full", "", params={"shape": (), "value": 0, "dtype": None}, rule=full_rule, rounding=EXACT,
+          lifting=lambda N, shape, value, dtype: N.constant(np.broadcast_to(np.asarray(value, dtype), shape)),
           impl=lambda xp, shape, value, dtype: xp.full(shape, value, dtype),
           samples=(Sample(shape=(2, 3), value=1.5, dtype=np.dtype(np.float32)),),
           ref=lambda shape, value, dtype: np.array([value] * int(np.prod(shape)), dtype).reshape(shape))  # fmt: skip
@@ -404,6 +459,7 @@ constant = op(
     params={"value": None},
     impl=lambda xp, value: xp.asarray(value.array),
     rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
+    lifting=lambda N, value: N.constant(value.array),
     traits=Trait.LITERAL,
     rounding=EXACT,
     samples=(Sample(value=Literal(np.array([1.5, -0.0]))),),

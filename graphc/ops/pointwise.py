@@ -34,11 +34,13 @@ COMMUTATIVE, BILINEAR, LINEAR, MOVES = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.
 # --- arithmetic
 
 add = op("add", "input other", impl="add", rule=pointwise, traits=COMMUTATIVE, ref="operator.add",
+         lifting=lambda N, x, y: N.add(x, y),
          rounding=ARITHMETIC._replace(exact=exact_sum),
          lone_term=lambda avals, result, params, is_zero: is_zero(0, 1) or is_zero(1, 1),
          vjp=dict(input=lambda F, g: g, other=lambda F, g: g))  # fmt: skip
 sub = op(
     "sub", "input other", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
+    lifting=lambda N, x, y: N.add(x, N.scale(y, -1)),
     rounding=ARITHMETIC._replace(exact=lambda r, x, y: exact_sum(r, x, -y)),
     lone_term=lambda avals, result, params, is_zero: is_zero(1, -1),
     rule=refusing_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
@@ -48,11 +50,12 @@ sub = op(
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
 )  # fmt: skip
 mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
+         lifting=lambda N, x, y: N.mul(x, y),
          rounding=ARITHMETIC._replace(exact=exact_product),
          vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input))  # fmt: skip
 div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref=Each(scalars.quotient),
          overloads={"sf": "MulBackward0"}, rounding=ARITHMETIC._replace(denominator=lambda x, y: y),
-         domain=((-2.0, 2.0), (0.5, 3.0)),
+         domain=((-2.0, 2.0), (0.5, 3.0)), lifting=lambda N, x, y: N.mul(x, N.reciprocal(y)),
          vjp=dict(input=lambda F, g, other: g / other,
                   other=lambda F, g, input, other: -g * ((input / other) / other)))  # fmt: skip
 neg = op(
@@ -61,6 +64,7 @@ neg = op(
     impl="negative",
     traits=LINEAR | MOVES,
     ref="operator.neg",
+    lifting=lambda N, x: N.scale(x, -1),
     vjp=dict(input=lambda F, g: -g),
     rule=refusing_bool(
         "Negation, the `-` operator, on a bool tensor is not supported. "
@@ -68,6 +72,7 @@ neg = op(
     ),
 )
 positive = op("positive", "input", impl="positive", rule=pointwise_no_bool, traits=LINEAR | MOVES, ref="operator.pos",
+              lifting=lambda N, x: x,
               vjp=dict(input=lambda F, g: g))  # fmt: skip
 abs = op(
     "abs",
@@ -234,6 +239,7 @@ pow_scalar = op(
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
 square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=Each(lambda x: x * x),
+            lifting=lambda N, x: N.mul(x, x),
             rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
@@ -367,4 +373,5 @@ stop_gradient = op(
     ref=itself,
 )
 clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES, ref=itself,
+           lifting=lambda N, x: x,
            vjp=dict(input=lambda F, g: g))  # fmt: skip

@@ -104,12 +104,14 @@ sum = op(
     rule=reduce_sum,
     traits=Trait.LINEAR,
     lone_term=_one_term,
+    lifting=lambda N, x, axis, keepdims: N.sum(x, axis, keepdims),
     ref=rows.reduced(rows.total),
     samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
     vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)),
 )
 mean = op("mean", "input", params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
           lone_term=_one_term,
+          lifting=lambda N, x, axis, keepdims: N.scale(N.sum(x, axis, keepdims), N.ratio(1, count(x.shape, axis))),
           ref=rows.reduced(rows.mean), samples=_REDUCTIONS,
           vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(
               F, g / builtins.max(count(input_shape, axis), 1), input_shape, axis, keepdims)))  # fmt: skip

@@ -135,6 +135,8 @@ class Op:
     naming    `f(shapes)`, with the shapes of the operands: the whole name of the node, where PyTorch has several
     definition  `f(F, *operands, **params)` in the op language: what a graph holds in place of this op, which is then
               one kernel and one node of the eager engine only
+    lifting   of an op that is linear in each operand: `f(N, *forms, **params)`, what it is as a sum of products, in the
+              language of graphc.normal.form
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
               to `like`
     """
@@ -155,6 +157,7 @@ class Op:
         "kinks",
         "label",
         "lens",
+        "lifting",
         "lone_term",
         "name",
         "naming",
@@ -203,6 +206,7 @@ class Op:
         overloads: Mapping[str, str] | None = None,
         naming: Callable[[list[tuple[int, ...]]], str] | None = None,
         definition: Callable[..., Any] | None = None,
+        lifting: Callable[..., Any] | None = None,
         nearest: Callable[[Any, Any], Any] | None = None,
         doc: str = "",
     ):
@@ -238,6 +242,7 @@ class Op:
         self.naming = naming
         self.overloads = MappingProxyType(dict(overloads or {}))
         self.definition = definition
+        self.lifting = lifting
         self.nearest = nearest
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)

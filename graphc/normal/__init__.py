@@ -1,0 +1,1 @@
+"""Sums of products in normal form: what multilinear programs compute, whatever they were written as."""

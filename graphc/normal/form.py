@@ -1,0 +1,253 @@
+"""Sums of products of arrays, with an index for each axis.
+
+    out[place(labels)] = sum over the labels, over the terms, of coefficient * product of factor[index(labels)]
+
+with zeros where no labels lead. A label that occurs in several places of the result makes a diagonal, one in none is
+summed over; without factors it is an identity; an offset is a slice or a pad. `Algebra` is the language in which ops
+declare what they are as forms (`Op.lifting`): every method is exact in any commutative ring.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from graphc.normal.affine import Equations, Index, Unsolved, flat, label
+
+Number = Any  # int, float, complex, or a Fraction where it is exact
+MOST = 64  # terms of a product of sums
+
+
+class Factor(NamedTuple):
+    """An element of an array: `atom` says which one, `places` where, one for each axis."""
+
+    atom: int
+    places: tuple[Index, ...]
+
+
+class Term(NamedTuple):
+    """One product, with the `sizes` of its labels 0, 1, ... and the `places` in the result, one for each axis."""
+
+    coefficient: Number
+    factors: tuple[Factor, ...]
+    places: tuple[Index, ...]
+    sizes: tuple[int, ...]
+
+    def elements(self) -> int:
+        """How many products are summed up, zeros of the result left out."""
+        count = 1
+        for n in self.sizes:
+            count *= n
+        return count
+
+
+class Form(NamedTuple):
+    """A sum of terms, of one shape. Without terms it is zero."""
+
+    shape: tuple[int, ...]
+    terms: tuple[Term, ...]
+
+
+def atom(k: int, shape: Sequence[int]) -> Form:
+    """An array as it is."""
+    places = tuple([label(axis) for axis in range(len(shape))])
+    return _form(shape, [_tidy(1, [Factor(k, places)], places, shape)])
+
+
+def number(value: Number, shape: Sequence[int]) -> Form:
+    """One number in every place."""
+    places = tuple([label(axis) for axis in range(len(shape))])
+    return _form(shape, [_tidy(value, [], places, shape)] if value else [])
+
+
+def diagonal(value: Number, shape: Sequence[int], offset: int) -> Form:
+    """A matrix with one number on one diagonal, as an identity has it."""
+    whole = number(value, (min(shape[0], shape[1] - offset) if offset >= 0 else min(shape[0] + offset, shape[1]),))
+    return Algebra().put(whole, shape, lambda i: (i + max(-offset, 0), i + max(offset, 0)))
+
+
+def _form(shape: Sequence[int], terms: Sequence[Term | None]) -> Form:
+    """Like terms are one."""
+    total: dict[tuple[Any, ...], Term] = {}
+    for term in terms:
+        if term is not None:
+            key = term[1:]
+            known = total.get(key)
+            total[key] = term if known is None else term._replace(coefficient=known.coefficient + term.coefficient)
+    return Form(tuple(shape), tuple([term for term in total.values() if term.coefficient != 0]))
+
+
+def _tidy(coefficient: Number, factors: Sequence[Factor], places: Sequence[Index], sizes: Sequence[int]) -> Term | None:
+    """The term with its labels in the order in which they occur, first with rising places. None if it is zero."""
+    fixed: dict[int, Index] = {}
+    kept: list[int] = []
+    for index in (*places, *(i for f in sorted(factors, key=lambda f: f.atom) for i in f.places)):
+        for k, stride in index.steps:
+            if k in fixed:
+                continue
+            if sizes[k] == 1:
+                fixed[k] = Index(0)
+                continue
+            fixed[k] = label(len(kept)) if stride > 0 else label(len(kept), -1) + (sizes[k] - 1)
+            kept.append(sizes[k])
+    for k, n in enumerate(sizes):
+        if k not in fixed:  # nothing depends on it
+            coefficient = coefficient * n
+    if 0 in kept or coefficient == 0:
+        return None
+    moved = [Factor(f.atom, tuple([i.at(fixed) for i in f.places])) for f in factors]
+    return Term(coefficient, tuple(sorted(moved)), tuple([i.at(fixed) for i in places]), tuple(kept))
+
+
+@final
+class Algebra:
+    """Operations on forms. Each raises Unsolved where the result is none, or none is found."""
+
+    Unsolved = Unsolved
+
+    def constant(self, value: np.ndarray) -> Form:
+        """An array of one number, or a matrix that is zero but for one number on one diagonal."""
+        if value.dtype.kind not in "iufc":
+            raise Unsolved
+        first = value.flat[0] if value.size else value.dtype.type(0)
+        if (value == first).all():
+            return number(_exact(first), value.shape)
+        if value.ndim != 2 or np.count_nonzero(value) > min(value.shape):
+            raise Unsolved
+        rows, columns = np.nonzero(value)
+        offset, only = int(columns[0] - rows[0]), value[rows[0], columns[0]]
+        form = diagonal(_exact(only), value.shape, offset)
+        same = (columns - rows == offset).all() and (value[rows, columns] == only).all()
+        if not same or len(rows) != form.terms[0].elements():
+            raise Unsolved
+        return form
+
+    def ratio(self, a: int, b: int) -> Number:
+        """The number a / b, exact."""
+        if not b:
+            raise Unsolved
+        return Fraction(a, b)
+
+    def reciprocal(self, form: Form) -> Form:
+        """Of a number that is in every place."""
+        terms = number(1, form.shape).terms
+        if [t._replace(coefficient=1) for t in form.terms] != list(terms) or not terms:
+            raise Unsolved
+        value = form.terms[0].coefficient
+        return number(1 / value if isinstance(value, complex) else 1 / Fraction(value), form.shape)
+
+    def add(self, *forms: Form) -> Form:
+        """The sum of forms, broadcast."""
+        return _form(_common(forms), [term for form in self._alike(forms) for term in form.terms])
+
+    def mul(self, *forms: Form) -> Form:
+        """The product of forms, broadcast, element by element."""
+        names = range(len(_common(forms)))
+        return self.product(self._alike(forms), [names for _ in forms], names)
+
+    def _alike(self, forms: Sequence[Form]) -> list[Form]:
+        return [self.spread(form, _common(forms)) for form in forms]
+
+    def scale(self, form: Form, factor: Number) -> Form:
+        """Every element times a number."""
+        return _form(form.shape, [t._replace(coefficient=t.coefficient * factor) for t in form.terms])
+
+    def put(self, form: Form, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Form:
+        """The array of this shape with element i, j, ... of `form` at `where(i, j, ...)`, and zeros elsewhere."""
+        return _form(shape, [t._replace(places=tuple(where(*t.places))) for t in form.terms])
+
+    def take(self, form: Form, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Form:
+        """The array of this shape whose element i, j, ... is that of `form` at `where(i, j, ...)`."""
+        return _form(shape, [_taken(t, shape, where) for t in form.terms])
+
+    def reshape(self, form: Form, shape: Sequence[int]) -> Form:
+        """The same elements, in row-major order, in another shape."""
+        if tuple(shape) == form.shape:
+            return form
+        return _form(shape, [_reshaped(t, form.shape, shape) for t in form.terms])
+
+    def spread(self, form: Form, shape: Sequence[int]) -> Form:
+        """Repeated along axes of size 1, and new ones in front."""
+        extra = len(shape) - len(form.shape)
+
+        def where(*places: Index) -> list[Index]:
+            return [Index(0) if n == 1 else i for n, i in zip(form.shape, places[extra:], strict=True)]
+
+        return form if tuple(shape) == form.shape else self.take(form, shape, where)
+
+    def sum(self, form: Form, axes: Sequence[int], keepdims: bool = False) -> Form:
+        """Summed over axes."""
+        over = {k % len(form.shape) for k in axes}
+        shape = [1 if k in over else n for k, n in enumerate(form.shape) if keepdims or k not in over]
+
+        def where(*places: Index) -> tuple[Index, ...]:
+            return tuple([Index(0) if k in over else i for k, i in enumerate(places) if keepdims or k not in over])
+
+        terms = [_tidy(t.coefficient, t.factors, where(*t.places), t.sizes) for t in form.terms]
+        return _form(shape, terms)
+
+    def product(self, forms: Sequence[Form], axes: Sequence[Sequence[int]], out: Sequence[int]) -> Form:
+        """Products with a name for each axis, as an einsum: `axes` of each form, and of the result."""
+        sizes = dict(zip(itertools.chain(*axes), itertools.chain(*[form.shape for form in forms]), strict=True))
+        shape = [sizes[name] for name in out]
+        if math.prod(len(form.terms) for form in forms) > MOST:
+            raise Unsolved
+        return _form(shape, [_multiplied(terms, axes, out) for terms in itertools.product(*[f.terms for f in forms])])
+
+
+def _common(forms: Sequence[Form]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*[form.shape for form in forms])
+
+
+def _exact(value: Any) -> Number:
+    """A NumPy number as one of Python. Raises Unsolved for what is no number."""
+    if not np.isfinite(value):
+        raise Unsolved
+    return value.item()
+
+
+def _multiplied(terms: Sequence[Term], axes: Sequence[Sequence[int]], out: Sequence[int]) -> Term | None:
+    equations = Equations([n for t in terms for n in t.sizes])
+    at: dict[int, Index] = {}
+    factors: list[Factor] = []
+    coefficient: Number = 1
+    first = 0
+    for term, names in zip(terms, axes, strict=True):
+        own = {k: label(first + k) for k in range(len(term.sizes))}
+        first += len(own)
+        coefficient = coefficient * term.coefficient
+        factors += [Factor(f.atom, tuple([i.at(own) for i in f.places])) for f in term.factors]
+        for name, place in zip(names, term.places, strict=True):
+            place = place.at(own)
+            if at.setdefault(name, place) != place:
+                equations.equate(at[name], place)
+    return _solved(equations, coefficient, factors, [at[name] for name in out])
+
+
+def _solved(
+    equations: Equations, coefficient: Number, factors: Sequence[Factor], places: Sequence[Index]
+) -> Term | None:
+    if equations.empty:
+        return None
+    moved = [Factor(f.atom, tuple([equations.solved(i) for i in f.places])) for f in factors]
+    return _tidy(coefficient, moved, [equations.solved(i) for i in places], equations.left())
+
+
+def _taken(term: Term, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Term | None:
+    equations = Equations(term.sizes)
+    places = [label(equations.new(n)) for n in shape]
+    for here, there in zip(where(*places), term.places, strict=True):
+        equations.equate(here, there)
+    return _solved(equations, term.coefficient, term.factors, places)
+
+
+def _reshaped(term: Term, old: Sequence[int], new: Sequence[int]) -> Term | None:
+    equations = Equations(term.sizes)
+    places = [label(equations.new(n)) for n in new]
+    equations.equate(flat(places, new), flat(term.places, old))
+    return _solved(equations, term.coefficient, term.factors, places)
