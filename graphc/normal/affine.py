@@ -130,7 +130,9 @@ class Equations:
         if not b.steps or b.steps[0][0] == x:
             if b.steps:
                 sx -= b.steps[0][1]
-            if d % sx or not 0 <= d // sx < self.sizes[x]:
+            if not sx:
+                self.empty = d != 0
+            elif d % sx or not 0 <= d // sx < self.sizes[x]:
                 self.empty = True
             else:
                 self._set(x, Index(d // sx))

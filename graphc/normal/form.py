@@ -79,7 +79,9 @@ def _form(shape: Sequence[int], terms: Sequence[Term | None]) -> Form:
             key = term[1:]
             known = total.get(key)
             total[key] = term if known is None else term._replace(coefficient=known.coefficient + term.coefficient)
-    return Form(tuple(shape), tuple([term for term in total.values() if term.coefficient != 0]))
+    if not all(term.coefficient for term in total.values()):
+        raise Unsolved  # x - x is nan where x is infinite
+    return Form(tuple(shape), tuple(total.values()))
 
 
 def _tidy(coefficient: Number, factors: Sequence[Factor], places: Sequence[Index], sizes: Sequence[int]) -> Term | None:
@@ -143,6 +145,12 @@ class Algebra:
 
     def add(self, *forms: Form) -> Form:
         """The sum of forms, broadcast."""
+        if not all(form.terms for form in forms) and 0 not in _common(forms):
+            raise Unsolved  # -0 + 0 is 0
+        return self.join(*forms)
+
+    def join(self, *forms: Form) -> Form:
+        """The same of forms that are zero where another is not."""
         return _form(_common(forms), [term for form in self._alike(forms) for term in form.terms])
 
     def mul(self, *forms: Form) -> Form:
@@ -195,8 +203,8 @@ class Algebra:
         """Products with a name for each axis, as an einsum: `axes` of each form, and of the result."""
         sizes = dict(zip(itertools.chain(*axes), itertools.chain(*[form.shape for form in forms]), strict=True))
         shape = [sizes[name] for name in out]
-        if math.prod(len(form.terms) for form in forms) > MOST:
-            raise Unsolved
+        if math.prod(len(form.terms) for form in forms) > MOST or sum(map(_is_sum, forms)) > 1:
+            raise Unsolved  # two sums multiplied out cancel digits
         return _form(shape, [_multiplied(terms, axes, out) for terms in itertools.product(*[f.terms for f in forms])])
 
 
@@ -209,6 +217,22 @@ def _exact(value: Any) -> Number:
     if not np.isfinite(value):
         raise Unsolved
     return value.item()
+
+
+def _is_sum(form: Form) -> bool:
+    """Whether terms add up in some place: not, where they are side by side."""
+    return any(itertools.starmap(_overlap, itertools.combinations(form.terms, 2)))
+
+
+def _overlap(a: Term, b: Term) -> bool:
+    equations = Equations(a.sizes + b.sizes)
+    own = {k: label(len(a.sizes) + k) for k in range(len(b.sizes))}
+    try:
+        for here, there in zip(a.places, b.places, strict=True):
+            equations.equate(here, there.at(own))
+    except Unsolved:
+        return True
+    return not equations.empty
 
 
 def _multiplied(terms: Sequence[Term], axes: Sequence[Sequence[int]], out: Sequence[int]) -> Term | None:

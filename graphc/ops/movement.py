@@ -400,7 +400,7 @@ def _lifted_cat(N, *xs, axis):
     axis %= len(first)
     shape = [sum(x.shape[k] for x in xs) if k == axis else n for k, n in enumerate(first)]
     ends = itertools.accumulate([x.shape[axis] for x in xs], initial=0)
-    return N.add(
+    return N.join(
         *[
             N.put(x, shape, lambda *i, begin=begin: [k + begin if at == axis else k for at, k in enumerate(i)])
             for x, begin in zip(xs, ends, strict=False)

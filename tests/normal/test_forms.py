@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
 import eager as torch
 import graphc
 from graphc.ir import Builder, Graph, Ref, Symbol
+from graphc.normal.affine import Unsolved
+from graphc.normal.emit import emit
 from graphc.normal.form import Form
 from graphc.normal.lift import forms
 from graphc.ops import OPS, Trait
@@ -77,7 +81,7 @@ def test_each_op(op):
 @pytest.mark.parametrize("f", [
     lambda x: x.mean(1), lambda x: x / 4, lambda x: 0.5 * x + 2, lambda x: x.T * -1.5,
     lambda x: x / torch.full((4,), 8.0),
-    lambda x: torch.eye(2) @ x, lambda x: torch.eye(4)[:3] @ x.T, lambda x: x + torch.zeros(4),
+    lambda x: torch.eye(2) @ x, lambda x: torch.eye(4)[:3] @ x.T,
 ])  # fmt: skip
 def test_numbers(f):
     x = torch.arange(8.0).reshape(2, 4)
@@ -85,6 +89,13 @@ def test_numbers(f):
     (form,) = lifted(graph)
     got = rings.value(form, {graph.inputs[0]: x.numpy()}, float)
     np.testing.assert_array_equal(got, f(x).numpy())
+
+
+@pytest.mark.parametrize("f", [lambda x: x + torch.zeros(4), lambda x: (x - x) + 1], ids=["-0 + 0", "inf - inf"])
+def test_what_would_lose_a_sign_or_a_nan_stays(f):
+    graph = graphc.trace(f, torch.arange(8.0).reshape(2, 4))
+    found = forms(graph)
+    assert any(f.atom not in graph.inputs for t in found[graph.outputs[0]].terms for f in t.factors)
 
 
 @pytest.mark.parametrize(("f", "terms", "factors"), [
@@ -97,7 +108,7 @@ def test_numbers(f):
     (lambda a, d: torch.block_diag(a, a) @ torch.cat([d, d]), 2, 2),
     (lambda a, d: torch.cat([a, a], 1)[:, 4:], 1, 1),
     (lambda a, d: a.T.reshape(2, 2, 4).permute(2, 0, 1).reshape(4, 4), 1, 1),
-    (lambda a, d: (a - a + a).T, 1, 1),
+    (lambda a, d: (a + a - 3 * a).T, 1, 1),
     (lambda a, d: (torch.diag(d) + torch.diag(d[:-1], 1)) @ a, 2, 2),
     (lambda a, d: torch.outer(d, d) @ d, 1, 3),
     (lambda a, d: a.flip(0)[::2], 1, 1),
@@ -111,6 +122,23 @@ def test_structure_is_a_matter_of_places(f, terms, factors):
     assert [len(t.factors) for t in form.terms] == [factors] * terms
     got = rings.value(form, dict(zip(graph.inputs, (a, d), strict=True)), float)
     np.testing.assert_array_equal(got, f(torch.from_numpy(a), torch.from_numpy(d)).numpy())
+
+
+def same_when_written(form: Form, values: Mapping[int, np.ndarray], message: str = "") -> None:
+    """What is emitted for a form computes it."""
+    builder = Builder()
+    atoms = sorted({f.atom for t in form.terms for f in t.factors})
+    symbols = {k: builder.input(f"x{k}", Aval(values[k].shape, values[k].dtype)) for k in atoms}
+    try:
+        result = emit(builder, form, symbols, np.dtype(np.int64))
+    except Unsolved:
+        UNWRITTEN.append(message)
+        return
+    got = builder.graph("f", Ref(result.id)).evaluate(*[values[k] for k in atoms])[result.id]
+    np.testing.assert_array_equal(got, rings.value(form, values), err_msg=message)
+
+
+UNWRITTEN: list[str] = []
 
 
 def random_program(seed: int) -> Graph:
@@ -185,6 +213,7 @@ def check_programs(seeds: range) -> tuple[int, int]:
         values = graph.evaluate(*arrays)
         for id, form in forms(graph).items():
             np.testing.assert_array_equal(rings.value(form, values), values[id], err_msg=f"seed {seed}, v{id}\n{graph}")
+            same_when_written(form, values, f"seed {seed}, v{id}\n{graph}")
         atoms = {f.atom for t in forms(graph)[graph.outputs[0]].terms for f in t.factors}
         whole += atoms <= set(graph.inputs)
     return whole, len(seeds)
@@ -192,7 +221,7 @@ def check_programs(seeds: range) -> tuple[int, int]:
 
 def test_random_programs():
     whole, count = check_programs(range(PROGRAMS))
-    assert whole >= 0.9 * count
+    assert whole >= 0.85 * count
 
 
 @pytest.mark.deep

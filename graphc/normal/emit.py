@@ -1,0 +1,220 @@
+"""Forms as nodes again: views of arrays with an axis for each label, products, and results laid in their places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, final
+
+from graphc.ir import Builder, Symbol
+from graphc.normal.affine import Index, Unsolved, flat, label
+from graphc.normal.form import Factor, Form, Number, Term
+from graphc.normal.plan import planned
+from graphc.ops.dtypes import finfo, is_floating
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Labelled(NamedTuple):
+    """An array with one axis for each of `labels`."""
+
+    array: Symbol
+    labels: tuple[int, ...]
+
+
+def emit(builder: Builder, form: Form, atoms: Mapping[int, Symbol], dtype: Any) -> Symbol:
+    """Append what computes `form`. Raises Unsolved for a form that has no such program.
+
+    atoms: the array of each atom
+    """
+    F = builder.language
+    terms = [_Writer(F, builder, t, dtype).written(atoms, form.shape) for t in form.terms]
+    if not terms:
+        return F.full(shape=form.shape, value=0, dtype=dtype)
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+class _Digits(NamedTuple):
+    """A place as a number with digits: its labels, the first one first, their sizes and strides; those reversed."""
+
+    labels: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    turned: frozenset[int]
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        """How many numbers the second digit, the third, ... has room for."""
+        return tuple([s // t for s, t in zip(self.strides, self.strides[1:], strict=False)])
+
+    @property
+    def step(self) -> int:
+        return self.strides[-1] if self.strides else 1
+
+    @property
+    def room(self) -> int:
+        """The places from the first one on, in steps, with all that lie between."""
+        return self.sizes[0] * math.prod(self.radices) if self.sizes else 1
+
+
+def _digits(place: Index, sizes: Sequence[int]) -> _Digits:
+    turned = frozenset([k for k, stride in place.steps if stride < 0])
+    place = place.at({k: label(k, -1) + (sizes[k] - 1) for k in turned})
+    strides = tuple([stride for _, stride in place.steps])
+    found = _Digits(place.labels, tuple([sizes[k] for k in place.labels]), strides, place.offset, turned)
+    for s, t, n in zip(strides, strides[1:], found.sizes[1:], strict=False):
+        if s % t or s // t < n:
+            raise Unsolved
+    return found
+
+
+@final
+class _Writer:
+    """Writes one term in the op language `F`."""
+
+    def __init__(self, F: Any, builder: Builder, term: Term, dtype: Any):
+        self._F = F
+        self._builder = builder
+        self._term = term
+        self._sizes = term.sizes
+        self._dtype = dtype
+
+    def written(self, atoms: Mapping[int, Symbol], shape: Sequence[int]) -> Symbol:
+        term = self._term
+        parts = [self._view(atoms[f.atom], f) for f in term.factors]
+        out = frozenset([k for p in term.places for k in p.labels])
+        if parts:
+            plan = planned([frozenset(p.labels) for p in parts], out, self._sizes)
+            for step in plan.steps:
+                parts.append(self._product([parts[k] for k in step.parts], step.labels))
+            result = parts[-1]
+        else:
+            result = Labelled(self._number(term.coefficient), ())
+        if parts and term.coefficient != 1:
+            result = Labelled(result.array * self._number(term.coefficient), result.labels)
+        return self._placed(result, shape)
+
+    def _number(self, value: Number) -> Symbol:
+        if isinstance(value, Fraction):
+            value = float(value) if value.denominator > 1 else int(value)
+        if is_floating(self._dtype):
+            limits = finfo(self._dtype)
+            if not float(limits.tiny) <= abs(value) <= float(limits.max):
+                raise Unsolved  # the factors are numbers, their product is none
+        return self._builder.constant(value, self._dtype)
+
+    # --- reading
+
+    def _view(self, array: Symbol, factor: Factor) -> Labelled:
+        """A factor with an axis for each of its labels."""
+        F = self._F
+        axes = [_digits(place, self._sizes) for place in factor.places]
+        for d, n in zip(axes, array.shape, strict=True):
+            if d.offset + (d.room - 1) * d.step >= n:
+                raise Unsolved
+        array = self._cut(array, [d.offset for d in axes], [d.room for d in axes], [d.step for d in axes])
+        array = self._shaped(array, [n for d in axes for n in (d.sizes[:1] + d.radices)])
+        sizes = [n for d in axes for n in d.sizes]
+        array = self._cut(array, [0] * len(sizes), sizes, [1] * len(sizes))
+        labels = [k for d in axes for k in d.labels]
+        turned = [k in d.turned for d in axes for k in d.labels]
+        if any(turned):
+            array = F.flip(array, axis=tuple([k for k, is_turned in enumerate(turned) if is_turned]))
+        while len(set(labels)) < len(labels):
+            first, second = next((labels.index(k), p) for p, k in enumerate(labels) if labels.index(k) != p)
+            array = F.diagonal(array, offset=0, dim1=first, dim2=second)
+            labels = [k for p, k in enumerate(labels) if p not in (first, second)] + [labels[first]]
+        return Labelled(array, tuple(labels))
+
+    def _cut(self, array: Symbol, start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Symbol:
+        if tuple(count) == array.shape:
+            return array
+        stop = tuple([a + (n - 1) * s + 1 for a, n, s in zip(start, count, step, strict=True)])
+        return self._F.slice(array, start=tuple(start), stop=stop, step=tuple(step))
+
+    def _shaped(self, array: Symbol, shape: Sequence[int]) -> Symbol:
+        return array if tuple(shape) == array.shape else self._F.reshape(array, shape=tuple(shape))
+
+    def _ordered(self, part: Labelled, labels: Sequence[int]) -> Symbol:
+        """The array with its axes in the order of `labels`."""
+        dims = tuple([part.labels.index(k) for k in labels])
+        return part.array if dims == tuple(range(len(dims))) else self._F.permute(part.array, dims=dims)
+
+    # --- multiplying
+
+    def _product(self, parts: Sequence[Labelled], kept: frozenset[int]) -> Labelled:
+        F = self._F
+        if len(parts) == 1:
+            (part,) = parts
+            over = tuple([axis for axis, k in enumerate(part.labels) if k not in kept])
+            array = F.sum(part.array, axis=over, keepdims=False) if over else part.array
+            return Labelled(array, tuple([k for k in part.labels if k in kept]))
+        a, b = parts
+        labels = tuple([k for k in dict.fromkeys(a.labels + b.labels) if k in kept])
+        if set(a.labels) | set(b.labels) == kept:
+            return Labelled(self._spread(a, labels) * self._spread(b, labels), labels)
+        if set(a.labels) == set(b.labels):  # a loop, in which what the operands are made of may be computed
+            return self._product([Labelled(a.array * self._ordered(b, a.labels), a.labels)], kept)
+        names = {k: LETTERS[n] for n, k in enumerate(dict.fromkeys(a.labels + b.labels))}
+        left, right, out = ("".join([names[k] for k in ks]) for ks in (a.labels, b.labels, labels))
+        return Labelled(F.einsum(a.array, b.array, equation=f"{left},{right}->{out}"), labels)
+
+    def _spread(self, part: Labelled, labels: Sequence[int]) -> Symbol:
+        """With an axis of size 1 for each label that it has not."""
+        array = self._ordered(part, [k for k in labels if k in part.labels])
+        return self._shaped(array, [self._sizes[k] if k in part.labels else 1 for k in labels])
+
+    # --- laying in place
+
+    def _placed(self, result: Labelled, shape: Sequence[int]) -> Symbol:
+        """The result with its elements in their places, and zeros elsewhere."""
+        F = self._F
+        groups = _groups(self._term.places)
+        axes: list[_Digits] = []
+        for group in groups:
+            place = flat([self._term.places[k] for k in group], [shape[k] for k in group])
+            axes.append(_digits(place, self._sizes))
+        order = [k for d in axes for k in d.labels]
+        array = self._spread(result, order)
+        sizes = tuple([self._sizes[k] for k in order])
+        if array.shape != sizes:
+            array = F.broadcast_to(array, shape=sizes)
+        if turned := [p for p, k in enumerate(order) if any(k in d.turned for d in axes)]:
+            array = F.flip(array, axis=tuple(turned))
+        room = [n for d in axes for n in (d.sizes[:1] + d.radices)]
+        array = self._padded(array, [0] * len(room), room, [1] * len(room))
+        array = self._shaped(array, [d.room for d in axes])
+        whole = [math.prod([shape[k] for k in group]) for group in groups]
+        fitting = [min(d.room, -(-(n - d.offset) // d.step)) for d, n in zip(axes, whole, strict=True)]
+        array = self._cut(array, [0] * len(axes), fitting, [1] * len(axes))
+        array = self._padded(array, [d.offset for d in axes], whole, [d.step for d in axes])
+        array = self._shaped(array, [shape[k] for group in groups for k in group])
+        back = {k: p for p, k in enumerate(k for group in groups for k in group)}
+        dims = tuple([back[k] for k in range(len(shape))])
+        return array if dims == tuple(range(len(dims))) else F.permute(array, dims=dims)
+
+    def _padded(self, array: Symbol, low: Sequence[int], whole: Sequence[int], step: Sequence[int]) -> Symbol:
+        """With zeros before, after and between, to the sizes `whole`."""
+        if tuple(whole) == array.shape:
+            return array
+        ends = [a + (n - 1) * s + 1 for a, n, s in zip(low, array.shape, step, strict=True)]
+        high = tuple([n - end for n, end in zip(whole, ends, strict=True)])
+        return self._F.pad_zeros(array, low=tuple(low), high=high, interior=tuple([s - 1 for s in step]))
+
+
+def _groups(places: Sequence[Index]) -> list[list[int]]:
+    """The axes of the result; those that share a label, as the two of a diagonal, together."""
+    groups: list[tuple[set[int], list[int]]] = []
+    for axis, place in enumerate(places):
+        labels, axes = set(place.labels), [axis]
+        for group in [g for g in groups if g[0] & labels]:
+            groups.remove(group)
+            labels |= group[0]
+            axes = group[1] + axes
+        groups.append((labels, sorted(axes)))
+    return [axes for _, axes in sorted(groups, key=lambda group: group[1])]

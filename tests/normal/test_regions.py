@@ -1,0 +1,126 @@
+"""Regions written anew: cheaper by the order that is due, and the same values; in a ring, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from graphc.ir import Graph
+from graphc.ir.check import check
+from graphc.normal.regions import rewrite_regions
+from graphc.passes.cse import eliminate_common_subexpressions
+from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.fold import fold_constants
+from graphc.rewrite.cost import node_cost
+from tests.normal import rings
+from tests.normal.test_forms import random_program
+
+N = 100
+M, V = (N, N), (N,)
+
+
+def clean(graph: Graph) -> Graph:
+    return fold_constants(eliminate_common_subexpressions(eliminate_dead_code(graph)))
+
+
+def cost(graph: Graph) -> float:
+    return sum(node_cost(node, graph.nodes) for node in graph.nodes.values())
+
+
+def eye() -> torch.Tensor:
+    return torch.eye(N)
+
+
+# (program, shapes): the best form is of another order than what is written
+PROGRAMS = {
+    "H'Hx": (lambda h, x: h.T @ h @ x, (M, V)),
+    "H'y x'H": (lambda h, x, y: torch.outer(h.T @ y, x) @ h, (M, V, V)),
+    "(AB)[2,2]": (lambda a, b: (a @ b)[2, 2], (M, M)),
+    "(AB)[:,2]": (lambda a, b: (a @ b)[:, 2], (M, M)),
+    "(AB)[3:7]": (lambda a, b: (a @ b)[3:7], (M, M)),
+    "diag(d)B": (lambda d, b: torch.diag(d) @ b, (V, M)),
+    "diag(d)A diag(x)": (lambda d, a, x: torch.diag(d) @ a @ torch.diag(x), (V, M, V)),
+    "AI": (lambda a: a @ eye(), (M,)),
+    "tr(AB)": (lambda a, b: torch.trace(a @ b), (M, M)),
+    "diag(AB)": (lambda a, b: torch.diag(a @ b), (M, M)),
+    "sum(AB)": (lambda a, b: (a @ b).sum(), (M, M)),
+    "sum(AB, 1)": (lambda a, b: (a @ b).sum(1), (M, M)),
+    "(A-H'H)x": (lambda a, h, x: (a - h.T @ h) @ x, (M, M, V)),
+    "(A+xy')d": (lambda a, x, y, d: (a + torch.outer(x, y)) @ d, (M, V, V, V)),
+    "(cA)x": (lambda a, x: (3.0 * a) @ x, (M, V)),
+    "kron(A,B)x": (lambda a, b, x: torch.kron(a, b) @ x, ((6, 6), (7, 7), (42,))),
+    "sum((UV')^2)": (lambda u, v: ((u @ v.T) ** 2).sum(), ((N, 4), (N, 4))),
+    "ones B'": (lambda b: torch.ones(N, N) @ b.T, (M,)),
+    "A'BA'By": (lambda a, b, y: a.T @ b @ a.T @ b @ y, (M, M, V)),
+    "sum of outer products": (lambda e, x: (e[:, :, None] * x[:, None, :]).sum(0), ((12, N), (12, N))),
+}  # fmt: skip
+# the same where less is to be gained at this size
+HALVES = {
+    "tridiagonal B": (
+        lambda d, x, y, b: (torch.diag(d) + torch.diag(x[1:], 1) + torch.diag(y[1:], -1)) @ b, (V, V, V, M),
+    ),
+    "blkdiag(A,B)C": (lambda a, b, c: torch.block_diag(a, b) @ torch.cat([c, c]), (M, M, M)),
+    "(concat(A,B)C)[:n]": (lambda a, b, c: (torch.cat([a, b]) @ c)[:N], (M, M, M)),
+    "ABCD": (lambda a, b, c, d: a @ b @ c @ d, (M, (N, 8), (8, N), M)),
+}  # fmt: skip
+
+
+def traced(f, shapes) -> tuple[Graph, list[np.ndarray]]:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    return clean(graphc.trace(f, *map(torch.from_numpy, arrays))), arrays
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *HALVES])
+def test_the_form_that_costs_less_is_found(name):
+    f, shapes = (PROGRAMS | HALVES)[name]
+    graph, arrays = traced(f, shapes)
+    rewritten, found = rewrite_regions(graph)
+    assert len(found) == 1
+    check(rewritten)
+    better = clean(rewritten)
+    assert cost(better) < (0.6 if name in HALVES else 0.4) * cost(graph)
+    wide = [a.astype(np.float64) for a in arrays]
+    expected = f(*map(torch.from_numpy, wide)).numpy() if name not in ("AI", "ones B'") else np.asarray(graph(*arrays))
+    np.testing.assert_allclose(np.asarray(better(*arrays)), expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+    assert rewrite_regions(better)[1] == []
+
+
+@pytest.mark.parametrize("f", [
+    lambda a, b, x: a @ b,
+    lambda a, b, x: (a + b) @ x,
+    lambda a, b, x: torch.tanh(a @ b) @ x,
+    lambda a, b, x: torch.relu(x @ a + x) @ b.T + x,
+    lambda a, b, x: torch.softmax(a @ b.T / 8.0, 1) @ b,
+    lambda a, b, x: ((a @ x - x) ** 2).mean(),
+    lambda a, b, x: (a * b).sum(1),
+])  # fmt: skip
+def test_what_is_best_as_it_is_stays(f):
+    graph, _ = traced(f, (M, M, V))
+    rewritten, found = rewrite_regions(graph)
+    assert rewritten is graph
+    assert found == []
+
+
+def check_regions(seeds: range) -> int:
+    changed = 0
+    for seed in seeds:
+        graph = random_program(seed)
+        rng = np.random.default_rng(seed)
+        arrays = [rings.integers(rng, aval.shape) for aval in graph.input_avals()]
+        rewritten, found = rewrite_regions(graph)
+        check(rewritten)
+        np.testing.assert_array_equal(rewritten(*arrays), graph(*arrays), err_msg=f"seed {seed}\n{graph}\n{rewritten}")
+        changed += bool(found)
+    return changed
+
+
+def test_random_programs_in_a_ring():
+    assert check_regions(range(300)) > 15
+
+
+@pytest.mark.deep
+def test_many_random_programs_in_a_ring():
+    check_regions(range(300, 10_000))
