@@ -89,9 +89,13 @@ class _Writer:
         parts = [self._view(atoms[f.atom], f) for f in term.factors]
         out = frozenset([k for p in term.places for k in p.labels])
         if parts:
-            plan = planned([frozenset(p.labels) for p in parts], out, self._sizes)
-            for step in plan.steps:
-                parts.append(self._product([parts[k] for k in step.parts], step.labels))
+            for step in planned(term.factors, out, self._sizes).steps:
+                if step.renamed:
+                    (part,) = [parts[k] for k in step.parts]
+                    names = dict(step.renamed)
+                    parts.append(Labelled(part.array, tuple([names[k] for k in part.labels])))
+                else:
+                    parts.append(self._product([parts[k] for k in step.parts], step.labels))
             result = parts[-1]
         else:
             result = Labelled(self._number(term.coefficient), ())
