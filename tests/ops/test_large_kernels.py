@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eager
-from graphc.ops import OPS, kernels
+from graphc.ops import OPS, kernels, maxima
 from graphc.ops.interpret import F, run_kernel
 from graphc.ops.reduce import BLOCK, LONG
 from graphc.ops.scattering import FEW, index_added
@@ -77,7 +77,7 @@ def test_pools_with_many_taps() -> None:
     assert np.prod(kernel) > kernels.MANY_TAPS
     windows = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))
     np.testing.assert_allclose(kernels.avg_pool(x, kernel, (1, 1), none), windows.mean((-1, -2)))
-    np.testing.assert_array_equal(kernels.max_pool(x, kernel, (1, 1), none, (1, 1)), windows.max((-1, -2)))
+    np.testing.assert_array_equal(maxima.max_pool(x, kernel, (1, 1), none, (1, 1)), windows.max((-1, -2)))
 
 
 @pytest.mark.parametrize(
