@@ -12,7 +12,7 @@ from eager.core import tape
 from eager.core.layouts import dims_in_order
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
-from eager.core.views import note_piece
+from eager.core.views import note_pieces
 from eager.engine.language import E, by_rule, zeros
 from eager.engine.node_names import named
 
@@ -37,8 +37,7 @@ def _outputs(
     x: Tensor, arrays: list[np.ndarray], name: str, about: tape.Backward, geometry: list[Any]
 ) -> tuple[Tensor, ...]:
     results = tuple(map(Tensor._wrap, arrays))
-    for number, result in enumerate(results):
-        note_piece(result, x, number, name)
+    note_pieces(results, x, name)
     if x._n is not None and grad_enabled():
         owner = tape.new_node(about.renamed(f"{name}Backward0"), geometry, x._n)
         for result, node in zip(results, tape.output_nodes(owner, len(results)), strict=True):
