@@ -42,6 +42,19 @@ def test_index_added(place: str, dtype: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("lowest", [-20, 0])
+@pytest.mark.parametrize("width", [1, 30])
+def test_index_added_to_rows_of_a_table(width: int, lowest: int, dtype: str) -> None:
+    x, where = numbers((width, 20), dtype).T, (RNG.integers(lowest, 20, 300),)
+    before, expected, values = x.copy(), x.copy(), numbers((300, width), dtype)
+    np.add.at(expected, where, values)
+    found = index_added(x, where, values)
+    assert found.dtype == expected.dtype and found.flags.c_contiguous
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(x, before)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_gradient_of_a_large_embedding(dtype: str) -> None:
     table = eager.ones(50, 16, dtype=getattr(eager, dtype), requires_grad=True)
