@@ -85,6 +85,40 @@ def test_softmax_of_many_rows(dtype: str) -> None:
     np.testing.assert_allclose(F.log_softmax(x, axis=1), np.log(expected), rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("apart", [1.0, 11.0, 1e3, np.inf, np.nan])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_rows_far_apart(dtype: str, apart: float) -> None:
+    x = (0.5 * RNG.standard_normal((300, 40))).astype(dtype)
+    x += np.linspace(0, apart if np.isfinite(apart) else 1, 300, dtype=dtype)[:, None]
+    if not np.isfinite(apart):
+        x[:, 3] = -abs(apart)
+    with np.errstate(invalid="ignore"):
+        wide = x.astype(np.float64)
+        e = np.exp(wide - wide.max(1, keepdims=True))
+        expected = e / e.sum(1, keepdims=True)
+    np.testing.assert_allclose(F.softmax(x, axis=1), expected, rtol=12 * np.finfo(dtype).eps)
+
+
+LEFT = {
+    "whole": lambda dtype: numbers((3, 5, 4), dtype),
+    "with gaps": lambda dtype: numbers((3, 5, 8), dtype)[..., ::2],
+    "transposed": lambda dtype: numbers((3, 4, 5), dtype).swapaxes(1, 2),
+    "no rows": lambda dtype: numbers((3, 0, 4), dtype),
+    "no terms": lambda dtype: numbers((3, 5, 0), dtype),
+}
+
+
+@pytest.mark.parametrize("dtype", [d for d in NUMBERS if d != "bool"])
+@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.parametrize("columns", [0, 1, 7])
+def test_many_products_with_one_matrix(columns: int, left: str, dtype: str) -> None:
+    x = LEFT[left](dtype)
+    y = numbers((x.shape[-1], columns), dtype)
+    found, expected = F.matmul(x, y), np.matmul(x, y)
+    assert found.dtype == expected.dtype and found.flags.c_contiguous
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_pools_with_many_taps() -> None:
     x, kernel, none = RNG.standard_normal((2, 3, 12, 11)), (10, 9), ((0, 0), (0, 0))
     assert np.prod(kernel) > kernels.MANY_TAPS
