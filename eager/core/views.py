@@ -10,6 +10,7 @@ How history follows a write through them is in `eager.engine.inplace`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,21 @@ def note_view(view: Any, source: Any) -> None:
     view._v = (base, origin)
 
 
-def note_piece(view: Any, source: Any, number: int, name: str) -> None:
-    """Remember that `view`, just made, shows memory of `source`, and is output `number` of the function `name`."""
-    note_view(view, source)
-    base, origin = view._v
-    if origin == PLAIN:
-        view._v = (base, (number, name))
+def note_pieces(pieces: Sequence[Any], source: Any, name: str) -> None:
+    """Remember that `pieces`, just made, show memory of the tensor `source`, and are the outputs of `name`."""
+    known = getattr(source, "_v", None)
+    if known is None:
+        known = source._v = Views()
+    if known.__class__ is Views and grad_enabled():  # the usual case, at half the cost
+        for number, piece in enumerate(pieces):
+            known.add(piece)
+            piece._v = (source, (number, name))
+        return
+    for number, piece in enumerate(pieces):
+        note_view(piece, source)
+        base, origin = piece._v
+        if origin == PLAIN:
+            piece._v = (base, (number, name))
 
 
 def not_a_view(tensor: Any) -> Any:

@@ -162,11 +162,16 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     elif split_size == 0 and total:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
     else:
-        sizes = [min(split_size, total - start) for start in range(0, total, split_size or 1)] or [0]
+        return _evenly(tensor, axis, split_size)
     edges = (0, *itertools.accumulate(sizes))
-    if not on_arrays():
-        return _pieces(tensor, axis, edges)
-    return split_views(tensor, axis, edges, "Split" if isinstance(split_size, int) else "SplitWithSizes")
+    return split_views(tensor, axis, edges, "SplitWithSizes") if on_arrays() else _pieces(tensor, axis, edges)
+
+
+def _evenly(x: Tensor, axis: int, size: int) -> tuple[Tensor, ...]:
+    """Pieces of `size` each; the last may be smaller."""
+    total = x._d.shape[axis]
+    edges = (*range(0, total, size), total) if total else (0, 0)
+    return split_views(x, axis, edges, "Split") if on_arrays() else _pieces(x, axis, edges)
 
 
 def _pieces(x: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
@@ -180,8 +185,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    total = shape[axis_of(dim, len(shape))]
-    return split(input, -(-total // chunks), dim) if total else split(input, [0] * chunks, dim)
+    axis = axis_of(dim, len(shape))
+    total = shape[axis]
+    return _evenly(input, axis, -(-total // chunks)) if total else split(input, [0] * chunks, dim)
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from jax import lax
 
 from graphc.lowering.zeros import unsigned
-from graphc.ops.kernels import lowest
+from graphc.ops.maxima import lowest
 
 Sizes = tuple[int, ...]
 Borders = tuple[tuple[int, int], ...]

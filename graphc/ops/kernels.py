@@ -1,4 +1,4 @@
-"""NumPy kernels for windows that slide over images: convolution and pooling, in any number of spatial dimensions.
+"""NumPy kernels for windows that slide over images: convolution and means, in any number of spatial dimensions.
 
 Arrays are (N, C, *spatial). A window op is described by `kernel`, `stride`, `padding` and `dilation`, with an entry
 for each spatial dimension: the `padding` of a convolution is a number, that of a pool a pair (before, after).
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphc.ops import sliding
-from graphc.ops.dtypes import is_floating, is_inexact
+from graphc.ops.dtypes import is_inexact
 
 Sizes = tuple[int, ...]
 Borders = tuple[tuple[int, int], ...]
@@ -150,22 +150,6 @@ def conv_weight(
 MANY_TAPS = 64
 
 
-def _flat_windows(
-    x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes, fill: float
-) -> np.ndarray:
-    """(N, C, *out, taps)."""
-    view = windows(padded(x, padding, fill), kernel, stride, dilation)
-    rank = len(kernel)
-    order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
-    view = view.transpose(order)
-    return view.reshape(*view.shape[: 2 + rank], _size(kernel))
-
-
-def lowest(dtype: np.dtype) -> float:
-    """The value that no maximum prefers: -inf, or the smallest integer."""
-    return -np.inf if is_floating(dtype) else float(np.iinfo(dtype).min)
-
-
 def _over_taps(view: np.ndarray, kernel: Sizes, combine: np.ufunc) -> np.ndarray:
     """Reduce the taps of windows: one pass a tap is much faster than a reduction over two short axes."""
     if _size(kernel) > MANY_TAPS:
@@ -175,64 +159,6 @@ def _over_taps(view: np.ndarray, kernel: Sizes, combine: np.ufunc) -> np.ndarray
     for part in rest:
         combine(result, part, out=result)
     return result
-
-
-def max_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
-    """The largest element of each window; padding never wins; nan does."""
-    return _over_taps(windows(padded(x, padding, lowest(x.dtype)), kernel, stride, dilation), kernel, np.maximum)
-
-
-def _winners(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
-    """(N, C, *out): the first tap of each window that holds its maximum, or the last nan: PyTorch's choice."""
-    low = lowest(x.dtype)
-    view = windows(padded(x, padding, low), kernel, stride, dilation)
-    best = _over_taps(view, kernel, np.maximum)
-    taps = [(number, view[(slice(None), slice(None), *tap)]) for number, tap in enumerate(_taps(kernel))]
-    winners = np.zeros(best.shape, np.int16 if _size(kernel) < 2**15 else np.int64)
-    for number, part in reversed(taps):
-        np.copyto(winners, number, where=part == best)
-    if low == -np.inf and np.isnan(best).any():
-        for number, part in taps:
-            np.copyto(winners, number, where=np.isnan(part))
-    if any(map(any, padding)) and (best == low).any():
-        # an element that is the lowest number ties with the border, which must not win
-        real = windows(padded(np.ones(x.shape, np.bool_), padding, 0.0), kernel, stride, dilation)
-        for (number, part), tap in reversed(list(zip(taps, _taps(kernel), strict=True))):
-            inside = real[(slice(None), slice(None), *tap)]
-            np.copyto(winners, number, where=inside & (best == low) & (part == low))
-    return winners
-
-
-def max_pool_index(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:
-    """Where each window has its maximum: positions in the flattened image, as int64."""
-    winners = _winners(x, kernel, stride, padding, dilation)
-    rank = len(kernel)
-    flat = np.zeros((), np.int64)
-    for axis, tap in enumerate(np.unravel_index(winners, kernel)):
-        first = np.arange(winners.shape[2 + axis]) * stride[axis] - padding[axis][0]
-        place = first.reshape((-1,) + (1,) * (rank - axis - 1)) + tap * dilation[axis]
-        flat = flat * x.shape[2 + axis] + place
-    return flat
-
-
-def max_pool_spread(
-    g: np.ndarray, x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes
-) -> np.ndarray:
-    """The transpose of `max_pool_pick`: each g goes to the place of its window's maximum in x."""
-    winners = _winners(x, kernel, stride, padding, dilation)
-    cols = np.zeros((*g.shape[:2], *kernel, *g.shape[2:]), g.dtype)
-    for number, tap in enumerate(_taps(kernel)):
-        np.copyto(cols[(slice(None), slice(None), *tap)], g, where=winners == number)  # 0 * nan is nan
-    return fold(cols, x.shape, stride, padding, dilation)
-
-
-def max_pool_pick(
-    t: np.ndarray, x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes
-) -> np.ndarray:
-    """The element of t at the place of each window's maximum in x."""
-    winners = _winners(x, kernel, stride, padding, dilation)
-    taps = _flat_windows(t, kernel, stride, padding, dilation, 0.0)
-    return np.take_along_axis(taps, winners[..., None], axis=-1)[..., 0]
 
 
 def avg_pool(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders) -> np.ndarray:

@@ -95,7 +95,7 @@ def _matmul_left(F, g, other, input_shape):
         d = g @ swap_last(F, other)
         d = F.reshape(d, shape=(*d.shape[:-2], d.shape[-1]))
         return d
-    return g @ swap_last(F, other)
+    return F.matmul(g, swap_last(F, other))
 
 
 def _matmul_right(F, g, input, other_shape):
@@ -109,6 +109,8 @@ def _matmul_right(F, g, input, other_shape):
         g = F.reshape(g, shape=(*g.shape, 1))
         d = swap_last(F, input) @ g
         return F.reshape(d, shape=d.shape[:-1])
+    if len(other_shape) == 2 < len(input.shape):  # one product instead of a sum of many
+        input, g = (F.reshape(a, shape=(size_of(a.shape[:-1]), a.shape[-1])) for a in (input, g))
     return swap_last(F, input) @ g
 
 
@@ -132,10 +134,19 @@ def _lifted_matmul(N, x, y):
     return N.product([x, y], [left, right], [*range(b), *[b] * rows, *[b + 2] * columns])
 
 
+def _np_matmul(x, y):
+    # many products with one matrix are a single, larger one
+    if y.ndim == 2 < x.ndim and x.flags.c_contiguous and x.size and y.size and x.dtype == y.dtype:
+        result = np.empty((*x.shape[:-1], y.shape[1]), x.dtype)
+        np.matmul(x.reshape(-1, x.shape[-1]), y, result.reshape(-1, y.shape[1]))
+        return result
+    return np.matmul(x, y)
+
+
 # PyTorch's matmul is one of several functions, by the ranks of its operands
 _PRODUCTS = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (1, 2): "SqueezeBackward4", (2, 2): "MmBackward0"}
 matmul = op(
-    "matmul", "input other", impl="matmul", rule=Rule(_matmul), label="Mm",
+    "matmul", "input other", impl="matmul", numpy=_np_matmul, rule=Rule(_matmul), label="Mm",
     naming=lambda shapes: _PRODUCTS.get((len(shapes[0]), len(shapes[1])), "UnsafeViewBackward0"),
     traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC | Trait.CONTRACTS,
     flops=_flops, ref=_ref_matmul, lifting=_lifted_matmul,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import kernels, windowed
+from graphc.ops import kernels, maxima, windowed
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, SHORT_NAMES
 from graphc.ops.rounding import Rounding
@@ -208,14 +208,14 @@ def _pools(rank: int, *samples: tuple) -> None:
     ordered = accepting("iuf", f"\"{name}\" not implemented for '{{dtype}}'")
     averaged = _averaged("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d")
     op(
-        name, "input", params=windows, impl=kernels.max_pool, numpy=kernels.max_pool, rule=Rule(_pool, accepts=ordered),
+        name, "input", params=windows, impl=maxima.max_pool, numpy=maxima.max_pool, rule=Rule(_pool, accepts=ordered),
         traits=MOVES, ref=windowed.largest, nearest=either_zero, label=f"MaxPool{rank}DWithIndices",
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
         vjp=dict(input=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_spread", "grad input", params=windows, impl=kernels.max_pool_spread, numpy=kernels.max_pool_spread,
+        f"{name}_spread", "grad input", params=windows, impl=maxima.max_pool_spread, numpy=maxima.max_pool_spread,
         rule=Rule(_like_input, accepts=ordered), traits=LINEAR, rounding=Rounding(length=_windows_over_one),
         ref=windowed.spread,
         samples=tuple(Sample(out, x, **params) for x, out, params in tiled),
@@ -223,14 +223,14 @@ def _pools(rank: int, *samples: tuple) -> None:
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_pick", "tangent input", params=windows, impl=kernels.max_pool_pick, numpy=kernels.max_pool_pick,
+        f"{name}_pick", "tangent input", params=windows, impl=maxima.max_pool_pick, numpy=maxima.max_pool_pick,
         rule=Rule(_pool, accepts=ordered), traits=LINEAR | MOVES, ref=windowed.picked,
         samples=tuple(Sample(x, x, **params) for x, _, params in tiled),
         vjp=dict(tangent=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_index", "input", params=windows, impl=kernels.max_pool_index, numpy=kernels.max_pool_index,
+        f"{name}_index", "input", params=windows, impl=maxima.max_pool_index, numpy=maxima.max_pool_index,
         rule=Rule(_pool_index, accepts=ordered), ref=windowed.place_of_largest,
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
     )  # fmt: skip

@@ -7,7 +7,7 @@ import builtins
 import numpy as np
 
 from graphc.ops import scalars
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact
 from graphc.ops.lens import Lens
 from graphc.ops.places import itself
 from graphc.ops.references import Each
@@ -313,14 +313,18 @@ tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(
 TWO_OVER_SQRT_PI = 1.1283791670955126
 
 
+_ONE = {
+    dtype: np.ones((), dtype) for dtype in (FLOAT32, FLOAT64)
+}  # NumPy takes as long to convert a number as to add it
+
+
 def _sigmoid(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "c":  # exp(-x) may overflow in both parts, and their quotient is nan
         return 0.5 * np.tanh(0.5 * x) + 0.5
-    r = np.exp(-x)  # overflow gives 0 in the end; (1 + tanh(x / 2)) / 2 has no digit left where the result is small
-    if not r.ndim:
-        return 1 / (1 + r)
-    r += 1
-    return np.reciprocal(r, out=r)
+    r = np.negative(x, out=...)
+    np.exp(r, r)  # overflow gives 0 in the end; (1 + tanh(x / 2)) / 2 has no digit left where the result is small
+    np.add(r, _ONE.get(r.dtype, 1), r)
+    return np.reciprocal(r, r)
 
 
 erf = op("erf", "input", impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",

@@ -51,6 +51,9 @@ def index_added(x: np.ndarray, where: tuple[Any, ...], values: np.ndarray) -> np
         np.add.at(result, where, values)
         return result
     axes = [k for k, part in enumerate(where) if not isinstance(part, slice)]
+    if axes == [0] and x.ndim == 2 and np.ndim(where[0]) == 1:  # rows of a table: all is in place
+        rows = where[0] % len(x) if (where[0] < 0).any() else where[0]
+        return rows_added(x, rows, np.broadcast_to(values, (len(rows), x.shape[1])))
     picked = np.broadcast_arrays(*(where[k] for k in axes))
     rows = np.zeros(picked[0].shape, np.int64)
     for k, part in zip(axes, picked, strict=True):
@@ -76,4 +79,7 @@ def rows_added(table: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.nd
 
     ones = np.ones(len(rows), table.dtype)
     added = csc_array((ones, rows, np.arange(len(rows) + 1)), shape=(len(table), len(rows))) @ values
-    return (table + added).astype(table.dtype, copy=False)  # SciPy has no float16
+    if added.dtype != table.dtype:  # SciPy has no float16
+        return (table + added).astype(table.dtype, order="C")
+    added += table
+    return added

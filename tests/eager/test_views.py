@@ -2,6 +2,9 @@
 
 # ruff: noqa: E501  (tables of one-line programs)
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -312,3 +315,22 @@ def test_views_of_a_view_that_has_been_made_a_leaf():
     for write in (lambda: leaf.detach().mul_(w), lambda: base.view(4, 3).mul_(w), lambda: leaf.data.mul_(2)):
         write()
     assert leaf.detach().sum().item() == 132
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda t: t.unbind(0), lambda t: t.split(1, 0), lambda t: t.chunk(2, 1), lambda t: t.unbind(2)]
+)
+@pytest.mark.parametrize("used", [slice(None), slice(1, None)])
+def test_pieces_give_back_a_gradient_laid_out_as_the_whole(used: slice, cut: Callable[[Any], Any]) -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
+    whole, seen = x.permute(2, 0, 1), []
+    whole.register_hook(seen.append)
+    weights = torch.arange(1.0, 25.0).reshape(4, 2, 3)
+    pieces = list(zip(cut(whole), cut(weights), strict=True))[used]
+    sum((a * b).sum() for a, b in pieces).backward()
+    expected = torch.zeros(4, 2, 3)
+    for part, w in list(zip(cut(expected), cut(weights), strict=True))[used]:
+        part.detach().copy_(w)
+    assert seen[0].stride() == whole.stride()
+    assert torch.equal(seen[0], expected)
+    assert torch.equal(x.grad, expected.permute(1, 2, 0))

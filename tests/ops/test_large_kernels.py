@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eager
-from graphc.ops import OPS, kernels
+from graphc.ops import OPS, kernels, maxima
 from graphc.ops.interpret import F, run_kernel
 from graphc.ops.reduce import BLOCK, LONG
 from graphc.ops.scattering import FEW, index_added
@@ -42,6 +42,19 @@ def test_index_added(place: str, dtype: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("lowest", [-20, 0])
+@pytest.mark.parametrize("width", [1, 30])
+def test_index_added_to_rows_of_a_table(width: int, lowest: int, dtype: str) -> None:
+    x, where = numbers((width, 20), dtype).T, (RNG.integers(lowest, 20, 300),)
+    before, expected, values = x.copy(), x.copy(), numbers((300, width), dtype)
+    np.add.at(expected, where, values)
+    found = index_added(x, where, values)
+    assert found.dtype == expected.dtype and found.flags.c_contiguous
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(x, before)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_gradient_of_a_large_embedding(dtype: str) -> None:
     table = eager.ones(50, 16, dtype=getattr(eager, dtype), requires_grad=True)
@@ -72,12 +85,46 @@ def test_softmax_of_many_rows(dtype: str) -> None:
     np.testing.assert_allclose(F.log_softmax(x, axis=1), np.log(expected), rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("apart", [1.0, 11.0, 1e3, np.inf, np.nan])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_rows_far_apart(dtype: str, apart: float) -> None:
+    x = (0.5 * RNG.standard_normal((300, 40))).astype(dtype)
+    x += np.linspace(0, apart if np.isfinite(apart) else 1, 300, dtype=dtype)[:, None]
+    if not np.isfinite(apart):
+        x[:, 3] = -abs(apart)
+    with np.errstate(invalid="ignore"):
+        wide = x.astype(np.float64)
+        e = np.exp(wide - wide.max(1, keepdims=True))
+        expected = e / e.sum(1, keepdims=True)
+    np.testing.assert_allclose(F.softmax(x, axis=1), expected, rtol=12 * np.finfo(dtype).eps)
+
+
+LEFT = {
+    "whole": lambda dtype: numbers((3, 5, 4), dtype),
+    "with gaps": lambda dtype: numbers((3, 5, 8), dtype)[..., ::2],
+    "transposed": lambda dtype: numbers((3, 4, 5), dtype).swapaxes(1, 2),
+    "no rows": lambda dtype: numbers((3, 0, 4), dtype),
+    "no terms": lambda dtype: numbers((3, 5, 0), dtype),
+}
+
+
+@pytest.mark.parametrize("dtype", [d for d in NUMBERS if d != "bool"])
+@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.parametrize("columns", [0, 1, 7])
+def test_many_products_with_one_matrix(columns: int, left: str, dtype: str) -> None:
+    x = LEFT[left](dtype)
+    y = numbers((x.shape[-1], columns), dtype)
+    found, expected = F.matmul(x, y), np.matmul(x, y)
+    assert found.dtype == expected.dtype and found.flags.c_contiguous
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_pools_with_many_taps() -> None:
     x, kernel, none = RNG.standard_normal((2, 3, 12, 11)), (10, 9), ((0, 0), (0, 0))
     assert np.prod(kernel) > kernels.MANY_TAPS
     windows = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))
     np.testing.assert_allclose(kernels.avg_pool(x, kernel, (1, 1), none), windows.mean((-1, -2)))
-    np.testing.assert_array_equal(kernels.max_pool(x, kernel, (1, 1), none, (1, 1)), windows.max((-1, -2)))
+    np.testing.assert_array_equal(maxima.max_pool(x, kernel, (1, 1), none, (1, 1)), windows.max((-1, -2)))
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,12 @@ def _where(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) 
     return Form(lambda out: f"{bind('where', np.where)}({', '.join(names)})")
 
 
+def _matmul(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -> Form | None:
+    if avals[1].ndim == 2 < avals[0].ndim:
+        return None  # the kernel makes one product of many
+    return ufunc(np.matmul, node, names, avals, bind)
+
+
 def _cast(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -> Form | None:
     if avals[0].dtype.kind == "c":
         return None
@@ -212,6 +218,7 @@ WRITERS: Mapping[str, Writer] = {
     "broadcast_to": _broadcast_to,
     "cast": _cast,
     "cat": _cat,
+    "matmul": _matmul,
     "maximum": _swapped(np.maximum),
     "mean": _mean,
     "minimum": _swapped(np.minimum),
