@@ -109,7 +109,8 @@ class FunctionCtx:
 
         AssertionError for anything but Tensors and None.
         """
-        assert all(t is None or isinstance(t, Tensor) for t in tensors), NOT_FOR_FORWARD
+        if not all(t is None or isinstance(t, Tensor) for t in tensors):
+            raise AssertionError(NOT_FOR_FORWARD)
         self.saved_for_forward = tensors
 
     @property
