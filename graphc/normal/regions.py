@@ -1,16 +1,16 @@
-"""Regions of a graph that are sums of products, written anew where the plan of their form costs less.
+"""Regions of a graph that are sums of products, written anew where the plans of their forms cost less.
 
-A region ends in a root, which something else than a sum of products reads, and begins at atoms. What its form is
-depends on which nodes are atoms: nodes that several read, or sums, may be, or are expanded. Each choice is planned; the
-cheapest is taken if it saves enough. Nodes that are there anyway cost nothing.
+A region is what is multilinear between atoms below and roots above, which something else reads. What the forms of its
+roots are depends on which of its nodes are atoms as well: each choice is written and what that costs counted, of all
+roots together; the cheapest is taken if it saves enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
-from graphc.ir import Builder, Graph, Node, rename
+from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.normal.affine import Unsolved
 from graphc.normal.emit import emit
 from graphc.normal.lift import forms_of, is_lifted
@@ -20,11 +20,13 @@ from graphc.rewrite.cost import node_cost, work
 ENOUGH = 0.9  # of the cost as written, at most
 WORTH = 0.002  # of the cost of the graph, for a region to be looked at
 MOST_NODES = 100  # of a region
-MOST_TERMS = 16  # of its form
+MOST_TERMS = 16  # of a form
+MOST_TRIES = 16  # choices of atoms, beside the usual ones
+MOST_WORK = 4000  # nodes of all regions, each as often as it is tried
 
 
 class Rewritten(NamedTuple):
-    """A region that was: the user's line, what it cost and costs now, in scalar operations."""
+    """A region that was: the user's line of its dearest node, what it cost and costs now, in scalar operations."""
 
     where: str
     before: float
@@ -34,12 +36,57 @@ class Rewritten(NamedTuple):
         return f"sum of products at {self.where or 'unknown line'}: {self.before:,.0f} -> {self.after:,.0f} operations"
 
 
+class _Region(NamedTuple):
+    """The members in order, and those of them that are read by what is no member."""
+
+    members: tuple[int, ...]
+    roots: tuple[int, ...]
+
+
+class _Price(NamedTuple):
+    """What nodes cost, and what those of them cost that add up, with the operands that they read."""
+
+    whole: float
+    sums: float
+
+
 def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently."""
     nodes = graph.nodes
     if not any(map(_sums, nodes.values())):
         return graph, []
-    return _Regions(graph).rewritten()
+    users = graph.users()
+    least = WORTH * sum(_costs(nodes, nodes, users).values())
+    trial = _Trial(graph, users)
+    chosen: dict[int, tuple[_Region, frozenset[int]]] = {}
+    found: list[Rewritten] = []
+    for region in _regions(graph, users):
+        if not _may_gain(region, nodes, users, least):
+            continue
+        before = trial.price(region.members, region)
+        best = trial.best(region, before)
+        if best is not None and best[0].whole <= min(ENOUGH * before.whole, before.whole - least):
+            chosen.update(dict.fromkeys(region.roots, (region, best[1])))
+            where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
+            found.append(Rewritten(nodes[where].where, before.whole, best[0].whole))
+    return (_rewritten(graph, chosen) if found else graph), found
+
+
+def _rewritten(graph: Graph, chosen: Mapping[int, tuple[_Region, frozenset[int]]]) -> Graph:
+    """`graph` with each root in `chosen` written by its region's forms, with these atoms."""
+    builder = Builder()
+    builder.next_id = max(graph.nodes) + 1
+    new: dict[int, int] = {}
+    writers: dict[tuple[int, ...], _Writer] = {}
+    for id, node in graph.nodes.items():
+        builder.copy(node, tuple([new.get(i, i) for i in node.inputs]))
+        if id in chosen:
+            region, atoms = chosen[id]
+            writer = writers.get(region.roots)
+            if writer is None:
+                writer = writers[region.roots] = _Writer(builder, graph.nodes, region, atoms, new)
+            new[id] = writer.symbol(id).id
+    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
 
 
 def _sums(node: Node) -> bool:
@@ -48,161 +95,252 @@ def _sums(node: Node) -> bool:
     return bool(traits & (Trait.CONTRACTS | Trait.LINEAR)) and not traits & Trait.MOVES and not node.op.pointwise
 
 
+# --- finding regions
+
+
+def _regions(graph: Graph, users: Mapping[int, list[int]]) -> list[_Region]:
+    """The regions that have a node which adds up, each with all roots that share something dear."""
+    nodes, outputs = graph.nodes, set(graph.outputs)
+    lifted = {id for id, node in nodes.items() if is_lifted(node, nodes)}
+    group: dict[int, int] = {}
+
+    def leader(id: int) -> int:
+        while group[id] != id:
+            group[id] = id = group[group[id]]
+        return id
+
+    dear = {id for id in lifted if nodes[id].inputs and not nodes[id].op.view}
+    for id in nodes:  # views of what is dear are with it; those of atoms are with all that read them
+        if id in lifted:
+            below = [i for i in nodes[id].inputs if i in group]
+            if id in dear or below:
+                group[id] = id
+                for i in below:
+                    group[leader(i)] = id
+    members: dict[int, list[int]] = {}
+    for id in nodes:
+        if id in group:
+            members.setdefault(leader(id), []).append(id)
+    found: list[_Region] = []
+    for own in members.values():
+        if not any(_sums(nodes[id]) for id in own):
+            continue
+        if len(own) <= MOST_NODES:
+            found.append(_Region(tuple(own), tuple([id for id in own if _is_root(id, lifted, users, outputs)])))
+        else:
+            found += _pieces(own, lifted, users, outputs)
+    return found
+
+
+def _is_root(id: int, inside: Collection[int], users: Mapping[int, list[int]], outputs: Collection[int]) -> bool:
+    return id in outputs or any(k not in inside for k in users.get(id, ()))
+
+
+def _pieces(
+    members: Sequence[int], lifted: Collection[int], users: Mapping[int, list[int]], outputs: Collection[int]
+) -> list[_Region]:
+    """A large region, cut where a node has several users."""
+    top: dict[int, int] = {}  # the root of each
+    for id in reversed(members):
+        readers = users.get(id, [])
+        alone = len(readers) == 1 and id not in outputs and readers[0] in top
+        top[id] = top[readers[0]] if alone else id
+    pieces: dict[int, list[int]] = {}
+    for id in members:
+        pieces.setdefault(top[id], []).append(id)
+    return [_Region(tuple(own), (root,)) for root, own in pieces.items() if 1 < len(own) <= MOST_NODES]
+
+
+def _may_gain(region: _Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]], least: float) -> bool:
+    """Whether there are products whose order may be another, or of which parts are not needed."""
+    sums = [id for id in region.members if _sums(nodes[id])]
+    reads = [node_cost(nodes[i], nodes) for id in sums for i in nodes[id].inputs]
+    if sum([node_cost(nodes[id], nodes) for id in sums]) + sum(reads) < least:
+        return False
+    below = {i for id in region.members for i in nodes[id].inputs}  # views of atoms, numbers
+    rest = below.union(region.members).difference(sums)
+    return len(sums) + sum([_gives(id, nodes, users) for id in rest]) > 1
+
+
+def _gives(id: int, nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
+    """Whether a node that adds nothing up may make a sum beside it cheaper."""
+    node = nodes[id]
+    if node.op.lifting is None:
+        return False
+    if not node.inputs:
+        return node.size > 1  # numbers, an identity
+    if node.op.traits & Trait.BILINEAR:
+        scaled = any(nodes[i].size == 1 for i in node.inputs)
+        return not scaled or any(_sums(nodes[k]) for k in users[id])
+    linear = node.op.traits & Trait.LINEAR and not node.op.pointwise
+    return bool(linear) and (not node.op.view or node.size < nodes[node.inputs[0]].size)
+
+
+# --- writing them
+
+
 @final
-class _Regions:
-    def __init__(self, graph: Graph):
-        self._graph = graph
-        self._nodes = graph.nodes
-        self._position = {id: k for k, id in enumerate(graph.nodes)}
-        self._lifted = {id for id, node in graph.nodes.items() if is_lifted(node, graph.nodes)}
-        self._users = graph.users()
-        self._outputs = set(graph.outputs)
-        self._cost = _costs(graph.nodes, graph.nodes, self._users)
-        self._least = WORTH * sum(self._cost.values())
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
-        self._new: dict[int, int] = {}
-        self._keys: dict[Any, int] = {}  # what there is already: by operation and operands
-        self._found: list[Rewritten] = []
+class _Writer:
+    """Appends the forms of a region's nodes, each once, when they are asked for."""
 
-    def rewritten(self) -> tuple[Graph, list[Rewritten]]:
-        builder = self._builder
-        for id, node in self._nodes.items():
-            builder.nodes[id] = node.on(tuple([self._new.get(i, i) for i in node.inputs]))
-            self._keys.setdefault(builder.nodes[id].key(builder.nodes[id].inputs), id)
-            if self._is_root(id):
-                self._improve(id)
-        if not self._found:
-            return self._graph, []
-        result = rename(self._graph.result, {id: self._new.get(id, id) for id in self._outputs})
-        return self._graph.replace(builder.nodes, result), self._found
+    def __init__(
+        self,
+        builder: Builder,
+        nodes: Mapping[int, Node],
+        region: _Region,
+        atoms: frozenset[int],
+        new: Mapping[int, int],
+    ):
+        self._builder = builder
+        self._new = new  # nodes that are others now
+        self._nodes = nodes
+        self._members = frozenset(region.members)
+        self._atoms = atoms
+        below = [i for id in region.members for i in nodes[id].inputs if i not in self._members]
+        some = dict.fromkeys(below)  # numbers and views of atoms are lifted with them
+        self._forms = forms_of({id: nodes[id] for id in (*_lifted_below(some, nodes), *region.members)}, nodes, atoms)
+        self._symbols: dict[int, Symbol] = {}
 
-    def _is_root(self, id: int) -> bool:
-        return id in self._lifted and (id in self._outputs or not self._lifted.issuperset(self._users.get(id, ())))
+    def symbol(self, id: int) -> Symbol:
+        """What the node is now."""
+        if id not in self._symbols:
+            self._symbols[id] = (
+                self._written(id) if id in self._members else self._builder.symbol(self._new.get(id, id))
+            )
+        return self._symbols[id]
 
-    def _improve(self, root: int) -> None:
-        """Write the region of `root` anew if that saves enough."""
-        region = self._region(root)
-        if len(region) > MOST_NODES or not self._may_gain(region):
-            return
-        freed = self._freed(root, region)
-        before = sum(self._cost[id] for id in freed)
-        most = min(ENOUGH * before, before - self._least)
-        builder, best = self._builder, None
-        for atoms in self._choices(root, region):
+    def _written(self, id: int) -> Symbol:
+        builder, node = self._builder, self._nodes[id]
+        form = self._forms.get(id)
+        names = set() if form is None else {f.atom for t in form.terms for f in t.factors}
+        if form is not None and id not in names and len(form.terms) <= MOST_TERMS:
+            atoms = {k: self.symbol(k) for k in names}
+            builder.where, builder.scope = node.where, node.scope
             mark = builder.next_id
-            cost, id = self._written(root, region, freed, atoms)
-            if id is not None and cost <= most and (best is None or cost < best[0]):
-                best = cost, atoms
-            builder.rollback(mark)
-        if best is None:
-            return
-        mark = builder.next_id
-        _, id = self._written(root, region, freed, best[1])
-        assert id is not None
-        for made in range(mark, builder.next_id):
-            node = builder.nodes[made]
-            self._keys.setdefault(node.key(node.inputs), made)
-        self._new[root] = id
-        self._found.append(Rewritten(self._nodes[root].where, before, best[0]))
+            try:
+                result = emit(builder, form, atoms, node.dtype)
+            except Unsolved:
+                builder.rollback(mark)
+            else:
+                if result.aval == node.aval:
+                    return result
+                builder.rollback(mark)
+        operands = tuple([self.symbol(i).id for i in node.inputs])  # as it was
+        builder.where, builder.scope = node.where, node.scope
+        if operands == node.inputs:
+            return builder.symbol(id)
+        return builder.symbol(builder.append(node.op, operands, node.params, node.results))
 
-    def _region(self, root: int) -> list[int]:
-        """The nodes that are lifted from `root` down, in order."""
-        found, stack = {root}, [root]
-        while stack and len(found) <= MOST_NODES:
-            for i in self._nodes[stack.pop()].inputs:
-                if i in self._lifted and i not in found:
-                    found.add(i)
-                    stack.append(i)
-        return sorted(found, key=self._position.__getitem__)
 
-    def _may_gain(self, region: list[int]) -> bool:
-        """Whether there are products whose order may be another, or of which parts are not needed."""
-        sums = [id for id in region if _sums(self._nodes[id])]
-        if sum(self._work(id) for id in sums) < self._least:
-            return False
-        return len(sums) + sum(self._gives(id) for id in region if id not in sums) > 1
+def _lifted_below(some: Iterable[int], nodes: Mapping[int, Node]) -> list[int]:
+    """The numbers among `some` nodes, and the views, with what they show, as far as they are lifted; in order."""
+    found: set[int] = set()
+    stack = list(some)
+    while stack:
+        id = stack.pop()
+        if id not in found and is_lifted(nodes[id], nodes) and (nodes[id].op.view or not nodes[id].inputs):
+            found.add(id)
+            stack += nodes[id].inputs
+    return [id for id in nodes if id in found] if found else []
 
-    def _gives(self, id: int) -> bool:
-        """Whether a node that sums nothing up may make a sum beside it cheaper."""
-        node, nodes = self._nodes[id], self._nodes
-        if not node.inputs:
-            return node.size > 1  # numbers, an identity
-        if node.op.traits & Trait.BILINEAR:
-            scaled = any(nodes[i].size == 1 for i in node.inputs)
-            return not scaled or any(_sums(nodes[k]) for k in self._users[id])
-        linear = node.op.traits & Trait.LINEAR and not node.op.pointwise
-        return bool(linear) and (not node.op.view or node.size < nodes[node.inputs[0]].size)
 
-    def _work(self, id: int) -> float:
-        return self._cost[id] + sum(self._cost[i] for i in self._nodes[id].inputs)
+@final
+class _Trial:
+    """Choices of atoms, tried on a copy of the graph."""
 
-    def _freed(self, root: int, region: list[int]) -> set[int]:
-        """The nodes that only `root` needs."""
-        freed = {root}
-        for id in reversed(region):
-            if id not in self._outputs and id != root and freed.issuperset(self._users[id]):
-                freed.add(id)
-        return freed
+    def __init__(self, graph: Graph, users: Mapping[int, list[int]]):
+        self._nodes = graph.nodes
+        self._users = users
+        self._builder = Builder(graph.nodes)
+        self._keys = {node.key(node.inputs): id for id, node in reversed(graph.nodes.items())}
+        self._left = MOST_WORK
 
-    def _needed(self, kept: Collection[int], freed: Collection[int]) -> set[int]:
-        """Those of the nodes that only the root needed which are needed for `kept`."""
-        found = {id for id in kept if id in freed}
-        stack = list(found)
-        while stack:
-            for i in self._nodes[stack.pop()].inputs:
-                if i in freed and i not in found:
-                    found.add(i)
-                    stack.append(i)
+    def best(self, region: _Region, before: _Price) -> tuple[_Price, frozenset[int]] | None:
+        """The cheapest choice, and what it costs. None if none makes sums cheaper."""
+        shared, sums = self._candidates(region)
+        found: tuple[_Price, frozenset[int]] | None = None
+        tried: set[frozenset[int]] = set()
+
+        def attempt(atoms: frozenset[int]) -> bool:
+            nonlocal found
+            if atoms in tried or self._left < 0:
+                return False
+            tried.add(atoms)
+            self._left -= len(region.members)
+            price = self._cost(region, atoms)
+            if price is None or price.sums >= before.sums or (found is not None and price.whole >= found[0].whole):
+                return False
+            found = price, atoms
+            return True
+
+        for atoms in (shared, frozenset[int](), shared | sums, sums):
+            attempt(atoms)
+        own = [id for id in reversed(region.members) if id in shared | sums]
+        for id in own[:MOST_TRIES]:
+            attempt((found[1] if found else frozenset()) ^ {id})
         return found
 
-    def _choices(self, root: int, region: list[int]) -> list[frozenset[int]]:
-        """Which nodes are atoms."""
-        shared = frozenset([id for id in region if id != root and len(self._users[id]) > 1 and self._cost[id]])
-        sums = frozenset([id for id in region if id != root and self._nodes[id].op.pointwise and self._adds(id)])
-        return list(dict.fromkeys([shared, frozenset(), shared | sums, sums]))
+    def price(self, some: Iterable[int], region: _Region) -> _Price:
+        """What these nodes cost that are there."""
+        return self._priced({id: self._nodes[id] for id in some}, self._users, region)
+
+    def _candidates(self, region: _Region) -> tuple[frozenset[int], frozenset[int]]:
+        """The members that may be atoms: those that several read, and sums."""
+        nodes = self._nodes
+        several = [id for id in region.members if len(self._users.get(id, ())) + (id in region.roots) > 1]
+        shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
+        sums = [id for id in region.members if nodes[id].op.pointwise and self._adds(id)]
+        alone = shared.union(sums).difference(region.roots) | shared
+        return shared, alone.difference(shared)
 
     def _adds(self, id: int) -> bool:
         return not self._nodes[id].op.traits & Trait.BILINEAR and len(self._nodes[id].inputs) > 1
 
-    def _written(
-        self, root: int, region: list[int], freed: Collection[int], atoms: Collection[int]
-    ) -> tuple[float, int | None]:
-        """Append the form of `root`. Returns what it costs and the node, or None if there is no such program."""
-        builder, nodes = self._builder, self._builder.nodes
-        form = forms_of({id: self._nodes[id] for id in region}, self._nodes, atoms).get(root)
-        if form is None or len(form.terms) > MOST_TERMS:
-            return 0.0, None
+    def _cost(self, region: _Region, atoms: frozenset[int]) -> _Price | None:
+        """What the region costs with these atoms; None if it stays as it is."""
+        builder = self._builder
         mark = builder.next_id
-        builder.where, builder.scope = self._nodes[root].where, self._nodes[root].scope
-        names = {f.atom for t in form.terms for f in t.factors}
-        if root in names:
-            return 0.0, None
-        symbols = {k: builder.symbol(self._new.get(k, k)) for k in names}
-        try:
-            result = emit(builder, form, symbols, self._nodes[root].dtype)
-        except Unsolved:
-            return 0.0, None
-        if result.aval != self._nodes[root].aval:
-            return 0.0, None
+        writer = _Writer(builder, self._nodes, region, atoms, {})
+        ids = {root: writer.symbol(root).id for root in region.roots}
         same: dict[int, int] = {}
-        kept = set(names)
         own: dict[Any, int] = {}
-        users: dict[int, list[int]] = {result.id: self._users.get(root, [])}
         for id in range(mark, builder.next_id):
-            inputs = tuple([same.get(i, i) for i in nodes[id].inputs])
-            key = nodes[id].key(inputs)
+            node = builder.nodes[id]
+            inputs = tuple([same.get(i, i) for i in node.inputs])
+            key = node.key(inputs)
             known = self._keys.get(key, own.get(key))
-            if known is not None:
+            if known is None:
+                own[key] = id
+                builder.nodes[id] = node.on(inputs)
+            else:
                 same[id] = known
-                kept.add(known)
+        members = set(region.members)
+        users: dict[int, list[int]] = {}
+        needed: dict[int, Node] = {}
+        stack: list[int] = []
+        for root, id in ids.items():
+            id = same.get(id, id)
+            stack.append(id)
+            users.setdefault(id, []).extend([k for k in self._users.get(root, ()) if k not in members])
+        while stack:
+            id = stack.pop()
+            if id in needed or not (id in members or id >= mark):
                 continue
-            own[key] = id
-            for i in inputs:
+            node = needed[id] = builder.nodes[id]
+            for i in node.inputs:
                 users.setdefault(i, []).append(id)
-        made = {id: nodes[id] for id in own.values()}
-        again = sum(self._cost[id] for id in self._needed(kept, freed))
-        return again + sum(_costs(made, {**nodes, **self._nodes}, users).values()), result.id
+                stack.append(i)
+        changed = any(id >= mark for id in needed) or not members.issuperset(ids.values())
+        price = self._priced(needed, users, region) if changed else None
+        builder.rollback(mark)
+        return price
+
+    def _priced(self, some: Mapping[int, Node], users: Mapping[int, list[int]], region: _Region) -> _Price:
+        nodes = self._builder.nodes
+        costs = _costs(some, nodes, users)
+        sums = [id for id, node in some.items() if _sums(node)]
+        read = {i for id in sums for i in nodes[id].inputs if i in some}.union(sums)
+        return _Price(sum(costs.values()), sum([costs[id] for id in read]))
 
 
 def _costs(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> dict[int, float]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
+from graphc.normal.regions import rewrite_regions
 from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
@@ -78,10 +79,20 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("control flow", trim_control_flow),
         ("common subexpressions", eliminate_common_subexpressions),
         ("constant folding", fold_constants),
+        *((("sums of products", sums_of_products),) if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
     )
+
+
+def sums_of_products(graph: Graph) -> Graph:
+    """`graph` with its products in their cheapest order and structure."""
+    rewritten, found = rewrite_regions(graph)
+    if not found:
+        return graph
+    clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
+    return _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(map(str, found))))
 
 
 def repeats(graph: Graph) -> Graph:
