@@ -2,8 +2,9 @@
 
 Run: python benchmarks/linear_algebra.py [--size N] [--rounds N] [names or groups]
 
-Ratios of medians within rounds, results awaited; one core. A row reaches its best form at 1.15 or less. `program` is the
-optimized program alone, on arrays of JAX; `as written` that of the graph without passes. Gradients are those of the sum of squares.
+Ratios of medians within rounds, results awaited; one core. A row reaches its best form at 1.15 or less. `program` is
+the optimized program alone, on arrays of JAX; `as written` that of the graph without passes. Gradients are those of
+the sum of squares.
 """
 
 from __future__ import annotations

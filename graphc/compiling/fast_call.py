@@ -16,13 +16,15 @@ from eager.core.tensor import Parameter, Tensor
 from graphc.capture.generated import indented
 from graphc.capture.sources import Captured
 from graphc.compiling.disable import switch
-from graphc.compiling.guards import KNOWN
+from graphc.compiling.guards import KNOWN, settle
 from graphc.compiling.signature import Call
 from graphc.compiling.specializations import Specialization
 from graphc.execution.call_code import CallCode
 from graphc.execution.runner import CheckFailed, OtherPath
 
 MISS: Any = object()  # the call is another one than that which the code was made for
+LARGE = 2**16  # bytes of an argument, from which XLA had better read it where it is
+OFTEN = 16  # calls at which arguments are looked at so, and ever more rarely then
 MOST = 8  # tensors: with more, finding the same tensor twice takes a set
 
 FastCall = Callable[[Any, tuple[Any, ...]], Any]
@@ -45,7 +47,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
         "grad_mode": grad_mode, "switch": switch, "made": made, "Call": Call, "signature": made.signature,
-        "refused": (OtherPath, CheckFailed), **KNOWN,
+        "refused": (OtherPath, CheckFailed), "settle": settle, **KNOWN,
     }  # fmt: skip
     head = [
         " if (interpreter() is not immediate or switch.off or inference() is not None"
@@ -57,6 +59,9 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         head.append(" if made.calls >= choice.again: return MISS")
     if args:
         head.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
+    large = [f"settle({n})" for n, t in zip(names, args, strict=True) if t._d.size * t._dtype().itemsize >= LARGE]
+    if large and runner.forward.on_default_device and not runner.forward.on_host:
+        head.append(f" if made.calls < {OFTEN} or not made.calls & (made.calls - 1): {'; '.join(large)}")
     for k, name in enumerate(names):
         scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described[4 * k : 4 * k + 4]
         head += code.arrays.argument(k, name, constant)

@@ -129,9 +129,7 @@ class _InPlace:
             return d
         release()
         # the tensor, three variables and the argument of getrefcount; a view of it would hold it, too
-        alone = getrefcount(d) <= OWN and _is_whole(d) and d.flags.writeable
-        alone = alone and threading.active_count() == 1  # another one might write to it meanwhile
-        moved = aligned(d) if alone and d.ctypes.data % ALIGNMENT else d
+        moved = aligned(d) if getrefcount(d) <= OWN and _may_move(d) and d.ctypes.data % ALIGNMENT else d
         found = alias(moved)
         if found is not None and moved is not d:
             note_move(d, moved)
@@ -141,6 +139,22 @@ class _InPlace:
             return d
         self._known = weakref.ref(moved), found
         return found
+
+
+def settle(tensor: Tensor) -> None:
+    """Move the memory of an argument to where XLA reads it in place, if nobody else can see it."""
+    d = tensor._d
+    if d.__class__ is np.ndarray and d.ctypes.data % ALIGNMENT and _may_move(d):
+        release()
+        if getrefcount(d) <= 3:  # the tensor, the variable and the argument of getrefcount
+            moved = aligned(d)
+            note_move(d, moved)
+            tensor._d = moved
+
+
+def _may_move(d: np.ndarray) -> bool:
+    """Whether an array that one tensor holds, and nobody else, may be another: no other thread may write to it."""
+    return _is_whole(d) and d.flags.writeable and d.flags.c_contiguous and threading.active_count() == 1
 
 
 def _is_whole(d: np.ndarray) -> bool:

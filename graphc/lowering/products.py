@@ -1,60 +1,90 @@
-"""Small products that read their operands, or give their result, transposed.
+"""Products of two matrices, or a matrix and a vector, that read operands transposed or give a transposed result.
 
-XLA would copy a matrix to transpose it, in a kernel of its own; for a large one that takes no time beside the product.
+XLA folds a transpose into the product; but for a vector it would copy the matrix, and where A^T B is narrower than A it
+is several times as fast to compute (B^T A)^T.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from graphc.ir.graph import Node
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_half, is_inexact
+from graphc.ops.linalg import split_equation
 
-SMALL = 2**14  # elements of a matrix
-NARROW = 16  # columns of one: such a product, transposed afterwards, XLA writes as a loop without blocks
-_MATMUL, _ADDMM, _PERMUTE = OPS["matmul"], OPS["addmm"], OPS["permute"]
+NARROW = 64  # columns of a matrix, at most, for which the transposed product is the faster one
+_MATMUL, _ADDMM, _PERMUTE, _EINSUM = OPS["matmul"], OPS["addmm"], OPS["permute"], OPS["einsum"]
+
+
+class _Operand(NamedTuple):
+    """An array of one or two dimensions, by name, and a letter for each of them."""
+
+    name: str
+    shape: tuple[int, ...]
+    letters: str
 
 
 def product(node: Node, nodes: Mapping[int, Node], names: Mapping[int, str], uses: Mapping[int, int]) -> str | None:
-    """Python source for `node` of the graph with `nodes`, if it is such a product of two matrices; else None.
+    """Python source for `node` of the graph with `nodes`, if it is a product that is better written so; else None.
 
     uses: how often each node is read.
     """
-    if node.op is _PERMUTE and _is_transpose(node):
-        inner = nodes[node.inputs[0]]
-        if inner.op is not _MATMUL or uses[inner.id] > 1:
+    inner, turned = node, False
+    if node.op is _PERMUTE and node.params["dims"] == (1, 0):
+        inner, turned = nodes[node.inputs[0]], True
+        if inner.op not in (_MATMUL, _EINSUM) or uses[inner.id] > 1:
             return None
-        if not _of_matrices(inner, nodes, any_size=node.shape[0] <= NARROW):
-            return None
-        left, right = (nodes[i] for i in inner.inputs)
-        # (A^T B)^T = B^T A; of the two, XLA is twice as fast where the narrower matrix comes first
-        if not _is_transpose(left) or _is_transpose(right) or node.shape[0] > node.shape[1]:
-            return None
-        return _dot(names[right.id], 0, names[left.inputs[0]], 0)
-    if node.op not in (_MATMUL, _ADDMM) or not _of_matrices(node, nodes):
+    equation = _equation(inner, nodes)
+    if equation is None:
         return None
-    *bias, left, right = (nodes[i] for i in node.inputs)
-    if not (_is_transpose(left) or _is_transpose(right)):
+    (left, right), out = equation
+    *bias, first, second = inner.inputs
+    a, b = (_read(nodes[id], letters, nodes, names) for id, letters in ((first, left), (second, right)))
+    if inner is node and inner.op is not _EINSUM and (a.name, b.name) == (names[first], names[second]):
+        return None  # as JAX's own
+    text = _written(a, b, out[::-1] if turned else out)
+    return f"jnp.add({text}, {names[bias[0]]})" if bias and text else text
+
+
+def _equation(node: Node, nodes: Mapping[int, Node]) -> tuple[list[str], str] | None:
+    """The letters of the dimensions of two operands and of their product, of the dtype that they have; else None."""
+    if node.op not in (_MATMUL, _ADDMM, _EINSUM):
         return None
-    (a, i), (b, j) = (
-        (names[m.inputs[0]], 1 - dim) if _is_transpose(m) else (names[m.id], dim) for m, dim in ((left, 1), (right, 0))
-    )
-    text = _dot(a, i, b, j)
-    return f"jnp.add({text}, {names[bias[0].id]})" if bias else text
+    operands = [nodes[i] for i in node.inputs]
+    exact = is_inexact(node.dtype) and not is_half(node.dtype) and all(x.dtype == node.dtype for x in operands)
+    ranks = [x.aval.ndim for x in operands[-2:]]
+    if not exact or len(ranks) != 2 or not set(ranks) <= {1, 2}:
+        return None
+    if node.op is _EINSUM:
+        terms, out = split_equation(node.params["equation"])
+        return (terms, out) if len(terms) == 2 else None
+    left, right = "ik"[2 - ranks[0] :], "kj"[: ranks[1]]
+    return [left, right], (left + right).replace("k", "")
 
 
-def _is_transpose(node: Node) -> bool:
-    return node.op is _PERMUTE and node.params["dims"] == (1, 0)
+def _read(node: Node, letters: str, nodes: Mapping[int, Node], names: Mapping[int, str]) -> _Operand:
+    """An operand, or what it is the transpose of."""
+    if node.op is _PERMUTE and node.params["dims"] == (1, 0):
+        return _Operand(names[node.inputs[0]], nodes[node.inputs[0]].shape, letters[::-1])
+    return _Operand(names[node.id], node.shape, letters)
 
 
-def _of_matrices(node: Node, nodes: Mapping[int, Node], any_size: bool = False) -> bool:
-    """Whether `node` is a product of small matrices, in the dtype that it computes in."""
-    dtype = node.dtype
-    exact = is_inexact(dtype) and not is_half(dtype) and all(nodes[i].dtype == dtype for i in node.inputs)
-    return exact and all(nodes[i].aval.ndim == 2 and (any_size or nodes[i].size <= SMALL) for i in node.inputs[-2:])
+def _written(a: _Operand, b: _Operand, out: str) -> str | None:
+    """The product with the letters `out`; None for another than one that sums over one letter."""
+    shared = set(a.letters) & set(b.letters)
+    if len(shared) != 1 or len(set(out)) != len(out) or sorted(out) != sorted({*a.letters, *b.letters} - shared):
+        return None
+    (k,) = shared
+    if out and out[0] in b.letters:
+        a, b = b, a
+    narrow = b.shape[1 - b.letters.index(k)] if len(out) == 2 and a.letters[0] == k else None
+    if type(narrow) is int and type(a.shape[1]) is int and narrow < a.shape[1] and narrow <= NARROW:
+        return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), (1, 0))"
+    return _dot(a, b, k)
 
 
-def _dot(a: str, i: int, b: str, j: int) -> str:
-    """The product of `a` and `b` over dimension `i` of one and `j` of the other."""
-    return f"lax.dot_general({a}, {b}, ((({i},), ({j},)), ((), ())))"
+def _dot(a: _Operand, b: _Operand, k: str) -> str:
+    i, j = a.letters.index(k), b.letters.index(k)
+    return f"lax.dot_general({a.name}, {b.name}, ((({i},), ({j},)), ((), ())))"

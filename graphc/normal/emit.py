@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 from graphc.ir import Builder, Symbol
 from graphc.normal.affine import Index, Unsolved, flat, label
 from graphc.normal.form import Factor, Form, Number, Term
-from graphc.normal.plan import planned
+from graphc.normal.plan import Memory, planned
 from graphc.ops.dtypes import finfo, is_floating
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -23,13 +23,15 @@ class Labelled(NamedTuple):
     labels: tuple[int, ...]
 
 
-def emit(builder: Builder, form: Form, atoms: Mapping[int, Symbol], dtype: Any) -> Symbol:
+def emit(builder: Builder, form: Form, atoms: Mapping[int, Symbol], dtype: Any, memory: Memory | None = None) -> Symbol:
     """Append what computes `form`. Raises Unsolved for a form that has no such program.
 
-    atoms: the array of each atom
+    atoms   the array of each atom
+    memory  of products that the forms of a region have in common
     """
     F = builder.language
-    terms = [_Writer(F, builder, t, dtype).written(atoms, form.shape) for t in form.terms]
+    memory = Memory() if memory is None else memory
+    terms = [_Writer(F, builder, t, dtype, memory).written(atoms, form.shape) for t in form.terms]
     if not terms:
         return F.full(shape=form.shape, value=0, dtype=dtype)
     total = terms[0]
@@ -77,8 +79,9 @@ def _digits(place: Index, sizes: Sequence[int]) -> _Digits:
 class _Writer:
     """Writes one term in the op language `F`."""
 
-    def __init__(self, F: Any, builder: Builder, term: Term, dtype: Any):
+    def __init__(self, F: Any, builder: Builder, term: Term, dtype: Any, memory: Memory):
         self._F = F
+        self._memory = memory
         self._builder = builder
         self._term = term
         self._sizes = term.sizes
@@ -89,13 +92,20 @@ class _Writer:
         parts = [self._view(atoms[f.atom], f) for f in term.factors]
         out = frozenset([k for p in term.places for k in p.labels])
         if parts:
-            for step in planned(term.factors, out, self._sizes).steps:
-                if step.renamed:
-                    (part,) = [parts[k] for k in step.parts]
-                    names = dict(step.renamed)
-                    parts.append(Labelled(part.array, tuple([names[k] for k in part.labels])))
+            made = self._memory.made
+            steps = planned(term.factors, out, self._sizes, self._memory).steps
+            order = [k for place in term.places for k in place.labels]
+            for step in steps:
+                if step.parts:
+                    part = self._product(
+                        [parts[k] for k in step.parts], step.labels, order if step is steps[-1] else []
+                    )
+                    if step.key is not None:
+                        made[step.key] = part.array, tuple([step.names.index(k) for k in part.labels])
                 else:
-                    parts.append(self._product([parts[k] for k in step.parts], step.labels))
+                    array, numbers = made[step.key]
+                    part = Labelled(array, tuple([step.names[k] for k in numbers]))
+                parts.append(part)
             result = parts[-1]
         else:
             result = Labelled(self._number(term.coefficient), ())
@@ -151,7 +161,8 @@ class _Writer:
 
     # --- multiplying
 
-    def _product(self, parts: Sequence[Labelled], kept: frozenset[int]) -> Labelled:
+    def _product(self, parts: Sequence[Labelled], kept: frozenset[int], order: Sequence[int]) -> Labelled:
+        """Parts, multiplied, and summed up over the labels that are not kept. order: of the axes, if that is free."""
         F = self._F
         if len(parts) == 1:
             (part,) = parts
@@ -159,11 +170,11 @@ class _Writer:
             array = F.sum(part.array, axis=over, keepdims=False) if over else part.array
             return Labelled(array, tuple([k for k in part.labels if k in kept]))
         a, b = parts
-        labels = tuple([k for k in dict.fromkeys(a.labels + b.labels) if k in kept])
+        labels = tuple([k for k in dict.fromkeys((*order, *a.labels, *b.labels)) if k in kept])
         if set(a.labels) | set(b.labels) == kept:
             return Labelled(self._spread(a, labels) * self._spread(b, labels), labels)
         if set(a.labels) == set(b.labels):  # a loop, in which what the operands are made of may be computed
-            return self._product([Labelled(a.array * self._ordered(b, a.labels), a.labels)], kept)
+            return self._product([Labelled(a.array * self._ordered(b, a.labels), a.labels)], kept, order)
         names = {k: LETTERS[n] for n, k in enumerate(dict.fromkeys(a.labels + b.labels))}
         left, right, out = ("".join([names[k] for k in ks]) for ks in (a.labels, b.labels, labels))
         return Labelled(F.einsum(a.array, b.array, equation=f"{left},{right}->{out}"), labels)

@@ -56,13 +56,13 @@ class Form(NamedTuple):
 def atom(k: int, shape: Sequence[int]) -> Form:
     """An array as it is."""
     places = tuple([label(axis) for axis in range(len(shape))])
-    return _form(shape, [_tidy(1, [Factor(k, places)], places, shape)])
+    return collected(shape, [tidy(1, [Factor(k, places)], places, shape)])
 
 
 def number(value: Number, shape: Sequence[int]) -> Form:
     """One number in every place."""
     places = tuple([label(axis) for axis in range(len(shape))])
-    return _form(shape, [_tidy(value, [], places, shape)] if value else [])
+    return collected(shape, [tidy(value, [], places, shape)] if value else [])
 
 
 def diagonal(value: Number, shape: Sequence[int], offset: int) -> Form:
@@ -71,7 +71,7 @@ def diagonal(value: Number, shape: Sequence[int], offset: int) -> Form:
     return Algebra().put(whole, shape, lambda i: (i + max(-offset, 0), i + max(offset, 0)))
 
 
-def _form(shape: Sequence[int], terms: Sequence[Term | None]) -> Form:
+def collected(shape: Sequence[int], terms: Sequence[Term | None]) -> Form:
     """Like terms are one."""
     total: dict[tuple[Any, ...], Term] = {}
     for term in terms:
@@ -84,7 +84,7 @@ def _form(shape: Sequence[int], terms: Sequence[Term | None]) -> Form:
     return Form(tuple(shape), tuple(total.values()))
 
 
-def _tidy(coefficient: Number, factors: Sequence[Factor], places: Sequence[Index], sizes: Sequence[int]) -> Term | None:
+def tidy(coefficient: Number, factors: Sequence[Factor], places: Sequence[Index], sizes: Sequence[int]) -> Term | None:
     """The term with its labels in the order in which they occur, first with rising places. None if it is zero."""
     fixed: dict[int, Index] = {}
     kept: list[int] = []
@@ -151,7 +151,7 @@ class Algebra:
 
     def join(self, *forms: Form) -> Form:
         """The same of forms that are zero where another is not."""
-        return _form(_common(forms), [term for form in self._alike(forms) for term in form.terms])
+        return collected(_common(forms), [term for form in self._alike(forms) for term in form.terms])
 
     def mul(self, *forms: Form) -> Form:
         """The product of forms, broadcast, element by element."""
@@ -163,21 +163,21 @@ class Algebra:
 
     def scale(self, form: Form, factor: Number) -> Form:
         """Every element times a number."""
-        return _form(form.shape, [t._replace(coefficient=t.coefficient * factor) for t in form.terms])
+        return collected(form.shape, [t._replace(coefficient=t.coefficient * factor) for t in form.terms])
 
     def put(self, form: Form, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Form:
         """The array of this shape with element i, j, ... of `form` at `where(i, j, ...)`, and zeros elsewhere."""
-        return _form(shape, [t._replace(places=tuple(where(*t.places))) for t in form.terms])
+        return collected(shape, [t._replace(places=tuple(where(*t.places))) for t in form.terms])
 
     def take(self, form: Form, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Form:
         """The array of this shape whose element i, j, ... is that of `form` at `where(i, j, ...)`."""
-        return _form(shape, [_taken(t, shape, where) for t in form.terms])
+        return collected(shape, [_taken(t, shape, where) for t in form.terms])
 
     def reshape(self, form: Form, shape: Sequence[int]) -> Form:
         """The same elements, in row-major order, in another shape."""
         if tuple(shape) == form.shape:
             return form
-        return _form(shape, [_reshaped(t, form.shape, shape) for t in form.terms])
+        return collected(shape, [_reshaped(t, form.shape, shape) for t in form.terms])
 
     def spread(self, form: Form, shape: Sequence[int]) -> Form:
         """Repeated along axes of size 1, and new ones in front."""
@@ -196,8 +196,8 @@ class Algebra:
         def where(*places: Index) -> tuple[Index, ...]:
             return tuple([Index(0) if k in over else i for k, i in enumerate(places) if keepdims or k not in over])
 
-        terms = [_tidy(t.coefficient, t.factors, where(*t.places), t.sizes) for t in form.terms]
-        return _form(shape, terms)
+        terms = [tidy(t.coefficient, t.factors, where(*t.places), t.sizes) for t in form.terms]
+        return collected(shape, terms)
 
     def product(self, forms: Sequence[Form], axes: Sequence[Sequence[int]], out: Sequence[int]) -> Form:
         """Products with a name for each axis, as an einsum: `axes` of each form, and of the result."""
@@ -205,7 +205,9 @@ class Algebra:
         shape = [sizes[name] for name in out]
         if math.prod(len(form.terms) for form in forms) > MOST or sum(map(_is_sum, forms)) > 1:
             raise Unsolved  # two sums multiplied out cancel digits
-        return _form(shape, [_multiplied(terms, axes, out) for terms in itertools.product(*[f.terms for f in forms])])
+        return collected(
+            shape, [_multiplied(terms, axes, out) for terms in itertools.product(*[f.terms for f in forms])]
+        )
 
 
 def _common(forms: Sequence[Form]) -> tuple[int, ...]:
@@ -259,7 +261,7 @@ def _solved(
     if equations.empty:
         return None
     moved = [Factor(f.atom, tuple([equations.solved(i) for i in f.places])) for f in factors]
-    return _tidy(coefficient, moved, [equations.solved(i) for i in places], equations.left())
+    return tidy(coefficient, moved, [equations.solved(i) for i in places], equations.left())
 
 
 def _taken(term: Term, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Term | None:

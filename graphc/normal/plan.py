@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from graphc.normal.affine import Unsolved
@@ -15,18 +16,22 @@ from graphc.normal.form import Factor
 from graphc.rewrite.cost import PRODUCT_RATE, WRITE
 
 MOST_FACTORS = 10
+MOST_KEYED = 8  # factors of a term whose products are compared with others
 MOST_ORDERS = 24  # of the same atom's factors, to be compared
 
 
 class Step(NamedTuple):
     """A product of parts: numbers of factors, or of steps before this one (behind the factors); the labels it keeps.
 
-    renamed: of a part that is there already, with other labels: (its label, the label here)
+    Without parts it is there already, with other labels.
+    key    what identifies it, if anything asks
+    names  the labels in the order in which the key numbers them
     """
 
     parts: tuple[int, ...]
     labels: frozenset[int]
-    renamed: tuple[tuple[int, int], ...] = ()
+    key: Any = None
+    names: tuple[int, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -51,14 +56,48 @@ def product_cost(a: frozenset[int], b: frozenset[int], kept: frozenset[int], siz
     return 2 * whole / PRODUCT_RATE + WRITE * written
 
 
-def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> Plan:
+@final
+class Memory:
+    """What terms have in common: products of some of their factors that are equal but for the names of labels.
+
+    made  by key, those that have been computed: an array, and the number in the key of the label of each axis
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[Any, tuple[Any, tuple[int, ...]]] = {}
+        self._popular: Counter[Any] = Counter()
+        self._alike: dict[tuple[Any, ...], _Alike] = {}
+
+    def begin(self, terms: Iterable[tuple[Sequence[Factor], frozenset[int], Sequence[int]]]) -> None:
+        """Count what will be in several of these terms; nothing has been made."""
+        self.made.clear()
+        self._popular.clear()
+        for factors, out, sizes in terms:
+            self._popular.update(set(self.alike(factors, out, sizes).keys()))
+
+    def alike(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> _Alike:
+        """The products of subsets of the factors of a term."""
+        term = tuple(factors), out, tuple(sizes)
+        found = self._alike.get(term)
+        if found is None:
+            found = self._alike[term] = _Alike(factors, out, sizes)
+        return found
+
+    def sharers(self, key: Any) -> int:
+        """In how many terms a product occurs."""
+        return max(self._popular[key], 1)
+
+
+def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], memory: Memory | None = None) -> Plan:
     """The cheapest order for the factors of a term. Raises Unsolved for too many.
 
-    out: the labels that the result has
+    out     the labels that the result has
+    memory  what is there already, or will be used by others, is cheaper
     """
     n = len(whole)
     if n > MOST_FACTORS:
         raise Unsolved
+    memory = Memory() if memory is None else memory
     factors = [frozenset([k for place in f.places for k in place.labels]) for f in whole]
     steps: list[Step] = []
     number = list(range(n))  # of the part that each factor is now
@@ -73,97 +112,175 @@ def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) 
                 steps.append(Step((k,), labels[k]))
                 number[k] = n + len(steps) - 1
     if n > 1:
-        alike = _Alike(whole, sizes)
-        best = _orders(labels, out, sizes, alike)
-        cost += best[(1 << n) - 1][0]
-        _write(best, (1 << n) - 1, number, steps, n, alike)
+        order = _Order(labels, out, sizes, memory.alike(whole, out, sizes), memory)
+        cost += order.cost
+        order.write(number, steps)
     return Plan(tuple(steps), cost)
 
 
 @final
 class _Alike:
-    """Products of some of the factors that are equal but for the names of labels, as A'B and (A'B)' are."""
+    """The products of subsets of factors, by keys in which labels are numbers: A'B and (A'B)' have the same."""
 
-    def __init__(self, factors: Sequence[Factor], sizes: Sequence[int]):
+    def __init__(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]):
         self._factors = factors
         self._sizes = sizes
-        self._repeated = len({f.atom for f in factors}) < len(factors)
-        self._known: dict[tuple[int, frozenset[int]], tuple[Any, dict[int, int]]] = {}
+        self._labels = [frozenset([k for place in f.places for k in place.labels]) for f in factors]
+        self._out = out
+        self._known: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
-    def same(self, a: int, b: int, of_a: frozenset[int], of_b: frozenset[int]) -> dict[int, int] | None:
-        """The label in `b` for each that subset `a` keeps, if they are."""
-        if not self._repeated or a.bit_count() != b.bit_count() or len(of_a) != len(of_b):
-            return None
-        (key, names), (other, theirs) = self._canonical(a, of_a), self._canonical(b, of_b)
-        if key != other:
-            return None
-        back = {name: k for k, name in theirs.items()}
-        return {k: back[names[k]] for k in of_a}
+    def keys(self) -> list[Any]:
+        """Those of all subsets of several factors that are connected by labels."""
+        n = len(self._factors)
+        return [self.key(s)[0] for s in range(3, 1 << n) if self._connected(s)] if n <= MOST_KEYED else []
 
-    def _canonical(self, subset: int, kept: frozenset[int]) -> tuple[Any, dict[int, int]]:
-        """What the product of a subset is without the names of labels; and label -> number in it."""
-        if (subset, kept) not in self._known:
-            atoms: dict[int, list[Factor]] = {}
-            for k, f in enumerate(self._factors):
-                if subset >> k & 1:
-                    atoms.setdefault(f.atom, []).append(f)
-            groups = [itertools.permutations(atoms[k]) for k in sorted(atoms)]
-            orders = [list(itertools.chain(*order)) for order in itertools.product(*groups)]
-            if len(orders) > MOST_ORDERS:
-                orders = orders[:1]
-            self._known[subset, kept] = min([self._named(order, kept) for order in orders], key=lambda named: named[0])
-        return self._known[subset, kept]
+    def key(self, subset: int) -> tuple[Any, tuple[int, ...]]:
+        """What the product of a subset is without the names of labels; and those that it keeps, in order."""
+        if subset not in self._known:
+            inside = [k for k in range(len(self._factors)) if subset >> k & 1]
+            rest = self._out.union(*[f for k, f in enumerate(self._labels) if not subset >> k & 1])
+            kept = frozenset().union(*[self._labels[k] for k in inside]) & rest
+            factors = [self._factors[k] for k in inside]
+            classes: dict[int, list[Factor]] = {}
+            for f, own in zip(factors, self._classes(factors, kept), strict=True):
+                classes.setdefault(own, []).append(f)
+            groups = [classes[k] for k in sorted(classes)]
+            orders = [list(itertools.chain(*groups))]
+            if 1 < math.prod([math.factorial(len(g)) for g in groups]) <= MOST_ORDERS:
+                ways = itertools.product(*[itertools.permutations(g) for g in groups])
+                orders = [list(itertools.chain(*order)) for order in ways]
+            self._known[subset] = min([self._named(order, kept) for order in orders], key=lambda named: named[0])
+        return self._known[subset]
 
-    def _named(self, order: Sequence[Factor], kept: frozenset[int]) -> tuple[Any, dict[int, int]]:
+    def _classes(self, factors: Sequence[Factor], kept: frozenset[int]) -> list[int]:
+        """A number for each factor that does not depend on the names of labels: by its atom, and those it meets."""
+        own = [f.atom for f in factors]
+        if len(set(own)) == len(own):
+            return own
+        of: dict[int, Any] = {
+            k: (self._sizes[k], k in kept) for f in factors for place in f.places for k in place.labels
+        }
+        of = _ranked(of)
+        for _ in range(len(factors)):
+            seen = [
+                (c, tuple([(p.offset, tuple([(of[k], stride) for k, stride in p.steps])) for p in f.places]))
+                for c, f in zip(own, factors, strict=True)
+            ]
+            refined = list(_ranked(dict(enumerate(seen))).values())
+            met: dict[int, list[Any]] = {k: [] for k in of}
+            for c, f in zip(refined, factors, strict=True):
+                for axis, p in enumerate(f.places):
+                    for k, stride in p.steps:
+                        met[k].append((c, axis, stride))
+            of = _ranked({k: (of[k], sorted(met[k])) for k in of})
+            if len(set(refined)) in (len(set(own)), len(factors)):
+                return refined
+            own = refined
+        return own
+
+    def _named(self, order: Sequence[Factor], kept: frozenset[int]) -> tuple[Any, tuple[int, ...]]:
         names: dict[int, int] = {}
         key: list[Any] = []
         for f in order:
             for place in f.places:
                 steps = [(names.setdefault(k, len(names)), stride) for k, stride in place.steps]
                 key.append((f.atom, place.offset, tuple(steps)))
-        return (tuple(key), tuple([(self._sizes[k], k in kept) for k in names])), names
+        flags = tuple([(self._sizes[k], k in kept) for k in names])
+        return (tuple(key), flags), tuple([k for k in names if k in kept])
+
+    def _connected(self, subset: int) -> bool:
+        inside = [k for k in range(len(self._factors)) if subset >> k & 1]
+        reached, left = self._labels[inside[0]], inside[1:]
+        while left:
+            near = [k for k in left if self._labels[k] & reached]
+            if not near:
+                return False
+            reached = reached.union(*[self._labels[k] for k in near])
+            left = [k for k in left if k not in near]
+        return len(inside) > 1
 
 
-_Best = Mapping[int, tuple[float, int, frozenset[int]]]  # subset -> cost, one of its two parts, labels
+def _ranked(values: Mapping[int, Any]) -> dict[int, int]:
+    """The place of each value among the different ones, in order."""
+    place = {repr(v): k for k, v in enumerate(sorted(values.values()))}
+    return {k: place[repr(v)] for k, v in values.items()}
 
 
-def _orders(factors: Sequence[frozenset[int]], out: frozenset[int], sizes: Sequence[int], alike: _Alike) -> _Best:
-    n = len(factors)
-    best: dict[int, tuple[float, int, frozenset[int]]] = {1 << k: (0.0, 0, f) for k, f in enumerate(factors)}
-    for subset in range(1, 1 << n):
-        if subset in best:
-            continue
-        rest = out.union(*[f for k, f in enumerate(factors) if not subset >> k & 1])
-        kept = frozenset().union(*[f for k, f in enumerate(factors) if subset >> k & 1]) & rest
-        lowest = subset & -subset
-        found: tuple[float, int, frozenset[int]] | None = None
+class _Best(NamedTuple):
+    """How to make the product of a subset: at what cost, from which of its two parts. part 0: it is there."""
+
+    cost: float
+    part: int
+    labels: frozenset[int]
+
+
+@final
+class _Order:
+    """The order of products of several factors that costs least."""
+
+    def __init__(
+        self,
+        factors: Sequence[frozenset[int]],
+        out: frozenset[int],
+        sizes: Sequence[int],
+        alike: _Alike,
+        memory: Memory,
+    ):
+        self._alike = alike
+        self._memory = memory
+        self._count = n = len(factors)
+        self._best: dict[int, _Best] = {1 << k: _Best(0.0, 0, f) for k, f in enumerate(factors)}
+        self._written: set[Any] = set()  # keys
+        keyed = n <= MOST_KEYED
+        for subset in range(1, 1 << n):
+            if subset in self._best:
+                continue
+            rest = out.union(*[f for k, f in enumerate(factors) if not subset >> k & 1])
+            kept = frozenset().union(*[f for k, f in enumerate(factors) if subset >> k & 1]) & rest
+            key = alike.key(subset)[0] if keyed else None
+            if key is not None and key in memory.made:
+                self._best[subset] = _Best(0.0, 0, kept)
+            else:
+                self._best[subset] = self._cheapest(subset, kept, sizes, 1 if key is None else memory.sharers(key))
+
+    def _cheapest(self, subset: int, kept: frozenset[int], sizes: Sequence[int], sharers: int) -> _Best:
+        best, lowest = self._best, subset & -subset
+        found: _Best | None = None
         part = (subset - 1) & subset
         while part:
             if part & lowest:
                 a, b = best[part], best[subset ^ part]
-                cost = a[0] + product_cost(a[2], b[2], kept, sizes)
-                if alike.same(part, subset ^ part, a[2], b[2]) is None:
-                    cost += b[0]
-                if found is None or cost < found[0]:
-                    found = cost, part, kept
+                cost = a.cost + product_cost(a.labels, b.labels, kept, sizes)
+                cost += 0.0 if self._same(part, subset) else b.cost
+                if found is None or cost < found.cost:
+                    found = _Best(cost, part, kept)
             part = (part - 1) & subset
         assert found is not None
-        best[subset] = found
-    return best
+        return found._replace(cost=found.cost / sharers)
 
+    def _same(self, part: int, subset: int) -> bool:
+        """Whether both parts of a subset are equal but for the names of labels."""
+        rest = subset ^ part
+        several = self._count <= MOST_KEYED and part & (part - 1) and part.bit_count() == rest.bit_count()
+        return bool(several) and self._alike.key(part)[0] == self._alike.key(rest)[0]
 
-def _write(best: _Best, subset: int, number: Sequence[int], steps: list[Step], n: int, alike: _Alike) -> int:
-    """Append the steps that make `subset`. Returns its number."""
-    if subset & (subset - 1) == 0:
-        return number[subset.bit_length() - 1]
-    _, part, kept = best[subset]
-    rest = subset ^ part
-    first = _write(best, part, number, steps, n, alike)
-    names = alike.same(part, rest, best[part][2], best[rest][2])
-    if names is None or not rest & (rest - 1):
-        second = _write(best, rest, number, steps, n, alike)
-    else:
-        steps.append(Step((first,), best[rest][2], tuple(names.items())))
-        second = n + len(steps) - 1
-    steps.append(Step((first, second), kept))
-    return n + len(steps) - 1
+    @property
+    def cost(self) -> float:
+        """That of all."""
+        return self._best[(1 << self._count) - 1].cost
+
+    def write(self, number: Sequence[int], steps: list[Step]) -> None:
+        """Append the steps that make the product of all. number: of the part that each factor is."""
+        self._write((1 << self._count) - 1, number, steps)
+
+    def _write(self, subset: int, number: Sequence[int], steps: list[Step]) -> int:
+        if subset & (subset - 1) == 0:
+            return number[subset.bit_length() - 1]
+        _, part, kept = self._best[subset]
+        key, names = self._alike.key(subset) if self._count <= MOST_KEYED else (None, ())
+        parts: tuple[int, ...] = ()
+        if part and (key is None or key not in self._written):
+            parts = self._write(part, number, steps), self._write(subset ^ part, number, steps)
+            self._written.add(key)
+        steps.append(Step(parts, kept, key, names))
+        return self._count + len(steps) - 1

@@ -7,13 +7,16 @@ roots together; the cheapest is taken if it saves enough.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.normal.affine import Unsolved
 from graphc.normal.emit import emit
+from graphc.normal.factor import factored
+from graphc.normal.form import Factor, Form
 from graphc.normal.lift import forms_of, is_lifted
+from graphc.normal.plan import Memory
 from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost, work
 
@@ -84,7 +87,7 @@ def _rewritten(graph: Graph, chosen: Mapping[int, tuple[_Region, frozenset[int]]
             region, atoms = chosen[id]
             writer = writers.get(region.roots)
             if writer is None:
-                writer = writers[region.roots] = _Writer(builder, graph.nodes, region, atoms, new)
+                writer = writers[region.roots] = _Writer(builder, graph.nodes, region, atoms, new, Memory())
             new[id] = writer.symbol(id).id
     return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
 
@@ -190,6 +193,7 @@ class _Writer:
         region: _Region,
         atoms: frozenset[int],
         new: Mapping[int, int],
+        memory: Memory,
     ):
         self._builder = builder
         self._new = new  # nodes that are others now
@@ -200,6 +204,20 @@ class _Writer:
         some = dict.fromkeys(below)  # numbers and views of atoms are lifted with them
         self._forms = forms_of({id: nodes[id] for id in (*_lifted_below(some, nodes), *region.members)}, nodes, atoms)
         self._symbols: dict[int, Symbol] = {}
+        self._brackets: dict[Form, int] = {}  # atoms that stand for sums
+        self._memory = memory
+        memory.begin(self._terms(region.roots))
+
+    def _terms(self, roots: Sequence[int]) -> Iterator[tuple[Sequence[Factor], frozenset[int], Sequence[int]]]:
+        """The factors, labels of the result, and sizes, of the terms that will be written, as far as is known."""
+        stack, seen = list(roots), set(roots)
+        while stack:
+            form = self._forms.get(stack.pop())
+            for t in () if form is None else form.terms:
+                yield t.factors, frozenset([k for place in t.places for k in place.labels]), t.sizes
+                below = {f.atom for f in t.factors if f.atom in self._members} - seen
+                seen |= below
+                stack += below
 
     def symbol(self, id: int) -> Symbol:
         """What the node is now."""
@@ -214,22 +232,37 @@ class _Writer:
         form = self._forms.get(id)
         names = set() if form is None else {f.atom for t in form.terms for f in t.factors}
         if form is not None and id not in names and len(form.terms) <= MOST_TERMS:
-            atoms = {k: self.symbol(k) for k in names}
+            for k in names:
+                self.symbol(k)
             builder.where, builder.scope = node.where, node.scope
-            mark = builder.next_id
+            mark, made = builder.next_id, dict(self._memory.made)
             try:
-                result = emit(builder, form, atoms, node.dtype)
+                result = self._emitted(form, node.dtype)
             except Unsolved:
-                builder.rollback(mark)
-            else:
-                if result.aval == node.aval:
-                    return result
-                builder.rollback(mark)
+                result = None
+            if result is not None and result.aval == node.aval:
+                return result
+            builder.rollback(mark)
+            self._memory.made = made
         operands = tuple([self.symbol(i).id for i in node.inputs])  # as it was
         builder.where, builder.scope = node.where, node.scope
         if operands == node.inputs:
             return builder.symbol(id)
         return builder.symbol(builder.append(node.op, operands, node.params, node.results))
+
+    def _emitted(self, form: Form, dtype: Any) -> Symbol:
+        """A form, with common factors before brackets. Raises Unsolved."""
+        brackets: dict[int, Form] = {}
+
+        def name(inner: Form) -> int:
+            number = self._brackets.setdefault(inner, -2 - len(self._brackets))
+            brackets[number] = inner
+            return number
+
+        form = factored(form, name)
+        atoms = {f.atom for t in form.terms for f in t.factors}
+        given = {k: self._emitted(brackets[k], dtype) if k in brackets else self.symbol(k) for k in atoms}
+        return emit(self._builder, form, given, dtype, self._memory)
 
 
 def _lifted_below(some: Iterable[int], nodes: Mapping[int, Node]) -> list[int]:
@@ -252,8 +285,9 @@ class _Trial:
         self._nodes = graph.nodes
         self._users = users
         self._builder = Builder(graph.nodes)
-        self._keys = {node.key(node.inputs): id for id, node in reversed(graph.nodes.items())}
+        self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
         self._left = MOST_WORK
+        self._memory = Memory()
 
     def best(self, region: _Region, before: _Price) -> tuple[_Price, frozenset[int]] | None:
         """The cheapest choice, and what it costs. None if none makes sums cheaper."""
@@ -275,8 +309,10 @@ class _Trial:
 
         for atoms in (shared, frozenset[int](), shared | sums, sums):
             attempt(atoms)
-        own = [id for id in reversed(region.members) if id in shared | sums]
-        for id in own[:MOST_TRIES]:
+        own = [id for id in reversed(region.members) if id in shared | sums][:MOST_TRIES]
+        for id in own:
+            attempt(frozenset([id]))
+        for id in own:
             attempt((found[1] if found else frozenset()) ^ {id})
         return found
 
@@ -287,7 +323,11 @@ class _Trial:
     def _candidates(self, region: _Region) -> tuple[frozenset[int], frozenset[int]]:
         """The members that may be atoms: those that several read, and sums."""
         nodes = self._nodes
-        several = [id for id in region.members if len(self._users.get(id, ())) + (id in region.roots) > 1]
+        members = set(region.members)
+        several = {id for id in members if len(self._users.get(id, ())) + (id in region.roots) > 1}
+        for id in reversed(region.members):
+            if id in several and nodes[id].op.view:
+                several.update(members.intersection(nodes[id].inputs))
         shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
         sums = [id for id in region.members if nodes[id].op.pointwise and self._adds(id)]
         alone = shared.union(sums).difference(region.roots) | shared
@@ -300,7 +340,7 @@ class _Trial:
         """What the region costs with these atoms; None if it stays as it is."""
         builder = self._builder
         mark = builder.next_id
-        writer = _Writer(builder, self._nodes, region, atoms, {})
+        writer = _Writer(builder, self._nodes, region, atoms, {}, self._memory)
         ids = {root: writer.symbol(root).id for root in region.roots}
         same: dict[int, int] = {}
         own: dict[Any, int] = {}

@@ -119,3 +119,35 @@ def test_what_is_saved_for_gradients_or_written_is_no_alias():
     for k in range(1, 5):
         torch.testing.assert_close(count(torch.ones(4)), (start + k) * 2)
     torch.testing.assert_close(counter, start + 4)
+
+
+LARGE = (160, 160)
+
+
+@pytest.mark.usefixtures("_alone")
+def test_a_large_argument_that_comes_again_is_moved():
+    x, w = misaligned(*LARGE).round_(), misaligned(*LARGE).round_()
+    version = x._version
+    compiled = graphc.compile(lambda x, w: x @ w)
+    for _ in range(4):
+        torch.testing.assert_close(compiled(x, w), x @ w)
+    assert x._d.ctypes.data % ALIGNMENT == w._d.ctypes.data % ALIGNMENT == 0 and x._version == version
+    place = x.data_ptr()
+    x[3:].fill_(5)
+    torch.testing.assert_close(compiled(x, w), x @ w)
+    assert x.data_ptr() == place
+
+
+def test_a_large_argument_that_somebody_else_sees_is_not_moved():
+    x, w = misaligned(*LARGE).round_(), misaligned(*LARGE).round_().requires_grad_()
+    held, part, loss = x.numpy(), x[1:], (w * w).sum()
+    compiled = graphc.compile(lambda x, w: x @ w.detach())
+    places = x.data_ptr(), w.data_ptr()
+    for _ in range(4):
+        compiled(x, w)
+    held[:] = 2
+    part.fill_(3)
+    loss.backward()
+    assert (x.data_ptr(), w.data_ptr()) == places
+    torch.testing.assert_close(w.grad, 2 * w.detach())
+    torch.testing.assert_close(compiled(x, w), x @ w.detach())

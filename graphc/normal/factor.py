@@ -1,0 +1,144 @@
+"""The distributive law, backwards: AB + AC as A(B + C), where that costs less."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from graphc.normal.affine import Index, Unsolved, label
+from graphc.normal.form import Factor, Form, Term, collected, tidy
+from graphc.normal.plan import planned, size
+from graphc.rewrite.cost import WRITE
+
+
+class _Common(NamedTuple):
+    """A factor of a term, and the labels that it has and the result has not, in order."""
+
+    term: Term
+    factor: int
+    summed: tuple[int, ...]
+
+
+def factored(form: Form, name: Callable[[Form], int]) -> Form:
+    """`form` with factors that terms have in common taken out, as far as that pays.
+
+    name: gives an atom to a sum that is left in brackets
+    """
+    while (shorter := _shorter(form, name)) is not None:
+        form = shorter
+    return form
+
+
+def _shorter(form: Form, name: Callable[[Form], int]) -> Form | None:
+    """With the factor taken out that saves most."""
+    groups: dict[Any, dict[Term, _Common]] = {}
+    for t in form.terms if len(form.terms) > 1 else ():
+        for k in range(len(t.factors)):
+            common = _common(t, k)
+            if common.summed:
+                groups.setdefault(_signature(common), {}).setdefault(t, common)
+    most, best = 0.0, None
+    for group in groups.values():
+        if len(group) > 1:
+            inner, outer = _taken_out([*group.values()], None)
+            try:
+                before = _cost(Form(form.shape, tuple(group)))
+                saved = before - _cost(inner) - _cost(Form(form.shape, (outer,)))
+            except Unsolved:
+                continue
+            if saved > most:
+                most, best = saved, group
+    if best is None:
+        return None
+    _, outer = _taken_out([*best.values()], name)
+    return collected(form.shape, [*[t for t in form.terms if t not in best], outer])
+
+
+def _common(t: Term, k: int) -> _Common:
+    out = _labels(t.places)
+    own = dict.fromkeys([i for place in t.factors[k].places for i in place.labels])
+    return _Common(t, k, tuple([i for i in own if i not in out]))
+
+
+def _signature(c: _Common) -> Any:
+    """What is equal for factors that are the same part of terms that lie in the same place."""
+    t, f = c.term, c.term.factors[c.factor]
+    names = {k: label(-1 - n) for n, k in enumerate(c.summed)}
+    sizes = [(k, t.sizes[k]) for k in sorted(_labels(t.places))], [t.sizes[k] for k in c.summed]
+    return t.places, repr(sizes), f.atom, tuple([place.at({**_same(t), **names}) for place in f.places])
+
+
+def _same(t: Term) -> dict[int, Index]:
+    return {k: label(k) for k in range(len(t.sizes))}
+
+
+def _labels(places: Sequence[Index]) -> set[int]:
+    return {k for place in places for k in place.labels}
+
+
+def _taken_out(group: Sequence[_Common], name: Callable[[Form], int] | None) -> tuple[Form, Term]:
+    """The sum in brackets, and the product with it."""
+    t = group[0].term
+    out = sorted(_labels(t.places))
+    count = len(out) + len(group[0].summed)  # labels of the product: those of the result, and those summed up
+    sizes = [t.sizes[k] for k in (*out, *group[0].summed)]
+    rests: list[tuple[Term, dict[int, Index], list[int]]] = []
+    needed: set[int] = set()
+    for c in group:
+        names = {k: label(n) for n, k in enumerate((*out, *c.summed))}
+        own = c.term.sizes
+        fresh = [k for k in range(len(own)) if k not in names]
+        names.update({k: label(count + n) for n, k in enumerate(fresh)})
+        rests.append((c.term, names, [own[k] for k in fresh]))
+        rest = [f for k, f in enumerate(c.term.factors) if k != c.factor]
+        needed |= {i for f in rest for p in f.places for i in p.at(names).labels if i < count}
+    kept = sorted(needed)
+    places = [label(k) for k in kept]
+    terms: list[Term | None] = []
+    for c, (term, names, fresh) in zip(group, rests, strict=True):
+        rest = [
+            Factor(f.atom, tuple([p.at(names) for p in f.places])) for k, f in enumerate(term.factors) if k != c.factor
+        ]
+        terms.append(_within(term.coefficient, rest, places, [*sizes, *fresh], set(kept), count))
+    inner = collected([sizes[k] for k in kept], terms)
+    first, names, _ = rests[0]
+    factor = first.factors[group[0].factor]
+    atom = -1 if name is None else name(inner)
+    outer = tidy(
+        1,
+        [Factor(factor.atom, tuple([p.at(names) for p in factor.places])), Factor(atom, tuple(places))],
+        [p.at(names) for p in t.places],
+        sizes,
+    )
+    assert outer is not None
+    return inner, outer
+
+
+def _within(
+    coefficient: Any,
+    factors: Sequence[Factor],
+    places: Sequence[Index],
+    sizes: Sequence[int],
+    kept: set[int],
+    count: int,
+) -> Term | None:
+    """A term of the sum in brackets: of the outer labels it has those that are `kept`."""
+    return tidy(coefficient, factors, places, [1 if k < count and k not in kept else n for k, n in enumerate(sizes)])
+
+
+def _cost(form: Form) -> float:
+    """What the terms cost, and adding them up."""
+    total = float((len(form.terms) - 1) * (1 + WRITE) * _elements(form))
+    for t in form.terms:
+        total += _term_cost(t.factors, frozenset(_labels(t.places)), t.sizes)
+    return total
+
+
+def _elements(form: Form) -> int:
+    return size(frozenset(range(len(form.shape))), form.shape)
+
+
+@functools.lru_cache(maxsize=4096)
+def _term_cost(factors: tuple[Factor, ...], out: frozenset[int], sizes: tuple[int, ...]) -> float:
+    return planned(factors, out, sizes).cost
