@@ -182,9 +182,9 @@ class _Alike:
         names: dict[int, int] = {}
         key: list[Any] = []
         for f in order:
+            key.append(f.atom)
             for place in f.places:
-                steps = [(names.setdefault(k, len(names)), stride) for k, stride in place.steps]
-                key.append((f.atom, place.offset, tuple(steps)))
+                key.append((place.offset, tuple([(names.setdefault(k, len(names)), s) for k, s in place.steps])))
         flags = tuple([(self._sizes[k], k in kept) for k in names])
         return (tuple(key), flags), tuple([k for k in names if k in kept])
 

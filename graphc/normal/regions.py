@@ -72,10 +72,12 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
             chosen.update(dict.fromkeys(region.roots, (region, best[1])))
             where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
             found.append(Rewritten(nodes[where].where, before.whole, best[0].whole))
-    return (_rewritten(graph, chosen) if found else graph), found
+    return (_rewritten(graph, chosen, users) if found else graph), found
 
 
-def _rewritten(graph: Graph, chosen: Mapping[int, tuple[_Region, frozenset[int]]]) -> Graph:
+def _rewritten(
+    graph: Graph, chosen: Mapping[int, tuple[_Region, frozenset[int]]], users: Mapping[int, list[int]]
+) -> Graph:
     """`graph` with each root in `chosen` written by its region's forms, with these atoms."""
     builder = Builder()
     builder.next_id = max(graph.nodes) + 1
@@ -87,7 +89,7 @@ def _rewritten(graph: Graph, chosen: Mapping[int, tuple[_Region, frozenset[int]]
             region, atoms = chosen[id]
             writer = writers.get(region.roots)
             if writer is None:
-                writer = writers[region.roots] = _Writer(builder, graph.nodes, region, atoms, new, Memory())
+                writer = writers[region.roots] = _Writer(builder, graph.nodes, region, atoms, new, users, Memory())
             new[id] = writer.symbol(id).id
     return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
 
@@ -193,8 +195,10 @@ class _Writer:
         region: _Region,
         atoms: frozenset[int],
         new: Mapping[int, int],
+        users: Mapping[int, list[int]],
         memory: Memory,
     ):
+        self._users = users
         self._builder = builder
         self._new = new  # nodes that are others now
         self._nodes = nodes
@@ -204,6 +208,7 @@ class _Writer:
         some = dict.fromkeys(below)  # numbers and views of atoms are lifted with them
         self._forms = forms_of({id: nodes[id] for id in (*_lifted_below(some, nodes), *region.members)}, nodes, atoms)
         self._symbols: dict[int, Symbol] = {}
+        self._kept: dict[int, int] = {}  # members as they were, on what is below now
         self._brackets: dict[Form, int] = {}  # atoms that stand for sums
         self._memory = memory
         memory.begin(self._terms(region.roots))
@@ -240,15 +245,51 @@ class _Writer:
                 result = self._emitted(form, node.dtype)
             except Unsolved:
                 result = None
-            if result is not None and result.aval == node.aval:
+            if (
+                result is not None
+                and result.aval == node.aval
+                and self._cost(range(mark, result.id + 1)) < self._before(id)
+            ):
                 return result
             builder.rollback(mark)
             self._memory.made = made
-        operands = tuple([self.symbol(i).id for i in node.inputs])  # as it was
-        builder.where, builder.scope = node.where, node.scope
-        if operands == node.inputs:
-            return builder.symbol(id)
-        return builder.symbol(builder.append(node.op, operands, node.params, node.results))
+        return self._as_it_was(id)
+
+    def _as_it_was(self, id: int) -> Symbol:
+        """A node on what its operands are now, from the next atoms up."""
+        if id not in self._kept:
+            builder, node = self._builder, self._nodes[id]
+            operands = tuple(
+                [
+                    (self._as_it_was(i) if i in self._members and i not in self._atoms else self.symbol(i)).id
+                    for i in node.inputs
+                ]
+            )
+            builder.where, builder.scope = node.where, node.scope
+            same = operands == node.inputs
+            self._kept[id] = id if same else builder.append(node.op, operands, node.params, node.results)
+        return self._builder.symbol(self._kept[id])
+
+    def _cost(self, made: Iterable[int]) -> float:
+        """What nodes cost that have been appended."""
+        nodes = self._builder.nodes
+        some = {id: nodes[id] for id in made}
+        users: dict[int, list[int]] = {}
+        for id, node in some.items():
+            for i in node.inputs:
+                users.setdefault(i, []).append(id)
+        return sum(_costs(some, nodes, users).values())
+
+    def _before(self, root: int) -> float:
+        """What a node cost as it was, from the next atoms up, without what is there already."""
+        found: set[int] = set()
+        stack = [root]
+        while stack:
+            id = stack.pop()
+            if id not in found and id not in self._kept:
+                found.add(id)
+                stack += [i for i in self._nodes[id].inputs if i in self._members and i not in self._atoms]
+        return sum(_costs({id: self._nodes[id] for id in found}, self._nodes, self._users).values())
 
     def _emitted(self, form: Form, dtype: Any) -> Symbol:
         """A form, with common factors before brackets. Raises Unsolved."""
@@ -340,7 +381,7 @@ class _Trial:
         """What the region costs with these atoms; None if it stays as it is."""
         builder = self._builder
         mark = builder.next_id
-        writer = _Writer(builder, self._nodes, region, atoms, {}, self._memory)
+        writer = _Writer(builder, self._nodes, region, atoms, {}, self._users, self._memory)
         ids = {root: writer.symbol(root).id for root in region.roots}
         same: dict[int, int] = {}
         own: dict[Any, int] = {}

@@ -141,8 +141,11 @@ def same_when_written(form: Form, values: Mapping[int, np.ndarray], message: str
 UNWRITTEN: list[str] = []
 
 
-def random_program(seed: int) -> Graph:
-    """A graph of ops with liftings on random shapes; some nodes are atoms, where a form has become too large."""
+def random_program(seed: int, results: int = 1) -> Graph:
+    """A graph of ops with liftings on random shapes; some nodes are atoms, where a form has become too large.
+
+    results: so many of the last nodes; with several, one of the inputs is a number
+    """
     rng = np.random.default_rng(seed)
     builder = Builder()
     F = builder.language
@@ -150,11 +153,13 @@ def random_program(seed: int) -> Graph:
     for k in range(3):
         shape = tuple(int(n) for n in rng.choice([1, 2, 3, 4, 6], rng.integers(1, 4)))
         known.append(builder.input(f"x{k}", Aval(shape, np.dtype(np.int64))))
-    for _ in range(int(rng.integers(2, 9))):
+    if results > 1:
+        known.append(builder.input("number", Aval((), np.dtype(np.int64))))
+    for _ in range(int(rng.integers(2, 9)) + 2 * (results - 1)):
         x = known[rng.integers(len(known))]
         if (made := _step(rng, F, x, known)) is not None and made.aval.size <= 4096:
             known.append(made)
-    return builder.graph("f", Ref(known[-1].id))
+    return builder.graph("f", Ref(known[-1].id) if results == 1 else tuple([Ref(s.id) for s in known[-results:]]))
 
 
 def _step(rng: np.random.Generator, F, x: Symbol, known: list[Symbol]) -> Symbol | None:
