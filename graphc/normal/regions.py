@@ -15,6 +15,7 @@ from graphc.normal.affine import Unsolved
 from graphc.normal.emit import emit
 from graphc.normal.factor import factored
 from graphc.normal.form import Factor, Form
+from graphc.normal.gate import adds_up, may_gain
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.normal.plan import Memory
 from graphc.ops import Trait
@@ -56,7 +57,7 @@ class _Price(NamedTuple):
 def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently."""
     nodes = graph.nodes
-    if not any(map(_sums, nodes.values())):
+    if not any(map(adds_up, nodes.values())):
         return graph, []
     users = graph.users()
     least = WORTH * sum(_costs(nodes, nodes, users).values())
@@ -64,7 +65,7 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     chosen: dict[int, tuple[_Region, frozenset[int]]] = {}
     found: list[Rewritten] = []
     for region in _regions(graph, users):
-        if not _may_gain(region, nodes, users, least):
+        if not _is_worth_it(region, nodes, users, least):
             continue
         before = trial.price(region.members, region)
         best = trial.best(region, before)
@@ -92,12 +93,6 @@ def _rewritten(
                 writer = writers[region.roots] = _Writer(builder, graph.nodes, region, atoms, new, users, Memory())
             new[id] = writer.symbol(id).id
     return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
-
-
-def _sums(node: Node) -> bool:
-    """Whether a node adds up many elements."""
-    traits = node.op.traits
-    return bool(traits & (Trait.CONTRACTS | Trait.LINEAR)) and not traits & Trait.MOVES and not node.op.pointwise
 
 
 # --- finding regions
@@ -128,7 +123,7 @@ def _regions(graph: Graph, users: Mapping[int, list[int]]) -> list[_Region]:
             members.setdefault(leader(id), []).append(id)
     found: list[_Region] = []
     for own in members.values():
-        if not any(_sums(nodes[id]) for id in own):
+        if not any(adds_up(nodes[id]) for id in own):
             continue
         if len(own) <= MOST_NODES:
             found.append(_Region(tuple(own), tuple([id for id in own if _is_root(id, lifted, users, outputs)])))
@@ -156,29 +151,11 @@ def _pieces(
     return [_Region(tuple(own), (root,)) for root, own in pieces.items() if 1 < len(own) <= MOST_NODES]
 
 
-def _may_gain(region: _Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]], least: float) -> bool:
-    """Whether there are products whose order may be another, or of which parts are not needed."""
-    sums = [id for id in region.members if _sums(nodes[id])]
-    reads = [node_cost(nodes[i], nodes) for id in sums for i in nodes[id].inputs]
-    if sum([node_cost(nodes[id], nodes) for id in sums]) + sum(reads) < least:
-        return False
-    below = {i for id in region.members for i in nodes[id].inputs}  # views of atoms, numbers
-    rest = below.union(region.members).difference(sums)
-    return len(sums) + sum([_gives(id, nodes, users) for id in rest]) > 1
-
-
-def _gives(id: int, nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
-    """Whether a node that adds nothing up may make a sum beside it cheaper."""
-    node = nodes[id]
-    if node.op.lifting is None:
-        return False
-    if not node.inputs:
-        return node.size > 1  # numbers, an identity
-    if node.op.traits & Trait.BILINEAR:
-        scaled = any(nodes[i].size == 1 for i in node.inputs)
-        return not scaled or any(_sums(nodes[k]) for k in users[id])
-    linear = node.op.traits & Trait.LINEAR and not node.op.pointwise
-    return bool(linear) and (not node.op.view or node.size < nodes[node.inputs[0]].size)
+def _is_worth_it(region: _Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]], least: float) -> bool:
+    """Whether enough is computed there, and might be less."""
+    sums = [id for id in region.members if adds_up(nodes[id])]
+    reads = {i for id in sums for i in nodes[id].inputs}.union(sums)
+    return sum([node_cost(nodes[id], nodes) for id in reads]) >= least and may_gain(region.members, nodes, users)
 
 
 # --- writing them
@@ -419,7 +396,7 @@ class _Trial:
     def _priced(self, some: Mapping[int, Node], users: Mapping[int, list[int]], region: _Region) -> _Price:
         nodes = self._builder.nodes
         costs = _costs(some, nodes, users)
-        sums = [id for id, node in some.items() if _sums(node)]
+        sums = [id for id, node in some.items() if adds_up(node)]
         read = {i for id in sums for i in nodes[id].inputs if i in some}.union(sums)
         return _Price(sum(costs.values()), sum([costs[id] for id in read]))
 
@@ -428,7 +405,7 @@ def _costs(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping[i
     """The costs of `some` nodes. What is computed on the way, in the loops that read it, is not written."""
 
     def is_loop(node: Node) -> bool:
-        return node.op.pointwise or (_sums(node) and not node.op.traits & Trait.CONTRACTS)
+        return node.op.pointwise or (adds_up(node) and not node.op.traits & Trait.CONTRACTS)
 
     found: dict[int, float] = {}
     for id, node in some.items():
