@@ -34,7 +34,7 @@ class Index(NamedTuple):
     def __mul__(self, factor: int) -> Index:  # type: ignore[override]
         if factor == 0:
             return Index(0)
-        return Index(self.offset * factor, _sorted({label: stride * factor for label, stride in self.steps}))
+        return Index(self.offset * factor, tuple([(label, stride * factor) for label, stride in self.steps]))
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -42,6 +42,12 @@ class Index(NamedTuple):
 
     def at(self, values: Mapping[int, Index]) -> Index:
         """With `values` in place of labels."""
+        if len(self.steps) == 1:  # by far the most
+            ((name, stride),) = self.steps
+            value = values.get(name)
+            if value is None or (stride == 1 and not self.offset):
+                return self if value is None else value
+            return value * stride + self.offset
         if not any(label in values for label, _ in self.steps):
             return self
         total = Index(self.offset)

@@ -102,8 +102,10 @@ def tidy(coefficient: Number, factors: Sequence[Factor], places: Sequence[Index]
             coefficient = coefficient * n
     if 0 in kept or coefficient == 0:
         return None
-    moved = [Factor(f.atom, tuple([i.at(fixed) for i in f.places])) for f in factors]
-    return Term(coefficient, tuple(sorted(moved)), tuple([i.at(fixed) for i in places]), tuple(kept))
+    if any(to.offset or to.steps != ((k, 1),) for k, to in fixed.items()):
+        factors = [Factor(f.atom, tuple([i.at(fixed) for i in f.places])) for f in factors]
+        places = [i.at(fixed) for i in places]
+    return Term(coefficient, tuple(sorted(factors)), tuple(places), tuple(kept))
 
 
 @final

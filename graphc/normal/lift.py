@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Mapping
 
 from graphc.ir import Graph, Node
@@ -22,27 +23,43 @@ def forms(graph: Graph) -> dict[int, Form]:
     return forms_of(graph.nodes, graph.nodes)
 
 
-def forms_of(some: Mapping[int, Node], nodes: Mapping[int, Node], atoms: Collection[int] = ()) -> dict[int, Form]:
+Known = dict[tuple[int, ...], tuple[tuple[Form, ...], Form]]
+
+
+def forms_of(
+    some: Mapping[int, Node], nodes: Mapping[int, Node], atoms: Collection[int] = (), known: Known | None = None
+) -> dict[int, Form]:
     """The forms of `some` nodes, in order; what they read besides is atoms.
 
     atoms  those of them that are to be taken as they are by the others
+    known  forms of earlier calls, by node and the operands' forms
     """
+    known = {} if known is None else known
     algebra = Algebra()
     own: dict[int, Form] = {}
     read: dict[int, Form] = {}  # as operands
 
     def operand(id: int) -> Form:
         if id not in read:
-            read[id] = own[id] if id in own and id not in atoms else atom(id, nodes[id].shape)
+            read[id] = own[id] if id in own and id not in atoms else as_atom(id)
         return read[id]
+
+    def as_atom(id: int) -> Form:
+        if (id,) not in known:
+            known[id,] = (), atom(id, nodes[id].shape)
+        return known[id,][1]
 
     for id, node in some.items():
         if node.op.several or not all(type(n) is int for n in node.shape):
             continue
-        own[id] = atom(id, node.shape)
+        own[id] = as_atom(id)
         if node.op.lifting is not None and is_lifted(node, nodes):
-            try:
-                own[id] = node.op.lifting(algebra, *[operand(i) for i in node.inputs], **node.params)
-            except Unsolved:
-                continue
+            given = tuple([operand(i) for i in node.inputs])
+            key = (id, len(given), *map(builtins.id, given))
+            if key not in known:  # which keeps the operands' forms alive
+                try:
+                    known[key] = given, node.op.lifting(algebra, *given, **node.params)
+                except Unsolved:
+                    known[key] = given, own[id]
+            own[id] = known[key][1]
     return own

@@ -60,13 +60,15 @@ def product_cost(a: frozenset[int], b: frozenset[int], kept: frozenset[int], siz
 class Memory:
     """What terms have in common: products of some of their factors that are equal but for the names of labels.
 
-    made  by key, those that have been computed: an array, and the number in the key of the label of each axis
+    made   by key, those that have been computed: an array, and the number in the key of the label of each axis
+    forms  of nodes that have been lifted
     """
 
     def __init__(self) -> None:
         self.made: dict[Any, tuple[Any, tuple[int, ...]]] = {}
         self._popular: Counter[Any] = Counter()
         self._alike: dict[tuple[Any, ...], _Alike] = {}
+        self.forms: dict[Any, Any] = {}
 
     def begin(self, terms: Iterable[tuple[Sequence[Factor], frozenset[int], Sequence[int]]]) -> None:
         """Count what will be in several of these terms; nothing has been made."""

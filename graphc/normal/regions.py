@@ -22,11 +22,12 @@ from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost, work
 
 ENOUGH = 0.9  # of the cost as written, at most
+HOPEFUL = 0.95  # of it: with less gained by the usual choices, no others are tried
 WORTH = 0.002  # of the cost of the graph, for a region to be looked at
 MOST_NODES = 100  # of a region
 MOST_TERMS = 16  # of a form
 MOST_TRIES = 16  # choices of atoms, beside the usual ones
-MOST_WORK = 4000  # nodes of all regions, each as often as it is tried
+MOST_WORK = 1000  # nodes of all regions, each as often as it is tried; beside one for each node of the graph
 
 
 class Rewritten(NamedTuple):
@@ -183,7 +184,9 @@ class _Writer:
         self._atoms = atoms
         below = [i for id in region.members for i in nodes[id].inputs if i not in self._members]
         some = dict.fromkeys(below)  # numbers and views of atoms are lifted with them
-        self._forms = forms_of({id: nodes[id] for id in (*_lifted_below(some, nodes), *region.members)}, nodes, atoms)
+        self._forms = forms_of(
+            {id: nodes[id] for id in (*_lifted_below(some, nodes), *region.members)}, nodes, atoms, memory.forms
+        )
         self._symbols: dict[int, Symbol] = {}
         self._kept: dict[int, int] = {}  # members as they were, on what is below now
         self._brackets: dict[Form, int] = {}  # atoms that stand for sums
@@ -304,7 +307,7 @@ class _Trial:
         self._users = users
         self._builder = Builder(graph.nodes)
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
-        self._left = MOST_WORK
+        self._left = MOST_WORK + len(graph)
         self._memory = Memory()
 
     def best(self, region: _Region, before: _Price) -> tuple[_Price, frozenset[int]] | None:
@@ -327,6 +330,8 @@ class _Trial:
 
         for atoms in (shared, frozenset[int](), shared | sums, sums):
             attempt(atoms)
+        if found is None or found[0].whole > HOPEFUL * before.whole:
+            return found
         own = [id for id in reversed(region.members) if id in shared | sums][:MOST_TRIES]
         for id in own:
             attempt(frozenset([id]))
