@@ -6,6 +6,7 @@ program. The code made here asks what they ask, of this one signature; a call th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -59,7 +60,8 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         head.append(" if made.calls >= choice.again: return MISS")
     if args:
         head.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
-    large = [f"settle({n})" for n, t in zip(names, args, strict=True) if t._d.size * t._dtype().itemsize >= LARGE]
+    bytes_of = [math.prod(t._d.shape) * t._dtype().itemsize for t in args]
+    large = [f"settle({name})" for name, size in zip(names, bytes_of, strict=True) if size >= LARGE]
     if large and runner.forward.on_default_device and not runner.forward.on_host:
         head.append(f" if made.calls < {OFTEN} or not made.calls & (made.calls - 1): {'; '.join(large)}")
     for k, name in enumerate(names):

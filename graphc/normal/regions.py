@@ -22,7 +22,7 @@ from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost, work
 
 ENOUGH = 0.9  # of the cost as written, at most
-HOPEFUL = 0.95  # of it: with less gained by the usual choices, no others are tried
+HOPEFUL = 0.92  # of it: with less gained by the usual choices, no others are tried
 WORTH = 0.002  # of the cost of the graph, for a region to be looked at
 MOST_NODES = 100  # of a region
 MOST_TERMS = 16  # of a form

@@ -136,6 +136,9 @@ def test_a_large_argument_that_comes_again_is_moved():
     x[3:].fill_(5)
     torch.testing.assert_close(compiled(x, w), x @ w)
     assert x.data_ptr() == place
+    again = graphc.compile(lambda x, w: x + w)  # of what is not in NumPy's memory
+    for _ in range(4):
+        torch.testing.assert_close(again(compiled(x, w), w), x @ w + w)
 
 
 def test_a_large_argument_that_somebody_else_sees_is_not_moved():
