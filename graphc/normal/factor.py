@@ -36,7 +36,8 @@ def _shorter(form: Form, name: Callable[[Form], int]) -> Form | None:
     for t in form.terms if len(form.terms) > 1 else ():
         for k in range(len(t.factors)):
             common = _common(t, k)
-            if common.summed:
+            spread = len({i for place in t.factors[k].places for i in place.labels}) < len(_labels(t.places))
+            if common.summed or spread:  # elsewhere it is one multiplication in a loop
                 groups.setdefault(_signature(common), {}).setdefault(t, common)
     most, best = 0.0, None
     for group in groups.values():

@@ -23,10 +23,16 @@ def adds_up(node: Node) -> bool:
 
 
 class _Flow(NamedTuple):
-    """What reaches a node through others that add nothing up: sums; whether there is structure that helps one above."""
+    """What reaches a node through others that add nothing up.
+
+    sums       nodes that add up
+    structure  whether there is any that helps a sum above
+    zeros      whether that is zeros, which stay what they are in a product
+    """
 
     sums: frozenset[int] = frozenset()
     structure: bool = False
+    zeros: bool = False
 
 
 def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
@@ -74,20 +80,21 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
 def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _Flow:
     """What is above a node that adds nothing up."""
     if not node.inputs:
-        return _Flow(structure=node.size > 1)
+        return _Flow(structure=node.size > 1, zeros=node.size > 1)
     sums = frozenset[int]().union(*[f.sums for f in below])
-    structure = any(f.structure for f in below)
+    structure, zeros = any(f.structure for f in below), any(f.zeros for f in below)
     sizes = [nodes[i].size for i in node.inputs]
     if not node.op.pointwise:
-        return _Flow(sums, structure or node.size > sum(sizes))
+        larger = node.size > sum(sizes)
+        return _Flow(sums, structure or larger, zeros or (larger and not node.op.view))
     if not node.op.traits & Trait.BILINEAR:
-        return _Flow(sums, structure)
+        return _Flow(sums, structure, zeros)
     if len(sizes) == 1 or max(sizes) < node.size:
-        return _Flow(sums, structure or len(sizes) > 1)
+        return _Flow(sums, structure or len(sizes) > 1, zeros)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it
-        return _Flow(sums if all(f.sums for f in below) else frozenset(), False)
+        return _Flow(sums if all(f.sums for f in below) else frozenset(), zeros, zeros)
     large = node.inputs[sizes.index(max(sizes))]
-    return _Flow(sums, structure or _is_there(large, nodes))
+    return _Flow(sums, structure or _is_there(large, nodes), zeros)
 
 
 def _base(id: int, nodes: Mapping[int, Node]) -> int:

@@ -43,9 +43,18 @@ def _argsort(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return x.shape[axis] - 1 - xp.flip(order, axis).astype(np.int64)
 
 
+COMPARISON = 40  # operations for one with its move: branches are not vectorized
+
+
+def _comparisons(avals: list[Aval], result: Any, params: Mapping[str, Any]) -> int:
+    (aval,) = avals
+    n = aval.shape[params["axis"]] if aval.shape else 1
+    return COMPARISON * aval.size * max(int(n), 1).bit_length()
+
+
 argsort = op(
     "argsort", "input", params={"axis": -1, "descending": False}, impl=_argsort, rule=Rule(_places),
-    traits=Trait.ORDERS, ref=rows.scanned(rows.order),
+    flops=_comparisons, traits=Trait.ORDERS, ref=rows.scanned(rows.order),
     samples=(*(Sample(s, axis=a, descending=d) for s, a in _ROWS for d in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, descending=True), Sample(Ints((2, 9), 3), axis=1, descending=False)),
 )  # fmt: skip
@@ -68,7 +77,8 @@ def _ref_sort(x: np.ndarray, axis: int, descending: bool) -> tuple[np.ndarray, n
 
 sort = op(
     "sort", "input", results="values indices", params={"axis": -1, "descending": False}, impl=_sort,
-    rule=Rule(_values_and_places), traits=Trait.ORDERS, ref=_ref_sort, samples=argsort.samples[: 2 * len(_ROWS)],
+    rule=Rule(_values_and_places), flops=_comparisons, traits=Trait.ORDERS, ref=_ref_sort,
+    samples=argsort.samples[: 2 * len(_ROWS)],
     rounding=EXACT,
     # no two elements come from one place
     vjp=dict(input=lambda F, g_values, r_indices, input_shape, axis: F.scatter(

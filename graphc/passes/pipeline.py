@@ -13,6 +13,7 @@ from graphc.normal.regions import rewrite_regions
 from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.demand import narrow
 from graphc.passes.fold import fold_constants
 from graphc.passes.opaque import without_rules
 from graphc.passes.rolling import roll_repeats
@@ -79,7 +80,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("control flow", trim_control_flow),
         ("common subexpressions", eliminate_common_subexpressions),
         ("constant folding", fold_constants),
-        *((("sums of products", sums_of_products),) if licence >= REASSOCIATES else ()),
+        *((("demand", narrow), ("sums of products", sums_of_products)) if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
@@ -92,7 +93,9 @@ def sums_of_products(graph: Graph) -> Graph:
     if not found:
         return graph
     clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
-    return _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(map(str, found))))
+    clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(map(str, found))))
+    narrowed = narrow(clean)  # of what products read parts only now
+    return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed))
 
 
 def repeats(graph: Graph) -> Graph:
