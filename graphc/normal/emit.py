@@ -116,7 +116,7 @@ class _Writer:
     def _number(self, value: Number) -> Symbol:
         if isinstance(value, Fraction):
             value = float(value) if value.denominator > 1 else int(value)
-        if is_floating(self._dtype):
+        if value and is_floating(self._dtype):
             limits = finfo(self._dtype)
             if not float(limits.tiny) <= abs(value) <= float(limits.max):
                 raise Unsolved  # the factors are numbers, their product is none

@@ -79,7 +79,7 @@ def collected(shape: Sequence[int], terms: Sequence[Term | None]) -> Form:
             key = term[1:]
             known = total.get(key)
             total[key] = term if known is None else term._replace(coefficient=known.coefficient + term.coefficient)
-    if not all(term.coefficient for term in total.values()):
+    if not all(term.coefficient or not term.factors for term in total.values()):
         raise Unsolved  # x - x is nan where x is infinite
     return Form(tuple(shape), tuple(total.values()))
 
@@ -100,7 +100,7 @@ def tidy(coefficient: Number, factors: Sequence[Factor], places: Sequence[Index]
     for k, n in enumerate(sizes):
         if k not in fixed:  # nothing depends on it
             coefficient = coefficient * n
-    if 0 in kept or coefficient == 0:
+    if 0 in kept or (coefficient == 0 and factors):
         return None
     if any(to.offset or to.steps != ((k, 1),) for k, to in fixed.items()):
         factors = [Factor(f.atom, tuple([i.at(fixed) for i in f.places])) for f in factors]
@@ -147,9 +147,10 @@ class Algebra:
 
     def add(self, *forms: Form) -> Form:
         """The sum of forms, broadcast."""
-        if not all(form.terms for form in forms) and 0 not in _common(forms):
-            raise Unsolved  # -0 + 0 is 0
-        return self.join(*forms)
+        total = self.join(*forms)
+        if all(form.terms for form in forms) or 0 in total.shape:
+            return total
+        return collected(total.shape, [*total.terms, _nothing(total.shape)])
 
     def join(self, *forms: Form) -> Form:
         """The same of forms that are zero where another is not."""
@@ -165,6 +166,8 @@ class Algebra:
 
     def scale(self, form: Form, factor: Number) -> Form:
         """Every element times a number."""
+        if factor <= 0 if isinstance(factor, (int, float, Fraction)) else True:
+            _refuse_nothing(form)
         return collected(form.shape, [t._replace(coefficient=t.coefficient * factor) for t in form.terms])
 
     def put(self, form: Form, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Form:
@@ -205,11 +208,25 @@ class Algebra:
         """Products with a name for each axis, as an einsum: `axes` of each form, and of the result."""
         sizes = dict(zip(itertools.chain(*axes), itertools.chain(*[form.shape for form in forms]), strict=True))
         shape = [sizes[name] for name in out]
+        for form in forms:
+            _refuse_nothing(form)
         if math.prod(len(form.terms) for form in forms) > MOST or sum(map(_is_sum, forms)) > 1:
             raise Unsolved  # two sums multiplied out cancel digits
         return collected(
             shape, [_multiplied(terms, axes, out) for terms in itertools.product(*[f.terms for f in forms])]
         )
+
+
+def _nothing(shape: Sequence[int]) -> Term:
+    """The term + 0, in every place: -0 + 0 is 0."""
+    term = tidy(0, [], [label(k) for k in range(len(shape))], shape)
+    assert term is not None
+    return term
+
+
+def _refuse_nothing(form: Form) -> None:
+    if not all(t.coefficient for t in form.terms):
+        raise Unsolved  # the sign of zero in a product is another
 
 
 def _common(forms: Sequence[Form]) -> tuple[int, ...]:

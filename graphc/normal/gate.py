@@ -28,11 +28,13 @@ class _Flow(NamedTuple):
     sums       nodes that add up
     structure  whether there is any that helps a sum above
     zeros      whether that is zeros, which stay what they are in a product
+    outer      whether it is an outer product, or a sum of some
     """
 
     sums: frozenset[int] = frozenset()
     structure: bool = False
     zeros: bool = False
+    outer: bool = False
 
 
 def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
@@ -70,8 +72,14 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
             and _parts_only(node.inputs[0], nodes, users)
         ):
             return True
-        adds = node.op.pointwise and len(node.inputs) > 1 and not node.op.traits & Trait.BILINEAR
-        if adds and _have_a_common_factor([f.sums for f in below], nodes):
+        if node.op.name == "cat" and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
+            return True  # pieces of one array, perhaps in its order
+        adds = (
+            len(node.inputs) > 1
+            and not node.op.traits & Trait.BILINEAR
+            and (node.op.pointwise or node.op.name == "cat")
+        )
+        if adds and (all(f.outer for f in below) or _have_a_common_factor([f.sums for f in below], nodes)):
             return True
         flows[id] = _through(node, nodes, below)
     return False
@@ -88,9 +96,9 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _
         larger = node.size > sum(sizes)
         return _Flow(sums, structure or larger, zeros or (larger and not node.op.view))
     if not node.op.traits & Trait.BILINEAR:
-        return _Flow(sums, structure, zeros)
+        return _Flow(sums, structure, zeros, any(f.outer for f in below))
     if len(sizes) == 1 or max(sizes) < node.size:
-        return _Flow(sums, structure or len(sizes) > 1, zeros)
+        return _Flow(sums, structure or len(sizes) > 1, zeros, len(sizes) > 1)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it
         return _Flow(sums if all(f.sums for f in below) else frozenset(), zeros, zeros)
     large = node.inputs[sizes.index(max(sizes))]

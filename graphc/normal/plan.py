@@ -53,7 +53,7 @@ def product_cost(a: frozenset[int], b: frozenset[int], kept: frozenset[int], siz
         return whole + WRITE * written
     if a == b:
         return 2 * whole + WRITE * written
-    return 2 * whole / PRODUCT_RATE + WRITE * written
+    return max(2 * whole / PRODUCT_RATE, size(a, sizes) + size(b, sizes)) + WRITE * written
 
 
 @final

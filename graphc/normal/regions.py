@@ -17,6 +17,7 @@ from graphc.normal.factor import factored
 from graphc.normal.form import Factor, Form
 from graphc.normal.gate import adds_up, may_gain
 from graphc.normal.lift import forms_of, is_lifted
+from graphc.normal.merge import merged
 from graphc.normal.plan import Memory
 from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost, work
@@ -24,7 +25,7 @@ from graphc.rewrite.cost import node_cost, work
 ENOUGH = 0.9  # of the cost as written, at most
 HOPEFUL = 0.92  # of it: with less gained by the usual choices, no others are tried
 WORTH = 0.002  # of the cost of the graph, for a region to be looked at
-MOST_NODES = 100  # of a region
+MOST_NODES = 200  # of a region
 MOST_TERMS = 16  # of a form
 MOST_TRIES = 16  # choices of atoms, beside the usual ones
 MOST_WORK = 1000  # nodes of all regions, each as often as it is tried; beside one for each node of the graph
@@ -48,19 +49,9 @@ class _Region(NamedTuple):
     roots: tuple[int, ...]
 
 
-class _Price(NamedTuple):
-    """What nodes cost, and what those of them cost that add up, with the operands that they read."""
-
-    whole: float
-    sums: float
-
-
 def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently."""
-    nodes = graph.nodes
-    if not any(map(adds_up, nodes.values())):
-        return graph, []
-    users = graph.users()
+    nodes, users = graph.nodes, graph.users()
     least = WORTH * sum(_costs(nodes, nodes, users).values())
     trial = _Trial(graph, users)
     chosen: dict[int, tuple[_Region, frozenset[int]]] = {}
@@ -68,12 +59,12 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     for region in _regions(graph, users):
         if not _is_worth_it(region, nodes, users, least):
             continue
-        before = trial.price(region.members, region)
+        before = trial.price(region.members)
         best = trial.best(region, before)
-        if best is not None and best[0].whole <= min(ENOUGH * before.whole, before.whole - least):
+        if best is not None and best[0] <= min(ENOUGH * before, before - least):
             chosen.update(dict.fromkeys(region.roots, (region, best[1])))
             where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
-            found.append(Rewritten(nodes[where].where, before.whole, best[0].whole))
+            found.append(Rewritten(nodes[where].where, before, best[0]))
     return (_rewritten(graph, chosen, users) if found else graph), found
 
 
@@ -124,8 +115,6 @@ def _regions(graph: Graph, users: Mapping[int, list[int]]) -> list[_Region]:
             members.setdefault(leader(id), []).append(id)
     found: list[_Region] = []
     for own in members.values():
-        if not any(adds_up(nodes[id]) for id in own):
-            continue
         if len(own) <= MOST_NODES:
             found.append(_Region(tuple(own), tuple([id for id in own if _is_root(id, lifted, users, outputs)])))
         else:
@@ -154,9 +143,8 @@ def _pieces(
 
 def _is_worth_it(region: _Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]], least: float) -> bool:
     """Whether enough is computed there, and might be less."""
-    sums = [id for id in region.members if adds_up(nodes[id])]
-    reads = {i for id in sums for i in nodes[id].inputs}.union(sums)
-    return sum([node_cost(nodes[id], nodes) for id in reads]) >= least and may_gain(region.members, nodes, users)
+    cost = sum([node_cost(nodes[id], nodes) for id in region.members])
+    return cost >= least and may_gain(region.members, nodes, users)
 
 
 # --- writing them
@@ -197,12 +185,17 @@ class _Writer:
         """The factors, labels of the result, and sizes, of the terms that will be written, as far as is known."""
         stack, seen = list(roots), set(roots)
         while stack:
-            form = self._forms.get(stack.pop())
+            form = self._merged(stack.pop())
             for t in () if form is None else form.terms:
                 yield t.factors, frozenset([k for place in t.places for k in place.labels]), t.sizes
                 below = {f.atom for f in t.factors if f.atom in self._members} - seen
                 seen |= below
                 stack += below
+
+    def _merged(self, id: int) -> Form | None:
+        """The form of a node, with as few terms as it can have."""
+        form = self._forms.get(id)
+        return None if form is None else merged(form)
 
     def symbol(self, id: int) -> Symbol:
         """What the node is now."""
@@ -214,7 +207,7 @@ class _Writer:
 
     def _written(self, id: int) -> Symbol:
         builder, node = self._builder, self._nodes[id]
-        form = self._forms.get(id)
+        form = self._merged(id)
         names = set() if form is None else {f.atom for t in form.terms for f in t.factors}
         if form is not None and id not in names and len(form.terms) <= MOST_TERMS:
             for k in names:
@@ -310,10 +303,10 @@ class _Trial:
         self._left = MOST_WORK + len(graph)
         self._memory = Memory()
 
-    def best(self, region: _Region, before: _Price) -> tuple[_Price, frozenset[int]] | None:
-        """The cheapest choice, and what it costs. None if none makes sums cheaper."""
+    def best(self, region: _Region, before: float) -> tuple[float, frozenset[int]] | None:
+        """The cheapest choice, and what it costs."""
         shared, sums = self._candidates(region)
-        found: tuple[_Price, frozenset[int]] | None = None
+        found: tuple[float, frozenset[int]] | None = None
         tried: set[frozenset[int]] = set()
 
         def attempt(atoms: frozenset[int]) -> bool:
@@ -323,14 +316,14 @@ class _Trial:
             tried.add(atoms)
             self._left -= len(region.members)
             price = self._cost(region, atoms)
-            if price is None or price.sums >= before.sums or (found is not None and price.whole >= found[0].whole):
+            if price is None or (found is not None and price >= found[0]):
                 return False
             found = price, atoms
             return True
 
         for atoms in (shared, frozenset[int](), shared | sums, sums):
             attempt(atoms)
-        if found is None or found[0].whole > HOPEFUL * before.whole:
+        if found is None or found[0] > HOPEFUL * before:
             return found
         own = [id for id in reversed(region.members) if id in shared | sums][:MOST_TRIES]
         for id in own:
@@ -339,9 +332,9 @@ class _Trial:
             attempt((found[1] if found else frozenset()) ^ {id})
         return found
 
-    def price(self, some: Iterable[int], region: _Region) -> _Price:
+    def price(self, some: Iterable[int]) -> float:
         """What these nodes cost that are there."""
-        return self._priced({id: self._nodes[id] for id in some}, self._users, region)
+        return sum(_costs({id: self._nodes[id] for id in some}, self._nodes, self._users).values())
 
     def _candidates(self, region: _Region) -> tuple[frozenset[int], frozenset[int]]:
         """The members that may be atoms: those that several read, and sums."""
@@ -359,7 +352,7 @@ class _Trial:
     def _adds(self, id: int) -> bool:
         return not self._nodes[id].op.traits & Trait.BILINEAR and len(self._nodes[id].inputs) > 1
 
-    def _cost(self, region: _Region, atoms: frozenset[int]) -> _Price | None:
+    def _cost(self, region: _Region, atoms: frozenset[int]) -> float | None:
         """What the region costs with these atoms; None if it stays as it is."""
         builder = self._builder
         mark = builder.next_id
@@ -394,16 +387,9 @@ class _Trial:
                 users.setdefault(i, []).append(id)
                 stack.append(i)
         changed = any(id >= mark for id in needed) or not members.issuperset(ids.values())
-        price = self._priced(needed, users, region) if changed else None
+        price = sum(_costs(needed, builder.nodes, users).values()) if changed else None
         builder.rollback(mark)
         return price
-
-    def _priced(self, some: Mapping[int, Node], users: Mapping[int, list[int]], region: _Region) -> _Price:
-        nodes = self._builder.nodes
-        costs = _costs(some, nodes, users)
-        sums = [id for id, node in some.items() if adds_up(node)]
-        read = {i for id in sums for i in nodes[id].inputs if i in some}.union(sums)
-        return _Price(sum(costs.values()), sum([costs[id] for id in read]))
 
 
 def _costs(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> dict[int, float]:

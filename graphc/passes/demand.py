@@ -79,7 +79,7 @@ def _demanded(graph: Graph) -> dict[int, Box]:
     for id in graph.outputs:
         for aval in nodes[id].results[:1]:
             boxes[id] = _whole(aval.shape)
-    for id, node in reversed(nodes.items()):
+    for id, node in reversed(list(nodes.items())):
         if node.op.impure and id not in boxes:
             boxes[id] = _whole(node.results[0].shape)
         box = boxes.get(id)

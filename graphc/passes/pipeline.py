@@ -73,6 +73,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     return (
         ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
+        *(ALGEBRA if licence >= REASSOCIATES else ()),
         *((("pads", join_pads), ("repeats", repeats)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
@@ -80,7 +81,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("control flow", trim_control_flow),
         ("common subexpressions", eliminate_common_subexpressions),
         ("constant folding", fold_constants),
-        *((("demand", narrow), ("sums of products", sums_of_products)) if licence >= REASSOCIATES else ()),
+        *(ALGEBRA if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
@@ -89,6 +90,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
 
 def sums_of_products(graph: Graph) -> Graph:
     """`graph` with its products in their cheapest order and structure."""
+    graph = eliminate_common_subexpressions(graph)
     rewritten, found = rewrite_regions(graph)
     if not found:
         return graph
@@ -96,6 +98,9 @@ def sums_of_products(graph: Graph) -> Graph:
     clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(map(str, found))))
     narrowed = narrow(clean)  # of what products read parts only now
     return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed))
+
+
+ALGEBRA: tuple[tuple[str, Pass], ...] = (("demand", narrow), ("sums of products", sums_of_products))
 
 
 def repeats(graph: Graph) -> Graph:

@@ -28,7 +28,8 @@ def work(node: Node, nodes: Mapping[int, Node]) -> float:
     """The part of `node_cost` that is left where the result is not written: where its users compute it on the way."""
     count = operations(node, nodes)
     if node.op.flops is not None:
-        return count / PRODUCT_RATE
+        read = sum([nodes[i].size for i in node.inputs]) if node.inputs else 0
+        return max(count / PRODUCT_RATE, read)  # of a matrix and a vector, or few, the matrix is read and no more
     return count * (FUNCTION if node.op.pointwise and node.op.rule.promote == "float" else 1)
 
 

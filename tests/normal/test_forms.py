@@ -91,9 +91,25 @@ def test_numbers(f):
     np.testing.assert_array_equal(got, f(x).numpy())
 
 
-@pytest.mark.parametrize("f", [lambda x: x + torch.zeros(4), lambda x: (x - x) + 1], ids=["-0 + 0", "inf - inf"])
-def test_what_would_lose_a_sign_or_a_nan_stays(f):
-    graph = graphc.trace(f, torch.arange(8.0).reshape(2, 4))
+@pytest.mark.parametrize("f", [
+    lambda x: x + torch.zeros(4),
+    lambda x: torch.zeros(2, 4) + x.T.reshape(2, 4) + x,
+    lambda x: (torch.zeros(2, 4) + x)[:, 1:].sum(0),
+])  # fmt: skip
+def test_zero_is_added_where_a_sum_says_so(f):
+    x = torch.full((2, 4), -0.0)
+    graph = graphc.trace(f, x)
+    (form,) = lifted(graph)
+    builder = Builder()
+    symbol = builder.input("x", Aval((2, 4), np.dtype(np.float32)))
+    atoms = dict.fromkeys(graph.inputs, symbol)
+    result = emit(builder, form, atoms, np.dtype(np.float32))
+    got = np.asarray(builder.graph("f", Ref(result.id))(x.numpy()))
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(f(x).numpy()))
+
+
+def test_what_would_lose_a_nan_stays():
+    graph = graphc.trace(lambda x: (x - x) + 1, torch.arange(8.0).reshape(2, 4))
     found = forms(graph)
     assert any(f.atom not in graph.inputs for t in found[graph.outputs[0]].terms for f in t.factors)
 
