@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 from graphc.ir import Builder, Symbol
 from graphc.normal.affine import Index, Unsolved, flat, label
 from graphc.normal.form import Factor, Form, Number, Term
-from graphc.normal.plan import Memory, planned
+from graphc.normal.plan import Memory, Step, planned, size
 from graphc.ops.dtypes import finfo, is_floating
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -91,27 +91,38 @@ class _Writer:
         term = self._term
         parts = [self._view(atoms[f.atom], f) for f in term.factors]
         out = frozenset([k for p in term.places for k in p.labels])
-        if parts:
-            made = self._memory.made
-            steps = planned(term.factors, out, self._sizes, self._memory).steps
-            order = [k for place in term.places for k in place.labels]
-            for step in steps:
-                if step.parts:
-                    part = self._product(
-                        [parts[k] for k in step.parts], step.labels, order if step is steps[-1] else []
-                    )
-                    if step.key is not None:
-                        made[step.key] = part.array, tuple([step.names.index(k) for k in part.labels])
-                else:
-                    array, numbers = made[step.key]
-                    part = Labelled(array, tuple([step.names[k] for k in numbers]))
-                parts.append(part)
-            result = parts[-1]
+        if not parts:
+            return self._placed(Labelled(self._number(term.coefficient), ()), shape)
+        steps = planned(term.factors, out, self._sizes, self._memory).steps
+        for step in steps[:-1]:
+            parts.append(self._step(step, parts, []))
+        last, order = steps[-1], [k for place in term.places for k in place.labels]
+        given = [parts[k] for k in last.parts]
+        smallest = min(range(len(given)), key=lambda k: given[k].array.aval.size, default=-1)
+        before = smallest >= 0 and given[smallest].array.aval.size < size(last.labels, self._sizes)
+        if term.coefficient != 1 and before and self._memory.sharers(last.key) == 1:
+            given[smallest] = self._scaled(given[smallest])
+            result = self._product(given, last.labels, order)
         else:
-            result = Labelled(self._number(term.coefficient), ())
-        if parts and term.coefficient != 1:
-            result = Labelled(result.array * self._number(term.coefficient), result.labels)
+            result = self._scaled(self._step(last, parts, order))
         return self._placed(result, shape)
+
+    def _step(self, step: Step, parts: Sequence[Labelled], order: Sequence[int]) -> Labelled:
+        """The product of a step; or the one that is there already."""
+        made = self._memory.made
+        if not step.parts:
+            array, numbers = made[step.key]
+            return Labelled(array, tuple([step.names[k] for k in numbers]))
+        part = self._product([parts[k] for k in step.parts], step.labels, order)
+        if step.key is not None:
+            made[step.key] = part.array, tuple([step.names.index(k) for k in part.labels])
+        return part
+
+    def _scaled(self, part: Labelled) -> Labelled:
+        """Times the coefficient."""
+        if self._term.coefficient == 1:
+            return part
+        return Labelled(part.array * self._number(self._term.coefficient), part.labels)
 
     def _number(self, value: Number) -> Symbol:
         if isinstance(value, Fraction):

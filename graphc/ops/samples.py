@@ -55,6 +55,12 @@ class Full(NamedTuple):
     value: float
 
 
+class Counted(NamedTuple):
+    """The integers 0, 1, ..., known when the graph is made."""
+
+    shape: tuple[int]
+
+
 class Ties(NamedTuple):
     """A float array of `shape` with few different values, and zeros among them."""
 

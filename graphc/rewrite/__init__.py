@@ -2,7 +2,7 @@
 
 from graphc.rewrite.driver import Firing, changed, rewrite
 from graphc.rewrite.index import RuleIndex
-from graphc.rewrite.rule import ASSUMES, EXACT, REASSOCIATES, Licence, RewriteRule, number, scalar_value
+from graphc.rewrite.rule import ASSUMES, EXACT, REASSOCIATES, Licence, RewriteRule, held_array, number, scalar_value
 
 __all__ = [
     "ASSUMES",
@@ -13,6 +13,7 @@ __all__ = [
     "RewriteRule",
     "RuleIndex",
     "changed",
+    "held_array",
     "number",
     "rewrite",
     "scalar_value",

@@ -145,4 +145,10 @@ def held_number(id: int, nodes: Mapping[int, Node]) -> float | int | bool | comp
     return node.params["value"].number if node.op is _CONSTANT else None
 
 
+def held_array(x: Any) -> np.ndarray | None:
+    """The array of a Symbol that is a constant, or None."""
+    node = x.builder.nodes[x.id]
+    return node.params["value"].array if node.op is _CONSTANT else None
+
+
 HOLDERS = _BROADCAST_TO, _FULL, _CONSTANT = OPS["broadcast_to"], OPS["full"], OPS["constant"]  # of one number

@@ -13,7 +13,7 @@ from graphc.errors import GraphcError
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT64
-from graphc.ops.samples import Bools, Floats, Full, Ints
+from graphc.ops.samples import Bools, Counted, Floats, Full, Ints
 from graphc.passes import optimize
 from graphc.passes.pipeline import simplify
 from graphc.passes.rules import ALL
@@ -38,6 +38,8 @@ def _operand(builder: Builder, name: str, spec: Any, dtype: np.dtype | None = No
     if isinstance(spec, Full):
         dtype = dtype or FLOAT64
         return builder.language.full(shape=spec.shape, value=dtype.type(spec.value).item(), dtype=dtype)
+    if isinstance(spec, Counted):
+        return builder.constant(np.arange(spec.shape[0]))
     if isinstance(spec, (Floats, Bools, Ints)):
         own = {Floats: FLOAT64, Bools: np.dtype(bool), Ints: np.dtype(np.int64)}[type(spec)]
         return builder.input(name, Aval(spec.shape, dtype or own))
@@ -183,8 +185,11 @@ def left_sides_of_other_dtypes(rule: RewriteRule) -> Iterator[tuple[Graph, set[s
         for changed in (*([n] for n in operands), operands):
             builder = Builder()
             dtypes = dict.fromkeys(changed, dtype)
+            given = rule.example
+            if changed is operands:  # parameters that are dtypes as well
+                given = {n: dtype if isinstance(spec, np.dtype) else spec for n, spec in given.items()}
             try:
-                values = [_operand(builder, n, spec, dtypes.get(n)) for n, spec in rule.example.items()]
+                values = [_operand(builder, n, spec, dtypes.get(n)) for n, spec in given.items()]
                 result = rule.source(builder.language, *values)
             except (RuntimeError, TypeError, NotImplementedError, GraphcError):
                 continue

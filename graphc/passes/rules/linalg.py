@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from graphc.ops.samples import Floats
-from graphc.rewrite import REASSOCIATES
+import numpy as np
+
+from graphc.ops.dtypes import FLOAT64, INT64
+from graphc.ops.samples import Counted, Floats, Ints
+from graphc.rewrite import REASSOCIATES, held_array
 from graphc.rewrite import RewriteRule as R
+
+MANY = 4  # times as many rows as are read
 
 
 def _matrices(*operands) -> bool:
@@ -18,7 +23,36 @@ def _left_over_right(a, b, c) -> int:
     return (m * k * n + m * n * p) - (k * n * p + m * k * p)
 
 
+def _few(x, i, s) -> bool:
+    """Whether one list of few places is all that an index asks of one axis of a matrix."""
+    (axis,) = [k for k, part in enumerate(s) if part is not None] if sum(part is not None for part in s) == 1 else (0,)
+    return s in ((0,), (0, None), (None, 0)) and len(i.shape) == 1 and MANY * i.shape[0] <= x.shape[axis]
+
+
+def _rows_of(a, b, i, s) -> bool:
+    return s[0] is not None and len(a.shape) == 2 and len(b.shape) in (1, 2) and _few(a, i, s)
+
+
+def _columns_of(a, b, i, s) -> bool:
+    return s == (None, 0) and len(a.shape) == len(b.shape) == 2 and _few(b, i, s)
+
+
+def _selects(i, c, w) -> bool:
+    """Whether `i == c` has a row for each number in a column `i`, with a one where it stands in 0, 1, ..."""
+    counts = held_array(c)
+    column = len(i.shape) == 2 and i.shape[1] == 1 and i.dtype.kind in "iu"
+    return column and counts is not None and len(w.shape) == 2 and np.array_equal(counts, np.arange(w.shape[0]))
+
+
+def _selected(F, i, c, w):
+    ok = F.logical_and(i >= 0, i < w.shape[0])
+    rows = F.index(w, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), spec=(0,))
+    return F.where(ok, rows, 0)
+
+
 _CHAIN = {"a": Floats((5, 4)), "b": Floats((4, 5)), "c": Floats((5,))}
+
+_ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
 
 RULES = (
     # libraries add up the terms of transposed matrices in another order
@@ -31,6 +65,21 @@ RULES = (
     R("matmul_left", REASSOCIATES, lambda F, a, b, c: a @ (b @ c), lambda F, a, b, c: (a @ b) @ c,
       when=lambda a, b, c: _matrices(a, b, c) and len(b.shape) == 2 and _left_over_right(a, b, c) < 0,
       example={"a": Floats((5,)), "b": Floats((5, 4)), "c": Floats((4, 5))}),
+    # a part of a product from parts of its operands: few enough that the product may be there for others as well
+    R("rows_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
+      lambda F, a, b, i, s: F.index(a, i, spec=s[:1]) @ b, when=_rows_of,
+      example={"a": Floats((9, 4)), "b": Floats((4, 5)), "i": Ints((2,), 9), "s": (0,)}),
+    R("columns_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
+      lambda F, a, b, i, s: a @ F.index(b, i, spec=s), when=_columns_of,
+      example={"a": Floats((3, 4)), "b": Floats((4, 9)), "i": Ints((2,), 9), "s": (None, 0)}),
+    # 0 * inf is nan in the product
+    R("rows_by_one_hot", REASSOCIATES, lambda F, i, c, w, t: F.cast(i == c, dtype=t) @ w,
+      lambda F, i, c, w, t: _selected(F, i, c, w), when=lambda i, c, w, t: t == w.dtype and _selects(i, c, w),
+      example=_ONE_HOT),
+    R("rows_by_one_hot_of_integers", REASSOCIATES,
+      lambda F, i, c, w, t, u: F.cast(F.cast(i == c, dtype=u), dtype=t) @ w,
+      lambda F, i, c, w, t, u: _selected(F, i, c, w), when=lambda i, c, w, t, u: t == w.dtype and _selects(i, c, w),
+      example={**_ONE_HOT, "u": INT64}),
     R("matmul_distributes", REASSOCIATES, lambda F, a, b, c: a @ b + a @ c, lambda F, a, b, c: a @ (b + c),
       when=lambda a, b, c: b.shape == c.shape, example={"a": Floats((3, 4)), "b": Floats((4, 5)), "c": Floats((4, 5))}),
     R("matmul_distributes_left", REASSOCIATES, lambda F, a, b, c: a @ c + b @ c, lambda F, a, b, c: (a + b) @ c,
