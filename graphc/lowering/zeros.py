@@ -17,9 +17,8 @@ from jax import lax
 
 from graphc.ir.graph import INPUT, Graph, Node
 from graphc.ir.structure import SWITCH
-from graphc.ops import OPS, Trait
+from graphc.ops import OPS
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 from graphc.rewrite.rule import held_number
 
@@ -90,14 +89,10 @@ def _is_zero(number: Any, sign: float) -> bool:
 
 def loses_zero(node: Node, avals: Sequence[Any], numbers: Sequence[Any]) -> bool:
     """Whether XLA drops the +0 that the sums of `node` begin with."""
-    op = node.op
-    if node.op.several or not is_inexact(node.dtype):
+    if node.op.several:
         return False
-    if op.lone_term is not None:
-        return op.lone_term(list(avals), node.aval, node.params, lambda k, sign: _is_zero(numbers[k], sign))
-    if not op.traits & Trait.CONTRACTS or op.flops is None:
-        return False
-    return op.flops(list(avals), node.aval, node.params) <= len(avals) * node.aval.size
+    is_zero = lambda k, sign: _is_zero(numbers[k], sign)
+    return node.op.has_lone_terms(list(avals), node.aval, node.params, is_zero)
 
 
 # --- graphs that a node runs

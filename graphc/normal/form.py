@@ -131,6 +131,10 @@ class Algebra:
             raise Unsolved
         return form
 
+    def zeros(self, shape: Sequence[int]) -> Form:
+        """Nothing but zeros."""
+        return number(0, shape)
+
     def ratio(self, a: int, b: int) -> Number:
         """The number a / b, exact."""
         if not b:
@@ -166,8 +170,7 @@ class Algebra:
 
     def scale(self, form: Form, factor: Number) -> Form:
         """Every element times a number."""
-        if factor <= 0 if isinstance(factor, (int, float, Fraction)) else True:
-            _refuse_nothing(form)
+        form = _without_nothing(form)
         return collected(form.shape, [t._replace(coefficient=t.coefficient * factor) for t in form.terms])
 
     def put(self, form: Form, shape: Sequence[int], where: Callable[..., Sequence[Index]]) -> Form:
@@ -208,8 +211,7 @@ class Algebra:
         """Products with a name for each axis, as an einsum: `axes` of each form, and of the result."""
         sizes = dict(zip(itertools.chain(*axes), itertools.chain(*[form.shape for form in forms]), strict=True))
         shape = [sizes[name] for name in out]
-        for form in forms:
-            _refuse_nothing(form)
+        forms = [_without_nothing(form) for form in forms]
         if math.prod(len(form.terms) for form in forms) > MOST or sum(map(_is_sum, forms)) > 1:
             raise Unsolved  # two sums multiplied out cancel digits
         return collected(
@@ -224,9 +226,11 @@ def _nothing(shape: Sequence[int]) -> Term:
     return term
 
 
-def _refuse_nothing(form: Form) -> None:
-    if not all(t.coefficient for t in form.terms):
-        raise Unsolved  # the sign of zero in a product is another
+def _without_nothing(form: Form) -> Form:
+    """Without + 0: in a product, the sign of zero may be another."""
+    if all(t.coefficient for t in form.terms):
+        return form
+    return Form(form.shape, tuple([t for t in form.terms if t.coefficient]))
 
 
 def _common(forms: Sequence[Form]) -> tuple[int, ...]:

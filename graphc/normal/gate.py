@@ -72,13 +72,10 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
             and _parts_only(node.inputs[0], nodes, users)
         ):
             return True
-        if node.op.name == "cat" and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
+        joins = len(node.inputs) > 1 and bool(node.op.traits & Trait.MOVES)
+        if joins and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
             return True  # pieces of one array, perhaps in its order
-        adds = (
-            len(node.inputs) > 1
-            and not node.op.traits & Trait.BILINEAR
-            and (node.op.pointwise or node.op.name == "cat")
-        )
+        adds = len(node.inputs) > 1 and not node.op.traits & Trait.BILINEAR and (node.op.pointwise or joins)
         if adds and (all(f.outer for f in below) or _have_a_common_factor([f.sums for f in below], nodes)):
             return True
         flows[id] = _through(node, nodes, below)
@@ -115,7 +112,7 @@ def _base(id: int, nodes: Mapping[int, Node]) -> int:
 def _is_there(id: int, nodes: Mapping[int, Node]) -> bool:
     """Whether an array is in memory: not something that a loop computes on the way."""
     node = nodes[_base(id, nodes)]
-    return node.op is INPUT or bool(node.op.traits & Trait.CONTRACTS) or node.op.name == "stop_gradient"
+    return node.op is INPUT or bool(node.op.traits & Trait.CONTRACTS)
 
 
 def _parts_only(id: int, nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from graphc.ir import Graph, Node
 from graphc.normal.affine import Unsolved
@@ -16,6 +16,14 @@ def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:
         return False
     operands = [nodes[i] for i in node.inputs]
     return all(not x.op.several and x.dtype == node.dtype for x in operands)
+
+
+def _lifted(algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequence[Form]) -> Form:
+    form = node.op.lifting(algebra, *given, **node.params)  # type: ignore[misc]
+    avals = [nodes[i].aval for i in node.inputs]
+    if node.inputs and node.op.has_lone_terms(avals, node.aval, node.params, lambda k, sign: False):
+        return algebra.add(form, algebra.zeros(node.shape))
+    return form
 
 
 def forms(graph: Graph) -> dict[int, Form]:
@@ -58,7 +66,7 @@ def forms_of(
             key = (id, len(given), *map(builtins.id, given))
             if key not in known:  # which keeps the operands' forms alive
                 try:
-                    known[key] = given, node.op.lifting(algebra, *given, **node.params)
+                    known[key] = given, _lifted(algebra, node, nodes, given)
                 except Unsolved:
                     known[key] = given, own[id]
             own[id] = known[key][1]

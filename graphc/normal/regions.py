@@ -178,6 +178,7 @@ class _Writer:
         self._symbols: dict[int, Symbol] = {}
         self._kept: dict[int, int] = {}  # members as they were, on what is below now
         self._brackets: dict[Form, int] = {}  # atoms that stand for sums
+        self._inside: dict[int, Form] = {}  # those sums
         self._memory = memory
         memory.begin(self._terms(region.roots))
 
@@ -266,17 +267,16 @@ class _Writer:
 
     def _emitted(self, form: Form, dtype: Any) -> Symbol:
         """A form, with common factors before brackets. Raises Unsolved."""
-        brackets: dict[int, Form] = {}
-
-        def name(inner: Form) -> int:
-            number = self._brackets.setdefault(inner, -2 - len(self._brackets))
-            brackets[number] = inner
-            return number
-
-        form = factored(form, name)
+        form = factored(form, self._bracket)
         atoms = {f.atom for t in form.terms for f in t.factors}
-        given = {k: self._emitted(brackets[k], dtype) if k in brackets else self.symbol(k) for k in atoms}
+        given = {k: self.symbol(k) if k >= 0 else self._emitted(self._inside[k], dtype) for k in atoms}
         return emit(self._builder, form, given, dtype, self._memory)
+
+    def _bracket(self, inner: Form) -> int:
+        """The atom that stands for a sum."""
+        number = self._brackets.setdefault(inner, -2 - len(self._brackets))
+        self._inside[number] = inner
+        return number
 
 
 def _lifted_below(some: Iterable[int], nodes: Mapping[int, Node]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import places, strides
+from graphc.ops import parts, places, strides
 from graphc.ops.aval import Aval, Literal, aval_of, same_shape
 from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
@@ -95,14 +95,16 @@ reshape = op(
     samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
     vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)),
 )
-permute = op("permute", "input", params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
+permute = op("permute", "input", parts=parts.PERMUTE,
+             params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
              numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW, ref=places.permuted,
              lens=Lens(lambda F, whole, part, dims: F.permute(part, dims=inverse_permutation(dims)),
                        strides.of_permuted),
              lifting=lambda N, x, dims: N.put(x, [x.shape[d] for d in dims], lambda *i: [i[d] for d in dims]),
              samples=(Sample((2, 3), dims=(1, 0)), Sample((2, 3, 4), dims=(2, 0, 1)), Sample((), dims=())),
              vjp=dict(input=lambda F, g, dims: F.permute(g, dims=inverse_permutation(dims))))  # fmt: skip
-broadcast_to = op("broadcast_to", "input", params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
+broadcast_to = op("broadcast_to", "input", parts=parts.BROADCAST,
+                  params={"shape": None}, impl="broadcast_to", numpy=_np_broadcast_to,
                   rule=Rule(expanded), traits=LINEAR, label="Expand",
                   lens=Lens(None, strides.of_repeated, repeats=lambda shape: True, shown_by="expand"),
                   lifting=lambda N, x, shape: N.spread(x, shape),
@@ -215,6 +217,7 @@ def _lifted_flip(N, x, axis):
 flip = op(
     "flip",
     "input",
+    parts=parts.FLIP,
     params={"axis": None},
     impl="flip",
     numpy=lambda x, axis: np.flip(x, axis).copy(),
@@ -257,6 +260,7 @@ def _unslice(F, g, input_shape, start, stop, step):
 slice_ = op(
     "slice",
     "input",
+    parts=parts.SLICE,
     params={"start": None, "stop": None, "step": None},
     impl=_take_slices,
     rule=Rule(_slice),
@@ -436,7 +440,8 @@ triu = _triangle("triu", places.upper)
 
 # --- creation: no array arguments
 
-full = op("full", "", params={"shape": (), "value": 0, "dtype": None}, rule=full_rule, rounding=EXACT,
+full = op("full", "", parts=parts.NUMBERS,
+          params={"shape": (), "value": 0, "dtype": None}, rule=full_rule, rounding=EXACT,
           lifting=lambda N, shape, value, dtype: N.constant(np.broadcast_to(np.asarray(value, dtype), shape)),
           impl=lambda xp, shape, value, dtype: xp.full(shape, value, dtype),
           samples=(Sample(shape=(2, 3), value=1.5, dtype=np.dtype(np.float32)),),

@@ -6,7 +6,7 @@ import builtins
 
 import numpy as np
 
-from graphc.ops import scalars
+from graphc.ops import parts, scalars
 from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact
 from graphc.ops.lens import Lens
 from graphc.ops.places import itself
@@ -369,6 +369,7 @@ cast = op("cast", "input", params={"dtype": None}, impl=_cast, numpy=_to_dtype,
 stop_gradient = op(
     "stop_gradient",
     "input",
+    parts=parts.POINTWISE,
     impl=lambda xp, x: x,
     rule=same,
     traits=Trait.VIEW | Trait.IDEMPOTENT | MOVES,
@@ -376,6 +377,7 @@ stop_gradient = op(
     label="Detach",
     ref=itself,
 )
-clone = op("clone", "input", impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES, ref=itself,
+clone = op("clone", "input", parts=parts.POINTWISE,
+           impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES, ref=itself,
            lifting=lambda N, x: x,
            vjp=dict(input=lambda F, g: g))  # fmt: skip

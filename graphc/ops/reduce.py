@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import rows, scalars
+from graphc.ops import parts, rows, scalars
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rounding import EXACT, Rounding
@@ -98,6 +98,7 @@ def _one_term(avals: Any, result: Aval, params: Any, is_zero: Any) -> bool:
 sum = op(
     "sum",
     "input",
+    parts=parts.REDUCTION,
     params=OVER,
     impl=_sum,
     numpy=_np_sum,
@@ -109,7 +110,8 @@ sum = op(
     samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
     vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)),
 )
-mean = op("mean", "input", params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
+mean = op("mean", "input", parts=parts.REDUCTION,
+          params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
           lone_term=_one_term,
           lifting=lambda N, x, axis, keepdims: N.scale(N.sum(x, axis, keepdims), N.ratio(1, count(x.shape, axis))),
           ref=rows.reduced(rows.mean), samples=_REDUCTIONS,
@@ -149,13 +151,15 @@ def _var_vjp(F, g, input, input_shape, input_dtype, axis, keepdims, correction):
     return spread(F, g * (2 / freedom if freedom else math.inf), input_shape, axis, keepdims) * apart
 
 
-var = op("var", "input", params={**OVER, "correction": 1}, impl=_var, numpy=_np_var, rule=reduce_size,
+var = op("var", "input", parts=parts.REDUCTION,
+         params={**OVER, "correction": 1}, impl=_var, numpy=_np_var, rule=reduce_size,
          ref=rows.reduced(rows.variance),
          samples=tuple(Sample(*s.inputs, **s.params, correction=c) for s in _REDUCTIONS for c in (0, 0.5)),
          vjp=dict(input=_var_vjp))  # fmt: skip
 prod = op(
     "prod",
     "input",
+    parts=parts.REDUCTION,
     params=OVER,
     rule=reduce_sum,
     samples=_REDUCTIONS,
@@ -166,12 +170,12 @@ prod = op(
     traits=Trait.HOLOMORPHIC,
     vjp=dict(input=_prod_vjp),
 )
-amax = op("amax", "input", params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
+amax = op("amax", "input", parts=parts.REDUCTION, params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
           cpu_name="max_values_cpu", traits=Trait.ORDERS | Trait.MOVES,
           ref=rows.reduced(rows.extreme, better=scalars.larger), nearest=either_zero,
           slopes=dict(input=rows.backward(rows.extreme_slope, largest=True)),
           vjp=dict(input=_extremum_vjp))  # fmt: skip
-amin = op("amin", "input", params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
+amin = op("amin", "input", parts=parts.REDUCTION, params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
           cpu_name="min_values_cpu", traits=Trait.ORDERS | Trait.MOVES,
           ref=rows.reduced(rows.extreme, better=scalars.smaller), nearest=either_zero,
           slopes=dict(input=rows.backward(rows.extreme_slope, largest=False)),
@@ -179,6 +183,7 @@ amin = op("amin", "input", params=OVER, impl="min", rule=reduce_nonempty, sample
 any = op(
     "any",
     "input",
+    parts=parts.REDUCTION,
     params=OVER,
     impl="any",
     rule=reduce_bool,
@@ -188,6 +193,7 @@ any = op(
 all = op(
     "all",
     "input",
+    parts=parts.REDUCTION,
     params=OVER,
     impl="all",
     rule=reduce_bool,
@@ -204,10 +210,12 @@ def _first_extreme(reducer: str):
 
 
 _ARG_SAMPLES = tuple(Sample(*s.inputs, **s.params, keepdims=k) for s in _ROWS for k in (False, True))
-argmax = op("argmax", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmax"), rule=arg_reduce,
+argmax = op("argmax", "input", parts=parts.REDUCTION,
+            params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmax"), rule=arg_reduce,
             samples=_ARG_SAMPLES, traits=Trait.ORDERS,
             ref=rows.reduced(rows.place_of_extreme, largest=True))  # fmt: skip
-argmin = op("argmin", "input", params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmin"), rule=arg_reduce,
+argmin = op("argmin", "input", parts=parts.REDUCTION,
+            params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmin"), rule=arg_reduce,
             samples=_ARG_SAMPLES, traits=Trait.ORDERS,
             ref=rows.reduced(rows.place_of_extreme, largest=False))  # fmt: skip
 
@@ -283,6 +291,7 @@ def _cumsum_by_blocks(x, out):
 cumsum = op(
     "cumsum",
     "input",
+    parts=parts.cumulation("cumsum", "sum"),
     params={**ALONG, "reverse": False},
     rule=scan_rule,
     traits=Trait.LINEAR,
@@ -355,6 +364,7 @@ dot_along = op(
 softmax = op(
     "softmax",
     "input",
+    parts=parts.ROWS,
     params=ALONG,
     impl=_softmax,
     numpy=_np_softmax,
@@ -367,6 +377,7 @@ softmax = op(
 log_softmax = op(
     "log_softmax",
     "input",
+    parts=parts.ROWS,
     params=ALONG,
     impl=_log_softmax,
     numpy=_np_log_softmax,
@@ -376,7 +387,8 @@ log_softmax = op(
     ref=rows.scanned(rows.log_shares),
     vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)),
 )
-logsumexp = op("logsumexp", "input", params=OVER, impl=_logsumexp, rule=reduce_float, samples=_REDUCTIONS,
+logsumexp = op("logsumexp", "input", parts=parts.REDUCTION,
+               params=OVER, impl=_logsumexp, rule=reduce_float, samples=_REDUCTIONS,
                ref=rows.reduced(rows.log_of_sum), traits=Trait.HOLOMORPHIC,
                vjp=dict(input=lambda F, g, r, input, input_shape, axis, keepdims:
                         spread(F, g, input_shape, axis, keepdims)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import rows, scalars
+from graphc.ops import parts, rows, scalars
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_inexact
 from graphc.ops.gradient import numpy_dtype
@@ -53,7 +53,7 @@ def _comparisons(avals: list[Aval], result: Any, params: Mapping[str, Any]) -> i
 
 
 argsort = op(
-    "argsort", "input", params={"axis": -1, "descending": False}, impl=_argsort, rule=Rule(_places),
+    "argsort", "input", parts=parts.ROWS, params={"axis": -1, "descending": False}, impl=_argsort, rule=Rule(_places),
     flops=_comparisons, traits=Trait.ORDERS, ref=rows.scanned(rows.order),
     samples=(*(Sample(s, axis=a, descending=d) for s, a in _ROWS for d in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, descending=True), Sample(Ints((2, 9), 3), axis=1, descending=False)),
@@ -76,7 +76,7 @@ def _ref_sort(x: np.ndarray, axis: int, descending: bool) -> tuple[np.ndarray, n
 
 
 sort = op(
-    "sort", "input", results="values indices", params={"axis": -1, "descending": False}, impl=_sort,
+    "sort", "input", parts=parts.SORT, results="values indices", params={"axis": -1, "descending": False}, impl=_sort,
     rule=Rule(_values_and_places), flops=_comparisons, traits=Trait.ORDERS, ref=_ref_sort,
     samples=argsort.samples[: 2 * len(_ROWS)],
     rounding=EXACT,
@@ -122,7 +122,8 @@ def _cumprod_vjp(F, g, r, input, axis):
 
 
 cumprod = op(
-    "cumprod", "input", params={"axis": -1}, rule=scan_rule, traits=Trait.HOLOMORPHIC,
+    "cumprod", "input", parts=parts.cumulation("cumprod", "prod"),
+    params={"axis": -1}, rule=scan_rule, traits=Trait.HOLOMORPHIC,
     impl=lambda xp, x, axis: xp.cumprod(x, axis=axis, dtype=accumulation_dtype(x.dtype)), domain=(0.5, 2.0),
     ref=rows.scanned(rows.running_product), slopes=dict(input=rows.running_product_slope),
     samples=tuple(Sample(s, axis=a) for s, a in _ROWS), vjp=dict(input=_cumprod_vjp),
@@ -179,7 +180,8 @@ def _logcumsumexp_vjp(F, g, r, input, input_dtype, axis):
 
 
 logcumsumexp = op(
-    "logcumsumexp", "input", params={"axis": -1}, rule=Rule(_logs), traits=Trait.HOLOMORPHIC,
+    "logcumsumexp", "input", parts=parts.cumulation("logcumsumexp", "logsumexp"),
+    params={"axis": -1}, rule=Rule(_logs), traits=Trait.HOLOMORPHIC,
     impl="logcumsumexp", numpy=_np_logcumsumexp,
     ref=rows.scanned(rows.running_log_of_sum), samples=tuple(Sample(s, axis=a) for s, a in _ROWS),
     vjp=dict(input=_logcumsumexp_vjp),

@@ -15,7 +15,9 @@ import numpy as np
 
 from graphc.errors import RegistryError
 from graphc.ops.aval import Aval
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.lens import Lens
+from graphc.ops.parts import Parts
 from graphc.ops.rounding import Rounding
 
 
@@ -137,6 +139,7 @@ class Op:
               one kernel and one node of the eager engine only
     lifting   of an op that is linear in each operand: `f(N, *forms, **params)`, what it is as a sum of products, in the
               language of graphc.normal.form
+    parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
               to `like`
     """
@@ -165,6 +168,7 @@ class Op:
         "numpy",
         "overloads",
         "params",
+        "parts",
         "ref",
         "results",
         "rounding",
@@ -207,6 +211,7 @@ class Op:
         naming: Callable[[list[tuple[int, ...]]], str] | None = None,
         definition: Callable[..., Any] | None = None,
         lifting: Callable[..., Any] | None = None,
+        parts: Parts | None = None,
         nearest: Callable[[Any, Any], Any] | None = None,
         doc: str = "",
     ):
@@ -243,9 +248,22 @@ class Op:
         self.overloads = MappingProxyType(dict(overloads or {}))
         self.definition = definition
         self.lifting = lifting
+        self.parts = parts
         self.nearest = nearest
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)
+
+    def has_lone_terms(
+        self, avals: list[Aval], result: Aval, params: Mapping[str, Any], is_zero: Callable[[int, float], bool]
+    ) -> bool:
+        """Whether results are sums of one term and +0, which is the term with +0 for -0. As `lone_term`."""
+        if self.several or not is_inexact(result.dtype):
+            return False
+        if self.lone_term is not None:
+            return self.lone_term(avals, result, params, is_zero)
+        if not self.traits & Trait.CONTRACTS or self.flops is None:
+            return False
+        return self.flops(avals, result, params) <= len(avals) * result.size
 
     def _vjp(self, arg: str, fn: Callable[..., Any]) -> Vjp:
         code = fn.__code__

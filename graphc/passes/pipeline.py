@@ -73,15 +73,13 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     return (
         ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
-        *(ALGEBRA if licence >= REASSOCIATES else ()),
+        *(_algebra(licence) if licence >= REASSOCIATES else ()),
         *((("pads", join_pads), ("repeats", repeats)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
-        ("common subexpressions", eliminate_common_subexpressions),
-        ("constant folding", fold_constants),
-        *(ALGEBRA if licence >= REASSOCIATES else ()),
+        *_algebra(licence),
         ("simplify", simplify(rules_for(licence))),
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
@@ -90,7 +88,6 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
 
 def sums_of_products(graph: Graph) -> Graph:
     """`graph` with its products in their cheapest order and structure."""
-    graph = eliminate_common_subexpressions(graph)
     rewritten, found = rewrite_regions(graph)
     if not found:
         return graph
@@ -100,7 +97,10 @@ def sums_of_products(graph: Graph) -> Graph:
     return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed))
 
 
-ALGEBRA: tuple[tuple[str, Pass], ...] = (("demand", narrow), ("sums of products", sums_of_products))
+def _algebra(licence: Licence) -> tuple[tuple[str, Pass], ...]:
+    """The passes before which nothing is computed twice, and which leave out what need not be computed at all."""
+    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
+    return (*once, ("demand", narrow), ("sums of products", sums_of_products)) if licence >= REASSOCIATES else once
 
 
 def repeats(graph: Graph) -> Graph:

@@ -2,6 +2,7 @@
 
 from compare.selftest.fault import Fault
 from compare.selftest.faults import (
+    algebra,
     aliases,
     batching,
     combinations,
@@ -24,7 +25,7 @@ from compare.selftest.faults import (
 
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
-    control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places,
+    control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra,
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 

@@ -84,9 +84,10 @@ FAULTS: tuple[Fault, ...] = (
     _altered("one_minus_sigmoid", program(lambda x: 1 - x.sigmoid(), _x), right=lambda F, x: F.sigmoid(x)),
     _altered("mul_reciprocal", program(lambda x, y: x * y.reciprocal(), _x, _y), right=lambda F, x, y: x * y),
     _altered("mul_mul_constants", program(lambda x: x * 1.5 * 0.7, _x), right=lambda F, x, c, d: x * c),
-    _altered("matmul_distributes", program(lambda a, b, c: a @ b + a @ c, _square, _other, _square),
-             right=lambda F, a, b, c: a @ (b - c)),
-    _altered("matmul_of_transposes", program(lambda x, y: (x.T @ y.T).T, _square, _other), right=lambda F, x, y: x @ y),
+    _altered("rows_of_product", program(lambda a, b: (a @ b)[torch.tensor([2, 1])], numbers(9, 3), _other),
+             right=lambda F, a, b, i, s: F.index(a, i - 1, spec=s[:1]) @ b),
+    _altered("columns_of_product", program(lambda a, b: (a @ b)[:, torch.tensor([2, 1])], _square, numbers(3, 9)),
+             right=lambda F, a, b, i, s: a @ F.index(b, i - 1, spec=s)),
     _altered("log_sigmoid", program(lambda x: x.sigmoid().log(), _x), right=lambda F, x: F.neg(F.softplus(x))),
     _altered("expm1", program(lambda x: x.exp() - 1, _x), right=lambda F, x: F.expm1(x) + 1e-3),
     # a condition forgotten

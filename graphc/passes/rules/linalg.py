@@ -1,4 +1,4 @@
-"""Matrix products: associativity and the distributive law, where the cost model says that it pays."""
+"""Rows and columns of matrix products that an index picks. All else about products is in `graphc.normal`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,6 @@ from graphc.rewrite import REASSOCIATES, held_array
 from graphc.rewrite import RewriteRule as R
 
 MANY = 4  # times as many rows as are read
-
-
-def _matrices(*operands) -> bool:
-    return all(len(x.shape) in (1, 2) for x in operands)
-
-
-def _left_over_right(a, b, c) -> int:
-    """What (AB)C costs more than A(BC). Only a strict saving counts, or the rules would undo each other."""
-    m, p = a.shape[0] if len(a.shape) == 2 else 1, c.shape[1] if len(c.shape) == 2 else 1
-    k, n = b.shape
-    return (m * k * n + m * n * p) - (k * n * p + m * k * p)
 
 
 def _few(x, i, s) -> bool:
@@ -50,21 +39,9 @@ def _selected(F, i, c, w):
     return F.where(ok, rows, 0)
 
 
-_CHAIN = {"a": Floats((5, 4)), "b": Floats((4, 5)), "c": Floats((5,))}
-
 _ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
 
 RULES = (
-    # libraries add up the terms of transposed matrices in another order
-    R("matmul_of_transposes", REASSOCIATES,
-      lambda F, x, y: F.permute(F.permute(x, dims=(1, 0)) @ F.permute(y, dims=(1, 0)), dims=(1, 0)),
-      lambda F, x, y: y @ x, example={"x": Floats((3, 4)), "y": Floats((5, 3))}),
-    # (AB)v = A(Bv): from cubic to quadratic. The last operand may be a vector; the middle one must be a matrix.
-    R("matmul_right", REASSOCIATES, lambda F, a, b, c: (a @ b) @ c, lambda F, a, b, c: a @ (b @ c),
-      when=lambda a, b, c: _matrices(a, b, c) and len(b.shape) == 2 and _left_over_right(a, b, c) > 0, example=_CHAIN),
-    R("matmul_left", REASSOCIATES, lambda F, a, b, c: a @ (b @ c), lambda F, a, b, c: (a @ b) @ c,
-      when=lambda a, b, c: _matrices(a, b, c) and len(b.shape) == 2 and _left_over_right(a, b, c) < 0,
-      example={"a": Floats((5,)), "b": Floats((5, 4)), "c": Floats((4, 5))}),
     # a part of a product from parts of its operands: few enough that the product may be there for others as well
     R("rows_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
       lambda F, a, b, i, s: F.index(a, i, spec=s[:1]) @ b, when=_rows_of,
@@ -80,8 +57,4 @@ RULES = (
       lambda F, i, c, w, t, u: F.cast(F.cast(i == c, dtype=u), dtype=t) @ w,
       lambda F, i, c, w, t, u: _selected(F, i, c, w), when=lambda i, c, w, t, u: t == w.dtype and _selects(i, c, w),
       example={**_ONE_HOT, "u": INT64}),
-    R("matmul_distributes", REASSOCIATES, lambda F, a, b, c: a @ b + a @ c, lambda F, a, b, c: a @ (b + c),
-      when=lambda a, b, c: b.shape == c.shape, example={"a": Floats((3, 4)), "b": Floats((4, 5)), "c": Floats((4, 5))}),
-    R("matmul_distributes_left", REASSOCIATES, lambda F, a, b, c: a @ c + b @ c, lambda F, a, b, c: (a + b) @ c,
-      when=lambda a, b, c: a.shape == b.shape, example={"a": Floats((3, 4)), "b": Floats((3, 4)), "c": Floats((4, 5))}),
 )  # fmt: skip

@@ -1,0 +1,152 @@
+"""Wrong sums of products: what ops say, places, plans, brackets, runs of terms; and wrong parts of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import eager as torch
+from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.planting import Plant, attribute, declared, wrapped
+from compare.selftest.trials import numbers, program
+from graphc.normal import affine, emit, factor, form, merge, plan, regions
+from graphc.ops import OPS, parts
+from graphc.ops.parts import Parts
+
+LAYER = "passes"
+SUMS, DEMAND = "sums of products", "demand"
+N = 40
+
+
+def _fault(what: str, name: str, plant: Plant, trials: Trials) -> Fault:
+    return Fault(f"pass '{name}': {what}", LAYER, plant, Expected(pass_name=name), trials)
+
+
+def _lifting(op: str, lifting: Callable[..., Any]) -> Plant:
+    """`op` says that it is something else."""
+    return lambda: declared(OPS[op], lifting=lifting)
+
+
+def _lifted(what: str, op: str, lifting: Callable[..., Any], trials: Trials) -> Fault:
+    return _fault(f"{op} {what}", SUMS, _lifting(op, lifting), trials)
+
+
+def _reading(op: str, wrong: Parts) -> Plant:
+    return lambda: declared(OPS[op], parts=wrong)
+
+
+_square, _other, _third = numbers(N, N), numbers(N, N, seed=6), numbers(N, N, seed=7)
+_x, _y = numbers(N), numbers(N, seed=6)
+_thin, _wide = numbers(N, 4), numbers(4, N, seed=6)
+
+
+# --- faults of mechanisms
+
+
+def _first_only(sound: Any) -> Any:
+    """Terms of a run that all read what the first one reads."""
+
+    def run(t: Any, step: Any, count: int) -> Any:
+        return sound(t, [0 if k >= len(t.places) else s for k, s in enumerate(step)], count)
+
+    return run
+
+
+def _unsigned(sound: Any) -> Any:
+    """Sums in brackets whose terms have no signs."""
+
+    def taken_out(group: Any, name: Any) -> Any:
+        alike = [c._replace(term=c.term._replace(coefficient=abs(c.term.coefficient))) for c in group]
+        return sound(alike, name)
+
+    return taken_out
+
+
+def _by_atoms(sound: Any) -> Any:
+    """Products that are taken for each other if they have the same factors."""
+
+    def named(self: Any, order: Any, kept: Any) -> Any:
+        _, names = sound(self, order, kept)
+        return tuple([f.atom for f in order]), names
+
+    return named
+
+
+def _without_offset(sound: Any) -> Any:
+    return lambda place, sizes: sound(place, sizes)._replace(offset=0)
+
+
+def _not_turned(sound: Any) -> Any:
+    return lambda place, sizes: sound(place, sizes)._replace(turned=frozenset())
+
+
+def _one_more(sound: Any) -> Any:
+    """Places that are one too far where a label was solved for."""
+
+    def solved(self: Any, place: Any) -> Any:
+        found = sound(self, place)
+        return found + 1 if found.offset else found
+
+    return solved
+
+
+def _other_end(sound: Any) -> Any:
+    return lambda F, x, axis, *, first, descending: sound(F, x, axis, first=not first, descending=descending)
+
+
+FAULTS: tuple[Fault, ...] = (
+    # what ops say
+    _lifted("keeps its order", "permute", lambda N, x, dims: x, program(lambda h, x: h.T @ h @ x, _square, _x)),
+    _lifted("adds", "sub", lambda N, x, y: N.add(x, y),
+            program(lambda a, h, x: (a - h.T @ h) @ x, _square, _other, _x)),
+    _lifted("keeps its sign", "neg", lambda N, x: x, program(lambda a, b, x: (-a) @ b @ x, _square, _other, _x)),
+    _lifted("sums up", "mean", lambda N, x, axis, keepdims: N.sum(x, axis, keepdims),
+            program(lambda a, b: (a @ b).mean(0), _square, _other)),
+    _lifted("is a copy", "flip", lambda N, x, axis: x, program(lambda a, b: (a @ b).flip(0)[:2], _square, _other)),
+    _lifted("begins at the start", "slice", lambda N, x, start, stop, step: N.take(
+        x, [-(-(b - a) // s) for a, b, s in zip(start, stop, step, strict=True)],
+        lambda *places: [i * s for i, s in zip(places, step, strict=True)]),
+        program(lambda a, b: (a @ b)[2, 2], _square, _other)),
+    _lifted("is not transposed", "matmul", lambda N, x, y: N.product([x, y], [[0, 1], [2, 1]], [0, 2]),
+            program(lambda a, b, x: a @ b @ x[:, None], _square, _other, _x)),
+    _lifted("forgets what it adds", "addmm", lambda N, x, a, b: N.product([a, b], [[0, 1], [1, 2]], [0, 2]),
+            program(lambda c, a, b, x: torch.addmm(c, a, b) @ x, _square, _other, _third, _x)),
+    _lifted("is linear", "square", lambda N, x: x, program(lambda u, v: ((u @ v) ** 2).sum(), _thin, _wide)),
+    _lifted("multiplies", "div", lambda N, x, y: N.mul(x, y),
+            program(lambda a, b, x: (a / 4.0) @ b @ x, _square, _other, _x)),
+    # mechanisms
+    _fault("numbers dropped", SUMS, wrapped(emit._Writer, "_scaled", lambda sound: lambda self, part: part),
+           program(lambda a, x: (3.0 * a) @ a @ x, _square, _x)),
+    _fault("offsets dropped", SUMS, lambda: attribute(emit, "_digits", _without_offset(emit._digits)),
+           program(lambda a, b: (a @ b)[3:5], _square, _other)),
+    _fault("reversals dropped", SUMS, lambda: attribute(emit, "_digits", _not_turned(emit._digits)),
+           program(lambda a, b: (a @ b).flip(0)[:, 1], _square, _other)),
+    _fault("solutions one further", SUMS, wrapped(affine.Equations, "solved", _one_more),
+           program(lambda a, b: (a @ b)[3], _square, _other)),
+    _fault("products mistaken for each other", SUMS, wrapped(plan._Alike, "_named", _by_atoms),
+           program(lambda a, b: a.T @ b @ (a @ b), _square, _other)),
+    _fault("signs lost in brackets", SUMS, wrapped(factor, "_taken_out", _unsigned),
+           program(lambda a, b, c: a @ b - a @ c, _square, _other, _third)),
+    _fault("rows of a run all the first", SUMS, wrapped(merge, "_run", _first_only),
+           program(lambda x, w: torch.stack([w @ x[t] for t in range(8)]), _square, _other)),
+    _fault("the last term dropped", SUMS, wrapped(regions, "merged", lambda sound: lambda f: f._replace(
+        terms=sound(f).terms[:1] or f.terms)), program(lambda a, h, x: (a - h.T @ h) @ x, _square, _other, _x)),
+    _fault("fractions rounded", SUMS, wrapped(
+        form.Algebra, "ratio", lambda sound: lambda self, a, b: Fraction(a // b or 1)),
+           program(lambda a, b: (a @ b).mean(1), _square, _other)),
+    # parts that are read
+    _fault("slices read from the start", DEMAND, _reading("slice", parts.SLICE._replace(
+        reads=lambda box, shape, params: tuple([(0, b - a) for a, b in box]))),
+        program(lambda x: torch.tanh(x)[3:6], _square)),
+    _fault("flips read as they are", DEMAND, _reading("flip", parts.POINTWISE),
+           program(lambda x: torch.exp(x).flip(0)[1:4], _square)),
+    _fault("permutations read as they are", DEMAND, _reading("permute", parts.POINTWISE),
+           program(lambda x: torch.sin(torch.exp(x).T)[2], _square)),
+    _fault("rows of softmax cut", DEMAND, _reading("softmax", parts.POINTWISE),
+           program(lambda x: torch.softmax(x, 1)[:, 3], _square)),
+    _fault("cumulations begin where they are read", DEMAND, _reading("cumsum", parts.POINTWISE),
+           program(lambda x: torch.cumsum(x, 0)[4:7], _square)),
+    _fault("the first for the last", DEMAND, wrapped(parts, "_extreme", _other_end),
+           program(lambda x: torch.sort(x, 0).values[-1], _square)),
+)  # fmt: skip
