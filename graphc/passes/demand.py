@@ -14,16 +14,16 @@ from typing import Any, final
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ir.graph import INPUT
 from graphc.ops import OPS
-from graphc.ops.parts import POINTWISE, SLICE, Box, Parts, sizes, whole
+from graphc.ops.parts import POINTWISE, Box, Parts, sizes, whole
 
 LESS = 0.75  # of an array, at most, for a part to be worth the change
-_ITEM = OPS["item"]
+_ITEM, _SLICE = OPS["item"], OPS["slice"]
 
 
 def narrow(graph: Graph) -> Graph:
     """`graph` without the parts of arrays that nobody reads. Rounds differently."""
     nodes = graph.nodes
-    if not any(node.op.parts is SLICE for node in nodes.values()):
+    if not any(node.op is _SLICE for node in nodes.values()):
         return graph
     boxes = _demanded(graph)
     if not any(_is_less(node, boxes.get(id), nodes) for id, node in nodes.items()):

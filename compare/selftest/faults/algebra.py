@@ -111,7 +111,7 @@ FAULTS: tuple[Fault, ...] = (
     _lifted("is not transposed", "matmul", lambda N, x, y: N.product([x, y], [[0, 1], [2, 1]], [0, 2]),
             program(lambda a, b, x: a @ b @ x[:, None], _square, _other, _x)),
     _lifted("forgets what it adds", "addmm", lambda N, x, a, b: N.product([a, b], [[0, 1], [1, 2]], [0, 2]),
-            program(lambda c, a, b, x: torch.addmm(c, a, b) @ x, _square, _other, _third, _x)),
+            program(lambda c, a, b, x: torch.nn.functional.linear(a, b, c) @ x, _x, _square, _other, _y)),
     _lifted("is linear", "square", lambda N, x: x, program(lambda u, v: ((u @ v) ** 2).sum(), _thin, _wide)),
     _lifted("multiplies", "div", lambda N, x, y: N.mul(x, y),
             program(lambda a, b, x: (a / 4.0) @ b @ x, _square, _other, _x)),
