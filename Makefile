@@ -36,6 +36,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/capture.py
 	$(BIN)/python benchmarks/calls.py
 	$(BIN)/python benchmarks/training_steps.py
+	$(BIN)/python benchmarks/linear_algebra.py
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py

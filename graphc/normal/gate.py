@@ -19,7 +19,13 @@ from graphc.ops import Trait
 def adds_up(node: Node) -> bool:
     """Whether a node adds up many elements."""
     traits = node.op.traits
-    return bool(traits & (Trait.CONTRACTS | Trait.LINEAR)) and not traits & Trait.MOVES and not node.op.pointwise
+    linear = bool(traits & Trait.LINEAR) and not traits & Trait.MOVES and not node.op.pointwise
+    return linear or multiplies(node)
+
+
+def multiplies(node: Node) -> bool:
+    """Whether a node adds up products."""
+    return node.op.flops is not None and bool(node.op.traits & Trait.CONTRACTS or node.op.lifting is not None)
 
 
 class _Flow(NamedTuple):
@@ -56,9 +62,10 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         below = [flow(i) for i in node.inputs]
         sums = frozenset[int]().union(*[f.sums for f in below])
         if adds_up(node):
-            if any(f.structure for f in below) or any(nodes[k].op.traits & Trait.CONTRACTS for k in sums):
+            helped = any(f.structure if multiplies(node) else f.outer for f in below)
+            if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
-            if node.op.traits & Trait.CONTRACTS:
+            if multiplies(node):
                 pair = frozenset([_base(i, nodes) for i in node.inputs])
                 if pair in pairs:
                     return True
@@ -112,17 +119,16 @@ def _base(id: int, nodes: Mapping[int, Node]) -> int:
 def _is_there(id: int, nodes: Mapping[int, Node]) -> bool:
     """Whether an array is in memory: not something that a loop computes on the way."""
     node = nodes[_base(id, nodes)]
-    return node.op is INPUT or bool(node.op.traits & Trait.CONTRACTS)
+    return node.op is INPUT or multiplies(node)
 
 
 def _parts_only(id: int, nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
-    """Whether all that read a node are views of a part of it."""
-    return all(nodes[k].op.view and nodes[k].size < nodes[id].size for k in users.get(id, ()))
+    """Whether all that read a node are views of a part of it, which are not all of it together."""
+    readers = [nodes[k] for k in users.get(id, ())]
+    return all(r.op.view for r in readers) and sum([r.size for r in readers]) < nodes[id].size
 
 
 def _have_a_common_factor(sums: Sequence[Collection[int]], nodes: Mapping[int, Node]) -> bool:
     """Whether products that are added have an operand in common."""
-    factors = [
-        {_base(i, nodes) for k in own if nodes[k].op.traits & Trait.CONTRACTS for i in nodes[k].inputs} for own in sums
-    ]
+    factors = [{_base(i, nodes) for k in own if multiplies(nodes[k]) for i in nodes[k].inputs} for own in sums]
     return any(a & b for a, b in itertools.combinations(factors, 2))

@@ -15,7 +15,7 @@ from graphc.normal.affine import Unsolved
 from graphc.normal.emit import emit
 from graphc.normal.factor import factored
 from graphc.normal.form import Factor, Form
-from graphc.normal.gate import adds_up, may_gain
+from graphc.normal.gate import adds_up, may_gain, multiplies
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.normal.merge import merged
 from graphc.normal.plan import Memory
@@ -56,16 +56,39 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     trial = _Trial(graph, users)
     chosen: dict[int, tuple[_Region, frozenset[int]]] = {}
     found: list[Rewritten] = []
+    alike: dict[
+        Any, tuple[float, float, list[int]] | None
+    ] = {}  # by what a region is: its costs, and its atoms' places
     for region in _regions(graph, users):
         if not _is_worth_it(region, nodes, users, least):
             continue
-        before = trial.price(region.members)
-        best = trial.best(region, before)
-        if best is not None and best[0] <= min(ENOUGH * before, before - least):
-            chosen.update(dict.fromkeys(region.roots, (region, best[1])))
+        key = _key(region, nodes)
+        if key not in alike:
+            before = trial.price(region.members)
+            best = trial.best(region, before)
+            pays = best is not None and best[0] <= min(ENOUGH * before, before - least)
+            alike[key] = (before, best[0], [region.members.index(id) for id in best[1]]) if best and pays else None
+        known = alike[key]
+        if known is not None:
+            before, after, places = known
+            chosen.update(dict.fromkeys(region.roots, (region, frozenset([region.members[k] for k in places]))))
             where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
-            found.append(Rewritten(nodes[where].where, before, best[0]))
+            found.append(Rewritten(nodes[where].where, before, after))
     return (_rewritten(graph, chosen, users) if found else graph), found
+
+
+def _key(region: _Region, nodes: Mapping[int, Node]) -> Any:
+    """What a region is, but for the numbers of its nodes and what it reads."""
+    below = [i for id in region.members for i in nodes[id].inputs if i not in region.members]
+    own = [*_lifted_below(dict.fromkeys(below), nodes), *region.members]
+    number = {id: k for k, id in enumerate(own)}
+    read: dict[int, int] = {}
+    key: list[Any] = [tuple([number[id] for id in region.roots])]
+    for id in own:
+        node = nodes[id]
+        inputs = tuple([number[i] if i in number else -1 - read.setdefault(i, len(read)) for i in node.inputs])
+        key.append((node.key(inputs), node.shape))
+    return tuple(key), tuple([nodes[i].aval for i in read])
 
 
 def _rewritten(
@@ -396,7 +419,7 @@ def _costs(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping[i
     """The costs of `some` nodes. What is computed on the way, in the loops that read it, is not written."""
 
     def is_loop(node: Node) -> bool:
-        return node.op.pointwise or (adds_up(node) and not node.op.traits & Trait.CONTRACTS)
+        return node.op.pointwise or (adds_up(node) and not multiplies(node))
 
     found: dict[int, float] = {}
     for id, node in some.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -243,6 +244,31 @@ def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
     return functools.reduce(lambda total, n: total * n, sizes.values(), len(terms))
 
 
+def _np_einsum(*operands, equation):
+    """Two operands as a matrix product, or many: NumPy's own einsum is a loop without BLAS."""
+    (*terms,), out = split_equation(equation)
+    if len(operands) != 2 or operands[0].dtype != operands[1].dtype or operands[0].dtype.char not in "fdFD":
+        return np.einsum(equation, *operands, optimize=len(operands) > 2)
+    (x, y), (a, b) = operands, terms
+    left, right = ([k for k in own if k not in other] for own, other in ((a, b), (b, a)))
+    if right and out and out.index(right[0]) < min([out.find(k) for k in left], default=len(out)):
+        x, y, a, b, left, right = y, x, b, a, right, left  # so that the result lies as it comes
+    batch, over = ([k for k in a if k in b and (k in out) == kept] for kept in (True, False))
+    if not over or not {*left, *right} <= set(out):
+        return np.einsum(equation, *operands)
+    sizes = dict(zip(a + b, x.shape + y.shape, strict=True))
+
+    def laid(array, letters, *groups):
+        shape = [math.prod([sizes[k] for k in group]) for group in groups]
+        return array.transpose([letters.index(k) for group in groups for k in group]).reshape(shape)
+
+    groups = ((batch, left, over), (batch, over, right)) if batch else ((left, over), (over, right))
+    product = np.matmul(laid(x, a, *groups[0]), laid(y, b, *groups[1]))
+    order = [*batch, *left, *right]
+    product = product.reshape([sizes[k] for k in order]).transpose([order.index(k) for k in out])
+    return product if product.flags.c_contiguous else product.copy("C")
+
+
 def _lifted_einsum(N, *operands, equation):
     terms, out = split_equation(equation)
     return N.product(operands, [[*map(ord, term)] for term in terms], [*map(ord, out)])
@@ -251,7 +277,7 @@ def _lifted_einsum(N, *operands, equation):
 einsum = op(
     "einsum", "*operands", params={"equation": ""}, rule=Rule(_einsum), flops=_einsum_flops,
     ref=_ref_einsum, traits=Trait.HOLOMORPHIC | Trait.CONTRACTS,
-    impl=lambda xp, *operands, equation: xp.einsum(equation, *operands, optimize=len(operands) > 2),
+    impl=lambda xp, *operands, equation: xp.einsum(equation, *operands, optimize=len(operands) > 2), numpy=_np_einsum,
     lifting=_lifted_einsum,
     vjp=dict(operands=_einsum_vjp),
     samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),

@@ -73,8 +73,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     return (
         ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
-        *(_algebra(licence) if licence >= REASSOCIATES else ()),
-        *((("pads", join_pads), ("repeats", repeats)) if licence >= REASSOCIATES else ()),
+        *((("pads", join_pads), *_algebra(licence), ("repeats", repeats)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
@@ -92,7 +91,7 @@ def sums_of_products(graph: Graph) -> Graph:
     if not found:
         return graph
     clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
-    clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(map(str, found))))
+    clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(_counted(found))))
     narrowed = narrow(clean)  # of what products read parts only now
     return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed))
 
@@ -101,6 +100,11 @@ def _algebra(licence: Licence) -> tuple[tuple[str, Pass], ...]:
     """The passes before which nothing is computed twice, and which leave out what need not be computed at all."""
     once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
     return (*once, ("demand", narrow), ("sums of products", sums_of_products)) if licence >= REASSOCIATES else once
+
+
+def _counted(found: Sequence[Any]) -> list[str]:
+    """A line for each, those that are equal once."""
+    return [f"{line}, {n} times" if n > 1 else line for line, n in Counter(map(str, found)).items()]
 
 
 def repeats(graph: Graph) -> Graph:
