@@ -52,6 +52,9 @@ class _Region(NamedTuple):
 def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently."""
     nodes, users = graph.nodes, graph.users()
+    regions = [region for region in _regions(graph, users) if may_gain(region.members, nodes, users)]
+    if not regions:
+        return graph, []
     least = WORTH * sum(_costs(nodes, nodes, users).values())
     trial = _Trial(graph, users)
     chosen: dict[int, tuple[_Region, frozenset[int]]] = {}
@@ -59,8 +62,8 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     alike: dict[
         Any, tuple[float, float, list[int]] | None
     ] = {}  # by what a region is: its costs, and its atoms' places
-    for region in _regions(graph, users):
-        if not _is_worth_it(region, nodes, users, least):
+    for region in regions:
+        if sum([node_cost(nodes[id], nodes) for id in region.members]) < least:
             continue
         key = _key(region, nodes)
         if key not in alike:
@@ -162,12 +165,6 @@ def _pieces(
     for id in members:
         pieces.setdefault(top[id], []).append(id)
     return [_Region(tuple(own), (root,)) for root, own in pieces.items() if 1 < len(own) <= MOST_NODES]
-
-
-def _is_worth_it(region: _Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]], least: float) -> bool:
-    """Whether enough is computed there, and might be less."""
-    cost = sum([node_cost(nodes[id], nodes) for id in region.members])
-    return cost >= least and may_gain(region.members, nodes, users)
 
 
 # --- writing them
