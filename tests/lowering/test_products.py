@@ -39,3 +39,28 @@ def test_other_dtypes_are_left_as_they_are():
     assert "lax.dot_general(x, w, (((1,), (1,))" in source((8, 16), (4, 16))
     for dtype in (torch.float16, torch.int32):
         assert "dot_general" not in source((8, 16), (4, 16), dtype=dtype)
+
+
+EQUATIONS = ["ab,b->a", "ab,a->b", "a,ab->b", "a,ba->b", "a,a->", *[
+    f"{left},{right}->{out}" for left in ("ab", "ba") for right in ("ac", "ca") for out in ("bc", "cb")
+]]  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [(9, 7, 3), (9, 3, 7), (1, 2, 3)])
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsums_of_matrices_and_vectors(equation: str, sizes: tuple[int, ...]):
+    rng = np.random.default_rng(0)
+    size = dict(zip("abc", sizes, strict=True))
+    terms = equation.partition("->")[0].split(",")
+    arrays = [rng.standard_normal([size[k] for k in term]) for term in terms]
+    x, y = map(torch.from_numpy, arrays)
+    graph = graphc.trace(lambda x, y: torch.einsum(equation, x, y), x, y)
+    expected = np.einsum(equation, *arrays)
+    np.testing.assert_allclose(np.asarray(graphc.lower(graph)(x, y)), expected, rtol=1e-12)
+    np.testing.assert_allclose(graph(*arrays), expected, rtol=1e-12)
+
+
+def test_a_narrow_product_is_computed_transposed_and_vectors_need_no_copy():
+    x, g = torch.zeros(32, 100), torch.zeros(32, 10)
+    assert "optimization_barrier(lax.dot_general(g, x," in graphc.lower(graphc.trace(lambda x, g: x.T @ g, x, g)).source
+    assert "lax.dot_general(x, v, (((0,), (0,))" in graphc.lower(graphc.trace(lambda x, v: x.T @ v, x, g[:, 0])).source

@@ -12,8 +12,10 @@ import graphc
 from graphc.ir import Builder, Graph, Ref, Symbol
 from graphc.normal.affine import Unsolved
 from graphc.normal.emit import emit
+from graphc.normal.factor import factored
 from graphc.normal.form import Form
 from graphc.normal.lift import forms
+from graphc.normal.merge import merged
 from graphc.ops import OPS, Trait
 from graphc.ops.aval import Aval
 from tests.normal import rings
@@ -224,6 +226,21 @@ def _step(rng: np.random.Generator, F, x: Symbol, known: list[Symbol]) -> Symbol
     return steps[rng.integers(len(steps))]()
 
 
+def bracketed(form: Form, values: Mapping[int, np.ndarray]) -> np.ndarray:
+    """The value of a form with common factors before brackets."""
+    inside: dict[int, Form] = {}
+
+    def name(inner: Form) -> int:
+        inside[-2 - len(inside)] = inner
+        return -1 - len(inside)
+
+    found = factored(form, name)
+    known = dict(values)
+    for number, inner in inside.items():
+        known[number] = rings.value(inner, known)
+    return rings.value(found, known)
+
+
 def check_programs(seeds: range) -> tuple[int, int]:
     """How many results were forms of inputs alone, of how many."""
     whole = 0
@@ -235,6 +252,8 @@ def check_programs(seeds: range) -> tuple[int, int]:
         for id, form in forms(graph).items():
             np.testing.assert_array_equal(rings.value(form, values), values[id], err_msg=f"seed {seed}, v{id}\n{graph}")
             same_when_written(form, values, f"seed {seed}, v{id}\n{graph}")
+            for found in (rings.value(merged(form), values), bracketed(form, values)):
+                np.testing.assert_array_equal(found, values[id], err_msg=f"seed {seed}, v{id}\n{graph}")
         atoms = {f.atom for t in forms(graph)[graph.outputs[0]].terms for f in t.factors}
         whole += atoms <= set(graph.inputs)
     return whole, len(seeds)
