@@ -10,7 +10,7 @@ import eager as torch
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import Plant, attribute, declared, wrapped
 from compare.selftest.trials import numbers, program
-from graphc.normal import affine, emit, factor, form, merge, plan, regions
+from graphc.normal import affine, emit, factor, form, merge, plan, write
 from graphc.ops import OPS, parts
 from graphc.ops.parts import Parts
 
@@ -130,7 +130,7 @@ FAULTS: tuple[Fault, ...] = (
            program(lambda a, b, c: a @ b - a @ c, _square, _other, _third)),
     _fault("rows of a run all the first", SUMS, wrapped(merge, "_run", _first_only),
            program(lambda x, w: torch.stack([w @ x[t] for t in range(8)]), _square, _other)),
-    _fault("the last term dropped", SUMS, wrapped(regions, "merged", lambda sound: lambda f: f._replace(
+    _fault("the last term dropped", SUMS, wrapped(write, "merged", lambda sound: lambda f: f._replace(
         terms=sound(f).terms[:1] or f.terms)), program(lambda a, h, x: (a - h.T @ h) @ x, _square, _other, _x)),
     _fault("fractions rounded", SUMS, wrapped(
         form.Algebra, "ratio", lambda sound: lambda self, a, b: Fraction(a // b or 1)),

@@ -1,0 +1,69 @@
+"""Where sums of products begin and end in a graph: regions between atoms below and roots above."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from graphc.ir import Graph
+from graphc.normal.lift import is_lifted
+
+MOST_NODES = 200  # of a region
+
+
+class Region(NamedTuple):
+    """The members in order, and those of them that are read by what is no member."""
+
+    members: tuple[int, ...]
+    roots: tuple[int, ...]
+
+
+def regions_of(graph: Graph, users: Mapping[int, list[int]]) -> list[Region]:
+    """The regions that have a node which adds up, each with all roots that share something dear."""
+    nodes, outputs = graph.nodes, set(graph.outputs)
+    lifted = {id for id, node in nodes.items() if is_lifted(node, nodes)}
+    group: dict[int, int] = {}
+
+    def leader(id: int) -> int:
+        while group[id] != id:
+            group[id] = id = group[group[id]]
+        return id
+
+    dear = {id for id in lifted if nodes[id].inputs and not nodes[id].op.view}
+    for id in nodes:  # views of what is dear are with it; those of atoms are with all that read them
+        if id in lifted:
+            below = [i for i in nodes[id].inputs if i in group]
+            if id in dear or below:
+                group[id] = id
+                for i in below:
+                    group[leader(i)] = id
+    members: dict[int, list[int]] = {}
+    for id in nodes:
+        if id in group:
+            members.setdefault(leader(id), []).append(id)
+    found: list[Region] = []
+    for own in members.values():
+        if len(own) <= MOST_NODES:
+            found.append(Region(tuple(own), tuple([id for id in own if _is_root(id, lifted, users, outputs)])))
+        else:
+            found += _pieces(own, lifted, users, outputs)
+    return found
+
+
+def _is_root(id: int, inside: Collection[int], users: Mapping[int, list[int]], outputs: Collection[int]) -> bool:
+    return id in outputs or any(k not in inside for k in users.get(id, ()))
+
+
+def _pieces(
+    members: Sequence[int], lifted: Collection[int], users: Mapping[int, list[int]], outputs: Collection[int]
+) -> list[Region]:
+    """A large region, cut where a node has several users."""
+    top: dict[int, int] = {}  # the root of each
+    for id in reversed(members):
+        readers = users.get(id, [])
+        alone = len(readers) == 1 and id not in outputs and readers[0] in top
+        top[id] = top[readers[0]] if alone else id
+    pieces: dict[int, list[int]] = {}
+    for id in members:
+        pieces.setdefault(top[id], []).append(id)
+    return [Region(tuple(own), (root,)) for root, own in pieces.items() if 1 < len(own) <= MOST_NODES]

@@ -1,0 +1,118 @@
+"""Which nodes of a region had better be atoms: choices, written and priced on a copy of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, final
+
+from graphc.ir import Builder, Graph, Node
+from graphc.normal.find import Region
+from graphc.normal.plan import Memory
+from graphc.normal.write import Writer, costs_of
+from graphc.ops import Trait
+from graphc.rewrite.cost import node_cost
+
+HOPEFUL = 0.92  # of the cost as written: with less gained by the usual choices, no others are tried
+MOST_TRIES = 16  # choices of atoms, beside the usual ones
+MOST_WORK = 1000  # nodes of all regions, each as often as it is tried; beside one for each node of the graph
+
+
+@final
+class Trial:
+    """Choices of atoms, tried on a copy of the graph."""
+
+    def __init__(self, graph: Graph, users: Mapping[int, list[int]]):
+        self._nodes = graph.nodes
+        self._users = users
+        self._builder = Builder(graph.nodes)
+        self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
+        self._left = MOST_WORK + len(graph)
+        self._memory = Memory()
+
+    def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
+        """The cheapest choice, and what it costs."""
+        shared, sums = self._candidates(region)
+        found: tuple[float, frozenset[int]] | None = None
+        tried: set[frozenset[int]] = set()
+
+        def attempt(atoms: frozenset[int]) -> bool:
+            nonlocal found
+            if atoms in tried or self._left < 0:
+                return False
+            tried.add(atoms)
+            self._left -= len(region.members)
+            price = self._cost(region, atoms)
+            if price is None or (found is not None and price >= found[0]):
+                return False
+            found = price, atoms
+            return True
+
+        for atoms in (shared, frozenset[int](), shared | sums, sums):
+            attempt(atoms)
+        if found is None or found[0] > HOPEFUL * before:
+            return found
+        own = [id for id in reversed(region.members) if id in shared | sums][:MOST_TRIES]
+        for id in own:
+            attempt(frozenset([id]))
+        for id in own:
+            attempt((found[1] if found else frozenset()) ^ {id})
+        return found
+
+    def price(self, some: Iterable[int]) -> float:
+        """What these nodes cost that are there."""
+        return sum(costs_of({id: self._nodes[id] for id in some}, self._nodes, self._users).values())
+
+    def _candidates(self, region: Region) -> tuple[frozenset[int], frozenset[int]]:
+        """The members that may be atoms: those that several read, and sums."""
+        nodes = self._nodes
+        members = set(region.members)
+        several = {id for id in members if len(self._users.get(id, ())) + (id in region.roots) > 1}
+        for id in reversed(region.members):
+            if id in several and nodes[id].op.view:
+                several.update(members.intersection(nodes[id].inputs))
+        shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
+        sums = [id for id in region.members if nodes[id].op.pointwise and self._adds(id)]
+        alone = shared.union(sums).difference(region.roots) | shared
+        return shared, alone.difference(shared)
+
+    def _adds(self, id: int) -> bool:
+        return not self._nodes[id].op.traits & Trait.BILINEAR and len(self._nodes[id].inputs) > 1
+
+    def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
+        """What the region costs with these atoms; None if it stays as it is."""
+        builder = self._builder
+        mark = builder.next_id
+        writer = Writer(builder, self._nodes, region, atoms, {}, self._users, self._memory)
+        ids = {root: writer.symbol(root).id for root in region.roots}
+        same: dict[int, int] = {}
+        own: dict[Any, int] = {}
+        for id in range(mark, builder.next_id):
+            node = builder.nodes[id]
+            inputs = tuple([same.get(i, i) for i in node.inputs])
+            key = node.key(inputs)
+            known = self._keys.get(key, own.get(key))
+            if known is None:
+                own[key] = id
+                builder.nodes[id] = node.on(inputs)
+            else:
+                same[id] = known
+        members = set(region.members)
+        users: dict[int, list[int]] = {}
+        needed: dict[int, Node] = {}
+        stack: list[int] = []
+        for root, id in ids.items():
+            id = same.get(id, id)
+            stack.append(id)
+            users.setdefault(id, []).extend([k for k in self._users.get(root, ()) if k not in members])
+        while stack:
+            id = stack.pop()
+            if id in needed or not (id in members or id >= mark):
+                continue
+            node = needed[id] = builder.nodes[id]
+            for i in node.inputs:
+                users.setdefault(i, []).append(id)
+                stack.append(i)
+        changed = any(id >= mark for id in needed) or not members.issuperset(ids.values())
+        price = sum(costs_of(needed, builder.nodes, users).values()) if changed else None
+        builder.rollback(mark)
+        return price

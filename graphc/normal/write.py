@@ -1,0 +1,174 @@
+"""A region written anew, with some of its nodes as atoms; and what nodes cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, final
+
+from graphc.ir import Builder, Node, Symbol
+from graphc.normal.affine import Unsolved
+from graphc.normal.emit import emit
+from graphc.normal.factor import factored
+from graphc.normal.find import Region
+from graphc.normal.form import Factor, Form
+from graphc.normal.gate import adds_up, multiplies
+from graphc.normal.lift import forms_of, is_lifted
+from graphc.normal.merge import merged
+from graphc.normal.plan import Memory
+from graphc.rewrite.cost import node_cost, work
+
+MOST_TERMS = 16  # of a form
+
+
+@final
+class Writer:
+    """Appends the forms of a region's nodes, each once, when they are asked for."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        nodes: Mapping[int, Node],
+        region: Region,
+        atoms: frozenset[int],
+        new: Mapping[int, int],
+        users: Mapping[int, list[int]],
+        memory: Memory,
+    ):
+        self._users = users
+        self._builder = builder
+        self._new = new  # nodes that are others now
+        self._nodes = nodes
+        self._members = frozenset(region.members)
+        self._atoms = atoms
+        below = [i for id in region.members for i in nodes[id].inputs if i not in self._members]
+        some = dict.fromkeys(below)  # numbers and views of atoms are lifted with them
+        self._forms = forms_of(
+            {id: nodes[id] for id in (*lifted_below(some, nodes), *region.members)}, nodes, atoms, memory.forms
+        )
+        self._symbols: dict[int, Symbol] = {}
+        self._kept: dict[int, int] = {}  # members as they were, on what is below now
+        self._brackets: dict[Form, int] = {}  # atoms that stand for sums
+        self._inside: dict[int, Form] = {}  # those sums
+        self._memory = memory
+        memory.begin(self._terms(region.roots))
+
+    def _terms(self, roots: Sequence[int]) -> Iterator[tuple[Sequence[Factor], frozenset[int], Sequence[int]]]:
+        """The factors, labels of the result, and sizes, of the terms that will be written, as far as is known."""
+        stack, seen = list(roots), set(roots)
+        while stack:
+            form = self._merged(stack.pop())
+            for t in () if form is None else form.terms:
+                yield t.factors, frozenset([k for place in t.places for k in place.labels]), t.sizes
+                below = {f.atom for f in t.factors if f.atom in self._members} - seen
+                seen |= below
+                stack += below
+
+    def _merged(self, id: int) -> Form | None:
+        """The form of a node, with as few terms as it can have."""
+        form = self._forms.get(id)
+        return None if form is None else merged(form)
+
+    def symbol(self, id: int) -> Symbol:
+        """What the node is now."""
+        if id not in self._symbols:
+            self._symbols[id] = (
+                self._written(id) if id in self._members else self._builder.symbol(self._new.get(id, id))
+            )
+        return self._symbols[id]
+
+    def _written(self, id: int) -> Symbol:
+        builder, node = self._builder, self._nodes[id]
+        form = self._merged(id)
+        names = set() if form is None else {f.atom for t in form.terms for f in t.factors}
+        if form is not None and id not in names and len(form.terms) <= MOST_TERMS:
+            for k in names:
+                self.symbol(k)
+            builder.where, builder.scope = node.where, node.scope
+            mark, made = builder.next_id, dict(self._memory.made)
+            try:
+                result = self._emitted(form, node.dtype)
+            except Unsolved:
+                result = None
+            if (
+                result is not None
+                and result.aval == node.aval
+                and self._cost(range(mark, result.id + 1)) < self._before(id)
+            ):
+                return result
+            builder.rollback(mark)
+            self._memory.made = made
+        return self._as_it_was(id)
+
+    def _as_it_was(self, id: int) -> Symbol:
+        """A node on what its operands are now, from the next atoms up."""
+        if id not in self._kept:
+            builder, node = self._builder, self._nodes[id]
+            operands = tuple(
+                [
+                    (self._as_it_was(i) if i in self._members and i not in self._atoms else self.symbol(i)).id
+                    for i in node.inputs
+                ]
+            )
+            builder.where, builder.scope = node.where, node.scope
+            same = operands == node.inputs
+            self._kept[id] = id if same else builder.append(node.op, operands, node.params, node.results)
+        return self._builder.symbol(self._kept[id])
+
+    def _cost(self, made: Iterable[int]) -> float:
+        """What nodes cost that have been appended."""
+        nodes = self._builder.nodes
+        some = {id: nodes[id] for id in made}
+        users: dict[int, list[int]] = {}
+        for id, node in some.items():
+            for i in node.inputs:
+                users.setdefault(i, []).append(id)
+        return sum(costs_of(some, nodes, users).values())
+
+    def _before(self, root: int) -> float:
+        """What a node cost as it was, from the next atoms up, without what is there already."""
+        found: set[int] = set()
+        stack = [root]
+        while stack:
+            id = stack.pop()
+            if id not in found and id not in self._kept:
+                found.add(id)
+                stack += [i for i in self._nodes[id].inputs if i in self._members and i not in self._atoms]
+        return sum(costs_of({id: self._nodes[id] for id in found}, self._nodes, self._users).values())
+
+    def _emitted(self, form: Form, dtype: Any) -> Symbol:
+        """A form, with common factors before brackets. Raises Unsolved."""
+        form = factored(form, self._bracket)
+        atoms = {f.atom for t in form.terms for f in t.factors}
+        given = {k: self.symbol(k) if k >= 0 else self._emitted(self._inside[k], dtype) for k in atoms}
+        return emit(self._builder, form, given, dtype, self._memory)
+
+    def _bracket(self, inner: Form) -> int:
+        """The atom that stands for a sum."""
+        number = self._brackets.setdefault(inner, -2 - len(self._brackets))
+        self._inside[number] = inner
+        return number
+
+
+def lifted_below(some: Iterable[int], nodes: Mapping[int, Node]) -> list[int]:
+    """The numbers among `some` nodes, and the views, with what they show, as far as they are lifted; in order."""
+    found: set[int] = set()
+    stack = list(some)
+    while stack:
+        id = stack.pop()
+        if id not in found and is_lifted(nodes[id], nodes) and (nodes[id].op.view or not nodes[id].inputs):
+            found.add(id)
+            stack += nodes[id].inputs
+    return [id for id in nodes if id in found] if found else []
+
+
+def costs_of(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> dict[int, float]:
+    """The costs of `some` nodes. What is computed on the way, in the loops that read it, is not written."""
+
+    def is_loop(node: Node) -> bool:
+        return node.op.pointwise or (adds_up(node) and not multiplies(node))
+
+    found: dict[int, float] = {}
+    for id, node in some.items():
+        inside = node.op.pointwise and users.get(id) and all(is_loop(nodes[k]) for k in users[id])
+        found[id] = work(node, nodes) if inside else node_cost(node, nodes)
+    return found
