@@ -19,7 +19,7 @@ class Region(NamedTuple):
 
 
 def regions_of(graph: Graph, users: Mapping[int, list[int]]) -> list[Region]:
-    """The regions that have a node which adds up, each with all roots that share something dear."""
+    """All regions, each with all roots that share something dear."""
     nodes, outputs = graph.nodes, set(graph.outputs)
     lifted = {id for id, node in nodes.items() if is_lifted(node, nodes)}
     group: dict[int, int] = {}
