@@ -91,8 +91,9 @@ def loses_zero(node: Node, avals: Sequence[Any], numbers: Sequence[Any]) -> bool
     """Whether XLA drops the +0 that the sums of `node` begin with."""
     if node.op.several:
         return False
-    is_zero = lambda k, sign: _is_zero(numbers[k], sign)
-    return node.op.has_lone_terms(list(avals), node.aval, node.params, is_zero)
+    return node.op.has_lone_terms(
+        list(avals), node.aval, node.params, lambda k, sign: _is_zero(numbers[k], sign)
+    )  # fmt: skip
 
 
 # --- graphs that a node runs

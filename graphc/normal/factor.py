@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphc.normal.affine import Index, Unsolved, label
 from graphc.normal.form import Factor, Form, Term, collected, tidy
-from graphc.normal.plan import planned, size
+from graphc.normal.plan import planned
 from graphc.rewrite.cost import WRITE
 
 
@@ -66,12 +67,8 @@ def _signature(c: _Common) -> Any:
     """What is equal for factors that are the same part of terms that lie in the same place."""
     t, f = c.term, c.term.factors[c.factor]
     names = {k: label(-1 - n) for n, k in enumerate(c.summed)}
-    sizes = [(k, t.sizes[k]) for k in sorted(_labels(t.places))], [t.sizes[k] for k in c.summed]
-    return t.places, repr(sizes), f.atom, tuple([place.at({**_same(t), **names}) for place in f.places])
-
-
-def _same(t: Term) -> dict[int, Index]:
-    return {k: label(k) for k in range(len(t.sizes))}
+    sizes = tuple([t.sizes[k] for k in (*sorted(_labels(t.places)), *c.summed)])
+    return t.places, sizes, f.atom, tuple([place.at(names) for place in f.places])
 
 
 def _labels(places: Sequence[Index]) -> set[int]:
@@ -130,14 +127,10 @@ def _within(
 
 def _cost(form: Form) -> float:
     """What the terms cost, and adding them up."""
-    total = float((len(form.terms) - 1) * (1 + WRITE) * _elements(form))
+    total = float((len(form.terms) - 1) * (1 + WRITE) * math.prod(form.shape))
     for t in form.terms:
         total += _term_cost(t.factors, frozenset(_labels(t.places)), t.sizes)
     return total
-
-
-def _elements(form: Form) -> int:
-    return size(frozenset(range(len(form.shape))), form.shape)
 
 
 @functools.lru_cache(maxsize=4096)

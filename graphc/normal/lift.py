@@ -19,7 +19,8 @@ def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:
 
 
 def _lifted(algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequence[Form]) -> Form:
-    form = node.op.lifting(algebra, *given, **node.params)  # type: ignore[misc]
+    assert node.op.lifting is not None
+    form = node.op.lifting(algebra, *given, **node.params)
     avals = [nodes[i].aval for i in node.inputs]
     if node.inputs and node.op.has_lone_terms(avals, node.aval, node.params, lambda k, sign: False):
         return algebra.add(form, algebra.zeros(node.shape))

@@ -65,8 +65,7 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
 
 def _key(region: Region, nodes: Mapping[int, Node]) -> Any:
     """What a region is, but for the numbers of its nodes and what it reads."""
-    below = [i for id in region.members for i in nodes[id].inputs if i not in region.members]
-    own = [*lifted_below(dict.fromkeys(below), nodes), *region.members]
+    own = [*lifted_below(region, nodes), *region.members]
     number = {id: k for k, id in enumerate(own)}
     read: dict[int, int] = {}
     key: list[Any] = [tuple([number[id] for id in region.roots])]

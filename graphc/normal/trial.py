@@ -35,17 +35,15 @@ class Trial:
         found: tuple[float, frozenset[int]] | None = None
         tried: set[frozenset[int]] = set()
 
-        def attempt(atoms: frozenset[int]) -> bool:
+        def attempt(atoms: frozenset[int]) -> None:
             nonlocal found
             if atoms in tried or self._left < 0:
-                return False
+                return
             tried.add(atoms)
             self._left -= len(region.members)
             price = self._cost(region, atoms)
-            if price is None or (found is not None and price >= found[0]):
-                return False
-            found = price, atoms
-            return True
+            if price is not None and (found is None or price < found[0]):
+                found = price, atoms
 
         for atoms in (shared, frozenset[int](), shared | sums, sums):
             attempt(atoms)
@@ -55,7 +53,7 @@ class Trial:
         for id in own:
             attempt(frozenset([id]))
         for id in own:
-            attempt((found[1] if found else frozenset()) ^ {id})
+            attempt(found[1] ^ {id})
         return found
 
     def price(self, some: Iterable[int]) -> float:

@@ -40,11 +40,8 @@ class Writer:
         self._nodes = nodes
         self._members = frozenset(region.members)
         self._atoms = atoms
-        below = [i for id in region.members for i in nodes[id].inputs if i not in self._members]
-        some = dict.fromkeys(below)  # numbers and views of atoms are lifted with them
-        self._forms = forms_of(
-            {id: nodes[id] for id in (*lifted_below(some, nodes), *region.members)}, nodes, atoms, memory.forms
-        )
+        some = {id: nodes[id] for id in (*lifted_below(region, nodes), *region.members)}
+        self._forms = forms_of(some, nodes, atoms, memory.forms)
         self._symbols: dict[int, Symbol] = {}
         self._kept: dict[int, int] = {}  # members as they were, on what is below now
         self._brackets: dict[Form, int] = {}  # atoms that stand for sums
@@ -149,10 +146,11 @@ class Writer:
         return number
 
 
-def lifted_below(some: Iterable[int], nodes: Mapping[int, Node]) -> list[int]:
-    """The numbers among `some` nodes, and the views, with what they show, as far as they are lifted; in order."""
+def lifted_below(region: Region, nodes: Mapping[int, Node]) -> list[int]:
+    """The numbers that a region reads, and the views of its atoms: they are lifted with it. In order."""
     found: set[int] = set()
-    stack = list(some)
+    members = frozenset(region.members)
+    stack = [i for id in region.members for i in nodes[id].inputs if i not in members]
     while stack:
         id = stack.pop()
         if id not in found and is_lifted(nodes[id], nodes) and (nodes[id].op.view or not nodes[id].inputs):

@@ -246,7 +246,7 @@ def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
 
 def _np_einsum(*operands, equation):
     """Two operands as a matrix product, or many: NumPy's own einsum is a loop without BLAS."""
-    (*terms,), out = split_equation(equation)
+    terms, out = split_equation(equation)
     if len(operands) != 2 or operands[0].dtype != operands[1].dtype or operands[0].dtype.char not in "fdFD":
         return np.einsum(equation, *operands, optimize=len(operands) > 2)
     (x, y), (a, b) = operands, terms

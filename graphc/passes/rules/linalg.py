@@ -12,18 +12,17 @@ from graphc.rewrite import RewriteRule as R
 MANY = 4  # times as many rows as are read
 
 
-def _few(x, i, s) -> bool:
-    """Whether one list of few places is all that an index asks of one axis of a matrix."""
-    (axis,) = [k for k, part in enumerate(s) if part is not None] if sum(part is not None for part in s) == 1 else (0,)
-    return s in ((0,), (0, None), (None, 0)) and len(i.shape) == 1 and MANY * i.shape[0] <= x.shape[axis]
+def _few(i, size: int) -> bool:
+    """Whether an index is one list of few places, along an axis of this size."""
+    return len(i.shape) == 1 and MANY * i.shape[0] <= size
 
 
 def _rows_of(a, b, i, s) -> bool:
-    return s[0] is not None and len(a.shape) == 2 and len(b.shape) in (1, 2) and _few(a, i, s)
+    return s in ((0,), (0, None)) and len(a.shape) == 2 and len(b.shape) in (1, 2) and _few(i, a.shape[0])
 
 
 def _columns_of(a, b, i, s) -> bool:
-    return s == (None, 0) and len(a.shape) == len(b.shape) == 2 and _few(b, i, s)
+    return s == (None, 0) and len(a.shape) == len(b.shape) == 2 and _few(i, b.shape[1])
 
 
 def _selects(i, c, w) -> bool:
