@@ -14,7 +14,6 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.arguments import shape_of
-from eager.functional.complexes import sgn
 from eager.functional.gathering import numel
 from eager.functional.outputs import with_out
 from eager.functional.shapes import movedim
@@ -26,7 +25,6 @@ from eager.linalg.arguments import (
     check_square,
     independent,
     result,
-    results,
     tolerances,
 )
 from eager.linalg.spectra import singular_values
@@ -157,24 +155,11 @@ def det(A: Tensor) -> Tensor:
     return E.det(A)
 
 
-def sign_and_log(A: Tensor) -> tuple[Tensor, Tensor]:
-    """Sign (phase) and logarithm of the size of the determinant, from the diagonal of U and the swaps in A = P L U."""
-    n, axis = A._d.shape[-1], len(A._d.shape) - 2
-    factors, _, pivots = E.lu(A)
-    on_diagonal = E.diagonal(factors, offset=0, dim1=axis, dim2=axis + 1)
-    moves = E.where(E.eq(pivots, Tensor._wrap(np.arange(1, n + 1, dtype=np.int32))), 1, -1)
-    parity = E.prod(moves, axis=(axis,), keepdims=False)
-    sign = E.mul(E.prod(sgn(on_diagonal), axis=(axis,), keepdims=False), parity)
-    return sign, E.sum(E.log(E.abs(on_diagonal)), axis=(axis,), keepdims=False)
-
-
 def signed_logs(A: Tensor, name: str, kind: Any) -> Any:
-    """`sign_and_log` as a named result of function `name`."""
+    """Sign (phase) and logarithm of the size of the determinant, as a named result of function `name`."""
     check_square(A, name)
     check_floating(A, name)
-    since = next(sequence)
-    sign, logs = sign_and_log(A)
-    return kind(*results((sign, logs), "LinalgSlogdetBackward0", since))
+    return kind(*E.slogdet(A))
 
 
 @functools.partial(with_out, "linalg_slogdet")
@@ -187,8 +172,7 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan if that is negative. As `torch.logdet`."""
     check_square(input, "logdet")
     check_floating(input, "logdet")
-    since = next(sequence)
-    sign, logs = (result(x, "LinalgSlogdetBackward0", since) for x in sign_and_log(input))
+    sign, logs = E.slogdet(input)
     if sign._dtype().kind == "c":
         return E.add(E.log(sign), logs)
     return E.where(E.eq(sign, -1), float("nan"), logs)

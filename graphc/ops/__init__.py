@@ -6,6 +6,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     compare,
     complexes,
     control,
+    determinants,
     factorizations,
     fft,
     index,

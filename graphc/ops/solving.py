@@ -1,4 +1,4 @@
-"""Inverses, determinants and equations of square matrices. Operands have the same batch dims."""
+"""Inverses, equations and exponentials of square matrices. Operands have the same batch dims."""
 
 from __future__ import annotations
 
@@ -178,69 +178,6 @@ solve_triangular = op(
              Sample(Definite((2, 2, 2)), (2, 2, 1), upper=False, unit=False)),
     vjp=dict(input=_triangular_vjp, other=lambda F, g, input, upper, unit: F.solve_triangular(
         swap_last(F, input), g, upper=not upper, unit=unit)),
-)  # fmt: skip
-
-
-# --- determinants
-
-
-def _scalar(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    x = square(op, avals, params)
-    return Aval(x.shape[:-2], x.dtype)
-
-
-def _cofactor(xp, x):
-    # from x = U S V: it needs no inverse
-    u, s, v = xp.linalg.svd(x)
-    n = x.shape[-1]
-    others = [xp.prod(s[..., [k for k in range(n) if k != i]], axis=-1) for i in range(n)]
-    scale = xp.stack(others, axis=-1) if others else s
-    # det(x) x^-T = det(U) det(V) conj(U S' V), with the products of all singular values but one in S'
-    return (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * xp.conj((u * scale[..., None, :]) @ v)
-
-
-@small_alone("numpy")
-def _np_cofactor(x):
-    # in double precision: of a matrix of small integers it is exact in float32
-    wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
-    known = ~np.isnan(x).any((-2, -1), keepdims=True)
-    return np.where(known, _cofactor(np, np.where(known, x, 0).astype(wide)), np.nan).astype(x.dtype)
-
-
-def _cofactor_vjp(F, g, r, input):
-    # c = det(x) x^-T: dc = tr(x^-1 dx) c - x^-T dx^T c
-    t = swap_last(F, F.inv(input, checked=True))
-    n = len(r.shape)
-    return F.sum(g * r, axis=(n - 2, n - 1), keepdims=True) * t - r @ swap_last(F, g) @ t
-
-
-@small_alone("numpy")
-def _np_det(x):
-    d = np.linalg.det(x)
-    if d.all():
-        return d
-    return np.where(np.isnan(x).any((-2, -1)), np.nan, d).astype(x.dtype)  # elimination passes over nan as a pivot
-
-
-def _det_vjp(F, g, r, input, input_shape):
-    shape = (*input_shape[:-2], 1, 1)
-    d = F.reshape(g, shape=shape) * F.cofactor(input)
-    # det(x) x^-T, computed like this, is 0 for a singular matrix: PyTorch's choice
-    return d if input_shape[-1] < 2 else F.where(F.reshape(r, shape=shape) == 0, 0, d)
-
-
-det = op(
-    "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=_np_det, rule=Rule(_scalar, accepts=FLOATING),
-    traits=Trait.HOLOMORPHIC,
-    label="LinalgDet", rounding=ELIMINATES, ref=exact.determinant,
-    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
-    vjp=dict(input=_det_vjp),
-)  # fmt: skip
-cofactor = op(
-    "cofactor", "input", impl=_cofactor, numpy=_np_cofactor, rule=Rule(square, accepts=FLOATING),
-    traits=Trait.HOLOMORPHIC,
-    rounding=ELIMINATES, ref=exact.cofactors,
-    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),
 )  # fmt: skip
 
 

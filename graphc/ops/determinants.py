@@ -1,0 +1,123 @@
+"""Determinants of square matrices, and their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.ops import exact
+from graphc.ops.aval import Aval
+from graphc.ops.dtypes import real_of
+from graphc.ops.gradient import is_complex
+from graphc.ops.linalg import swap_last
+from graphc.ops.matrices import FLOATING, adjoint, square
+from graphc.ops.rounding import ELIMINATES
+from graphc.ops.samples import Regular, Sample
+from graphc.ops.spec import Op, Rule, Trait, op
+from graphc.ops.threads import small_alone
+
+
+def _scalar(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    x = square(op, avals, params)
+    return Aval(x.shape[:-2], x.dtype)
+
+
+def _cofactor(xp, x):
+    # from x = U S V: it needs no inverse
+    u, s, v = xp.linalg.svd(x)
+    n = x.shape[-1]
+    others = [xp.prod(s[..., [k for k in range(n) if k != i]], axis=-1) for i in range(n)]
+    scale = xp.stack(others, axis=-1) if others else s
+    # det(x) x^-T = det(U) det(V) conj(U S' V), with the products of all singular values but one in S'
+    return (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * xp.conj((u * scale[..., None, :]) @ v)
+
+
+@small_alone("numpy")
+def _np_cofactor(x):
+    # in double precision: of a matrix of small integers it is exact in float32
+    wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    known = ~np.isnan(x).any((-2, -1), keepdims=True)
+    return np.where(known, _cofactor(np, np.where(known, x, 0).astype(wide)), np.nan).astype(x.dtype)
+
+
+def _cofactor_vjp(F, g, r, input):
+    # c = det(x) x^-T: dc = tr(x^-1 dx) c - x^-T dx^T c
+    t = swap_last(F, F.inv(input, checked=True))
+    n = len(r.shape)
+    return F.sum(g * r, axis=(n - 2, n - 1), keepdims=True) * t - r @ swap_last(F, g) @ t
+
+
+@small_alone("numpy")
+def _np_det(x):
+    d = np.linalg.det(x)
+    if d.all():
+        return d
+    return np.where(np.isnan(x).any((-2, -1)), np.nan, d).astype(x.dtype)  # elimination passes over nan as a pivot
+
+
+def _det_vjp(F, g, r, input, input_shape):
+    shape = (*input_shape[:-2], 1, 1)
+    d = F.reshape(g, shape=shape) * F.cofactor(input)
+    # det(x) x^-T, computed like this, is 0 for a singular matrix: PyTorch's choice
+    return d if input_shape[-1] < 2 else F.where(F.reshape(r, shape=shape) == 0, 0, d)
+
+
+det = op(
+    "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=_np_det, rule=Rule(_scalar, accepts=FLOATING),
+    traits=Trait.HOLOMORPHIC,
+    label="LinalgDet", rounding=ELIMINATES, ref=exact.determinant,
+    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
+    vjp=dict(input=_det_vjp),
+)  # fmt: skip
+cofactor = op(
+    "cofactor", "input", impl=_cofactor, numpy=_np_cofactor, rule=Rule(square, accepts=FLOATING),
+    traits=Trait.HOLOMORPHIC,
+    rounding=ELIMINATES, ref=exact.cofactors,
+    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),
+)  # fmt: skip
+
+
+# --- sign, or phase, and logarithm of the size
+
+
+def _two_scalars(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
+    sign = _scalar(op, avals, params)
+    return sign, Aval(sign.shape, real_of(sign.dtype))
+
+
+@small_alone("numpy")
+def _np_slogdet(x):
+    sign, logs = np.linalg.slogdet(x)
+    unknown = np.isnan(x).any((-2, -1))  # elimination passes over nan as a pivot
+    if not unknown.any():
+        return np.asarray(sign), np.asarray(logs)
+    return np.where(unknown, np.nan, sign).astype(sign.dtype), np.where(unknown, np.nan, logs).astype(logs.dtype)
+
+
+def _slogdet_vjp(F, g_sign, g_logabsdet, r_sign, input, input_dtype):
+    # d log det(x) = tr(x^-1 dx): its real part is that of the logarithm, its imaginary part that of the angle
+    g = g_logabsdet
+    if is_complex(input):
+        angle = None if g_sign is None else F.imag(g_sign * F.conj(r_sign))
+        zero = 0 * (g if angle is None else angle)
+        g = F.complex(zero if g is None else g, zero if angle is None else angle)
+    elif g is None:
+        return None
+    shape = (*g.shape, 1, 1)
+    return F.reshape(g, shape=shape) * adjoint(F, F.inv(input, checked=False))
+
+
+def _ref_slogdet(x):
+    d = exact.determinant(x)
+    if not np.all(d):
+        raise ValueError("a singular matrix")
+    return np.sign(d), np.log(np.abs(d))
+
+
+slogdet = op(
+    "slogdet", "input", results="sign logabsdet", impl=lambda xp, x: tuple(xp.linalg.slogdet(x)), numpy=_np_slogdet,
+    rule=Rule(_two_scalars, accepts=FLOATING), label="LinalgSlogdet", rounding=ELIMINATES, ref=_ref_slogdet,
+    samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_slogdet_vjp),
+)  # fmt: skip
