@@ -96,15 +96,15 @@ def _np_slogdet(x):
     return np.where(unknown, np.nan, sign).astype(sign.dtype), np.where(unknown, np.nan, logs).astype(logs.dtype)
 
 
-def _slogdet_vjp(F, g_sign, g_logabsdet, r_sign, input, input_dtype):
+def _slogdet_vjp(F, g_sign, g_logabsdet, r_sign, input, input_shape, input_dtype):
     # d log det(x) = tr(x^-1 dx): its real part is that of the logarithm, its imaginary part that of the angle
     g = g_logabsdet
     if is_complex(input):
         angle = None if g_sign is None else F.imag(g_sign * F.conj(r_sign))
         zero = 0 * (g if angle is None else angle)
         g = F.complex(zero if g is None else g, zero if angle is None else angle)
-    elif g is None:
-        return None
+    elif g is None:  # the sign is constant
+        return F.full(shape=input_shape, value=0, dtype=input_dtype)
     shape = (*g.shape, 1, 1)
     return F.reshape(g, shape=shape) * adjoint(F, F.inv(input, checked=False))
 

@@ -48,20 +48,20 @@ def failure(message: str, info: np.ndarray) -> LinAlgError:
 
 
 @small_alone("numpy")
-def _np_inv(x: np.ndarray, checked: bool) -> np.ndarray:
+def _np_inv(x: np.ndarray, checked: bool, asked: str = "inv") -> np.ndarray:
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
         one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
-        return _eliminated(x, one, SINGULAR if checked else "")
+        return _eliminated(x, one, _DETAILED[asked] if checked else "")
 
 
 @small_alone("numpy")
-def _np_solve(x: np.ndarray, y: np.ndarray, checked: bool) -> np.ndarray:
+def _np_solve(x: np.ndarray, y: np.ndarray, checked: bool, asked: str = "solve") -> np.ndarray:
     try:
         return np.linalg.solve(x, y)
     except np.linalg.LinAlgError:
-        return _eliminated(x, y, UNSOLVABLE if checked else "")
+        return _eliminated(x, y, _DETAILED[asked] if checked else "")
 
 
 def _eliminated(x: np.ndarray, y: np.ndarray, message: str) -> np.ndarray:
@@ -81,7 +81,14 @@ def _eliminated(x: np.ndarray, y: np.ndarray, message: str) -> np.ndarray:
     return result
 
 
-def _regular(xp: Any, x: Any, *others: Any, checked: bool) -> Any:
+_DETAILED = {"inv": SINGULAR, "solve": UNSOLVABLE}
+_MESSAGES = {
+    "inv": "linalg.inv: The inversion could not be completed because the input matrix is singular.",
+    "solve": UNSOLVABLE.format(batch=""),
+}
+
+
+def _regular(xp: Any, x: Any, *others: Any, checked: bool, asked: str) -> Any:
     # the NumPy kernel raises by itself
     return True if xp is np or not checked else xp.all(xp.linalg.slogdet(x)[0] != 0)
 
@@ -94,8 +101,16 @@ def _solution(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return y
 
 
-def _solve_left(F, g, r, input, checked):
-    return -(F.solve(swap_last(F, input), g, checked=checked) @ swap_last(F, r))
+def singular_message(asked: str) -> str:
+    """What is said of a singular matrix to whoever `asked`, for its inverse ("inv") or for a solution ("solve")."""
+    return _MESSAGES[asked]
+
+
+_REGULAR = Check(_regular, LinAlgError, lambda params: singular_message(params["asked"]))
+
+
+def _solve_left(F, g, r, input, checked, asked):
+    return -(F.solve(swap_last(F, input), g, checked=checked, asked=asked) @ swap_last(F, r))
 
 
 def _inv_vjp(F, g, r):
@@ -104,22 +119,23 @@ def _inv_vjp(F, g, r):
 
 
 inv = op(
-    "inv", "input", params={"checked": True}, impl=lambda xp, x, checked: xp.linalg.inv(x), numpy=_np_inv,
+    "inv", "input", params={"checked": True, "asked": "inv"}, impl=lambda xp, x, checked, asked: xp.linalg.inv(x),
+    numpy=_np_inv,
     rule=Rule(square, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
     rounding=ELIMINATES, ref=exact.inverse,
-    check=Check(_regular, LinAlgError,
-                "linalg.inv: The inversion could not be completed because the input matrix is singular."),
-    samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False)),
+    check=_REGULAR,
+    samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False, asked="solve")),
     vjp=dict(input=_inv_vjp),
 )  # fmt: skip
 solve = op(
-    "solve", "input other", params={"checked": True}, impl=lambda xp, x, y, checked: xp.linalg.solve(x, y),
-    numpy=_np_solve, rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx",
-    rounding=ELIMINATES, ref=exact.solution,
-    check=Check(_regular, LinAlgError, UNSOLVABLE.format(batch="")),
-    samples=(Sample(Regular((3, 3)), (3, 2), checked=True), Sample(Regular((2, 2, 2)), (2, 2, 1), checked=False)),
+    "solve", "input other", params={"checked": True, "asked": "solve"},
+    impl=lambda xp, x, y, checked, asked: xp.linalg.solve(x, y), numpy=_np_solve,
+    rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx", rounding=ELIMINATES, ref=exact.solution,
+    check=_REGULAR,
+    samples=(Sample(Regular((3, 3)), (3, 2), checked=True),
+             Sample(Regular((2, 2, 2)), (2, 2, 1), checked=False, asked="inv")),
     vjp=dict(input=_solve_left,
-             other=lambda F, g, input, checked: F.solve(swap_last(F, input), g, checked=checked)),
+             other=lambda F, g, input, checked, asked: F.solve(swap_last(F, input), g, checked=checked, asked=asked)),
 )  # fmt: skip
 
 

@@ -306,19 +306,20 @@ class Op:
 class Check(NamedTuple):
     """A run-time validity test: unless `ok(xp, *arrays, **params)`, a boolean scalar, `error(message)` is raised.
 
-    An empty message stands for the op's parameter `message`.
+    The message may depend on the parameters.
 
     bounds  of a test that integers lie in ranges: f(*arrays, **params) gives (array, low, high) for each, high excluded
     """
 
     ok: Callable[..., Any]
     error: type[Exception]
-    message: str
+    message: str | Callable[[Mapping[str, Any]], str]
     bounds: Callable[..., Iterable[tuple[Any, int, int]]] | None = None
 
     def failure(self, params: Mapping[str, Any], where: str | None = None) -> Exception:
         """The error, which ends with the user's line if that is known."""
-        return self.error((self.message or params["message"]) + (f" (at {where})" if where else ""))
+        message = self.message if isinstance(self.message, str) else self.message(params)
+        return self.error(message + (f" (at {where})" if where else ""))
 
 
 def bounded(bounds: Callable[..., Iterable[tuple[Any, int, int]]], error: type[Exception], message: str) -> Check:
