@@ -26,6 +26,7 @@ from graphc.errors import GraphError
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
+from graphc.lowering import factors
 from graphc.lowering.matrices import CHECKS
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.places import in_packs
@@ -42,8 +43,8 @@ _numbers = itertools.count(1)
 # lines that took seven times as long as lowering itself.
 BLOCK = 100
 _OTHERS = re.compile(
-    r"k\d+|ok\d+|at_.*|fail_.*|failure|fine|float|complex"
-)  # names of constants, checks and what _value writes
+    r"k\d+|ok\d+|at_.*|fail_.*|factors_.*|failure|fine|float|complex"
+)  # names of constants, factors, checks and what _value writes
 
 
 def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
@@ -110,6 +111,7 @@ class Source:
         self.places = tuple(self._places.values())
         self._names = self._own_names()
         self._uses = graph.uses()
+        self._factors: dict[int, str] = {}  # names of those of matrices
         self._statements: list[str] = []
         self._plain: list[str] = []  # the same without places
         self._result = ""
@@ -142,7 +144,7 @@ class Source:
             self._state(f"{result} = {self._expression(node)}", where)
             if node.op.check is not None and node.id in asked:
                 ok = f"ok{len(self.checked)}"
-                self._state(f"{ok} = {self._check(node.op)}({self._arguments(node)})")
+                self._state(f"{ok} = {self._asked(node)}")
                 self._failures[ok] = len(self.checked)
                 self.checked.append(node)
             if self._restore and checking and k == checking[-1]:
@@ -233,6 +235,9 @@ class Source:
         if node.id in self._places:
             (pack,), name = node.inputs, self._names[node.id]
             return f"lax.dynamic_slice({self._names[pack]}, (at_{name},), ({node.size},))"
+        matrix = factors.matrix_of(node, self.graph.nodes)
+        if matrix is not None:
+            return factors.use(node, self._factors_of(matrix[0]), matrix[1], self._names)
         for written in (product, substitution):
             transposed = written(node, self.graph.nodes, self._names, self._uses)
             if transposed is not None:
@@ -251,6 +256,16 @@ class Source:
             return f"{text}.astype({self._value(node.dtype)})"
         setattr(self.scope["ops"], narrowed.__name__, narrowed)
         return f"ops.{narrowed.__name__}({text}, {self._value(tuple(aval.dtype for aval in node.results))})"
+
+    def _factors_of(self, id: int) -> str:
+        """The name of the factors of a matrix, which are computed where they are first asked for."""
+        if id not in self._factors:
+            for name, kernel in factors.KERNELS.items():
+                setattr(self.scope["ops"], name, kernel)
+            self._factors[id] = f"factors_{self._names[id]}"
+            known = factors.is_symmetric(id, self.graph.nodes)
+            self._state(f"{self._factors[id]} = ops.factorize({self._names[id]}, symmetric={known})")
+        return self._factors[id]
 
     def _halves(self, node: Node) -> list[bool]:
         return in_float32(node.op, self._avals(node))
@@ -272,6 +287,13 @@ class Source:
         if isinstance(value, Graph):
             return _Name(self._define(value, node))
         return tuple(self._with_functions(part, node) for part in value) if isinstance(value, tuple) else value
+
+    def _asked(self, node: Node) -> str:
+        """Whether the check of a node holds."""
+        matrix = factors.matrix_of(node, self.graph.nodes)
+        if matrix is not None:
+            return f"ops.regular_factors({self._factors_of(matrix[0])}, checked={node.params['checked']})"
+        return f"{self._check(node.op)}({self._arguments(node)})"
 
     def _check(self, op: Op) -> str:
         check = op.check

@@ -426,17 +426,17 @@ cat = op(
 )
 
 
-def _triangle(name: str, reference: Any) -> Op:
+def _triangle(name: str, reference: Any, band: Callable[..., tuple[int, int]]) -> Op:
     def kernel(xp, x, diagonal):
         return getattr(xp, name)(x, diagonal)
 
-    return op(name, "input", params={"diagonal": 0}, impl=kernel, rule=same, traits=LINEAR, ref=reference,
+    return op(name, "input", params={"diagonal": 0}, impl=kernel, rule=same, traits=LINEAR, ref=reference, band=band,
               samples=(Sample((3, 4), diagonal=0), Sample((2, 3, 3), diagonal=1)),
               vjp=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal=diagonal)))  # fmt: skip
 
 
-tril = _triangle("tril", places.lower)
-triu = _triangle("triu", places.upper)
+tril = _triangle("tril", places.lower, lambda shape, params, x: (x[0], min(x[1], params["diagonal"])))
+triu = _triangle("triu", places.upper, lambda shape, params, x: (min(x[0], -params["diagonal"]), x[1]))
 
 # --- creation: no array arguments
 

@@ -84,6 +84,7 @@ abs = op(
     domain=(0.2, 3.0),
     ref=Each(scalars.absolute),
     slopes=dict(input=Each(scalars.absolute_slope)),
+    image=(0, math.inf),
     kinks=(Kink((0.0,), (0.0,)),),
     vjp=dict(input=lambda F, g, input: g * F.sgn(input)),
 )
@@ -243,7 +244,7 @@ square = op("square", "input", impl="square", rule=pointwise_number, label="Pow"
             rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
-          rounding=ARITHMETIC,
+          rounding=ARITHMETIC, image=(0, math.inf),
           vjp=dict(input=lambda F, g, r: g / (2 * r)))  # fmt: skip
 rsqrt = op("rsqrt", "input", impl=lambda xp, x: 1 / xp.sqrt(x), rule=pointwise_float, domain=(0.2, 4.0),
            rounding=Rounding(2.0, denominator=lambda x: x),
@@ -255,6 +256,7 @@ reciprocal = op("reciprocal", "input", impl=lambda xp, x: 1 / x, rule=pointwise_
 # --- exponentials and logarithms
 
 exp = op("exp", "input", impl="exp", rule=pointwise_float, rounding=Rounding(2.0), ref="math.exp",
+         image=(0, math.inf),
          vjp=dict(input=lambda F, g, r: g * r))  # fmt: skip
 exp2 = op("exp2", "input", impl="exp2", rule=pointwise_float, ref=Each(scalars.power_of_two),
           vjp=dict(input=lambda F, g, r: g * (r * 0.6931471805599453)))  # fmt: skip
@@ -331,12 +333,13 @@ erf = op("erf", "input", impl="special.erf", rule=pointwise_float, traits=Trait.
          rounding=Rounding(5.0), cpu_name="erf_vml_cpu",
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 sigmoid = op("sigmoid", "input", impl="special.expit", numpy=_sigmoid, rule=pointwise_float,
-             rounding=Rounding(4.0), ref=Each(scalars.logistic),
+             rounding=Rounding(4.0), ref=Each(scalars.logistic), image=(0, 1),
              vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
 softplus = op(
     "softplus",
     "input",
     impl=lambda xp, x: xp.logaddexp(x, 0),
+    image=(0, math.inf),
     rule=pointwise_floats_only._replace(accepts=accepting("f", "\"softplus_cpu\" not implemented for '{dtype}'")),
     rounding=Rounding(6.0),
     ref=Each(scalars.softplus),
@@ -346,7 +349,7 @@ softplus = op(
 relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS | MOVES,
-          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified),
+          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified), image=(0, math.inf),
           slopes=dict(input=Each(scalars.rectified_slope)),
           vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip
 

@@ -140,12 +140,17 @@ class Op:
     lifting   of an op that is linear in each operand: `f(N, *forms, **params)`, what it is as a sum of products, in the
               language of graphc.normal.form
     parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
+    band      of an op that makes matrices: `f(shape, params, *bands of the operands)`, how many diagonals (below, above)
+              the main one may hold anything but zeros; None for operands that are no matrices
+    symmetric  whether it makes symmetric matrices of such
+    image     (least, largest) that results are: at most such a range
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
               to `like`
     """
 
     __slots__ = (
         "args",
+        "band",
         "check",
         "commutative",
         "cpu_name",
@@ -154,6 +159,7 @@ class Op:
         "domain",
         "flops",
         "holomorphic",
+        "image",
         "impl",
         "impure",
         "kernel",
@@ -177,6 +183,7 @@ class Op:
         "several",
         "slopes",
         "structured",
+        "symmetric",
         "traits",
         "variadic",
         "view",
@@ -212,6 +219,9 @@ class Op:
         definition: Callable[..., Any] | None = None,
         lifting: Callable[..., Any] | None = None,
         parts: Parts | None = None,
+        band: Callable[..., tuple[int, int]] | None = None,
+        symmetric: bool = False,
+        image: tuple[float, float] | None = None,
         nearest: Callable[[Any, Any], Any] | None = None,
         doc: str = "",
     ):
@@ -249,6 +259,9 @@ class Op:
         self.definition = definition
         self.lifting = lifting
         self.parts = parts
+        self.band = band
+        self.symmetric = symmetric
+        self.image = image
         self.nearest = nearest
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)

@@ -15,9 +15,11 @@ from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
 from graphc.passes.fold import fold_constants
+from graphc.passes.inverses import expand_inverses
 from graphc.passes.opaque import without_rules
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
+from graphc.passes.solves import solve_systems
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
@@ -73,12 +75,14 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     return (
         ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
-        *((("pads", join_pads), *_algebra(licence), ("repeats", repeats)) if licence >= REASSOCIATES else ()),
+        *((("inverses", expand_inverses), ("pads", join_pads), *_algebra(licence), ("repeats", repeats))
+          if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         *_algebra(licence),
+        *((("systems", solve_systems),) if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),

@@ -1,0 +1,1 @@
+"""What is known of values, from how they are made."""

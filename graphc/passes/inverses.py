@@ -1,0 +1,324 @@
+"""Inverses and determinants by the structure of their matrices.
+
+Systems of equations are products with inverses here, so that the normal form finds the order of all products; what is
+left of them is solved at the end (graphc.passes.solves). Before that, inverses become those of smaller things:
+
+    diag(d)^-1 = diag(1 / d)          (P Q)^-1 = Q^-1 P^-1          (P^T)^-1 = (P^-1)^T          (s P)^-1 = P^-1 / s
+    of blocks on the diagonal: the inverses of the blocks
+    (D + U U^T)^-1 = D^-1 - D^-1 U (1 + U^T D^-1 U)^-1 U^T D^-1     D diagonal and positive, U with few columns
+
+The last loses no more digits than the matrix is ill-conditioned, since both matrices on the right are positive definite
+and no worse conditioned: it is not done for U V^T.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple, final
+
+from graphc.facts.bands import extent
+from graphc.facts.known import Facts
+from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.normal.form import Form, Term
+from graphc.ops import OPS
+from graphc.ops.dtypes import is_floating
+from graphc.ops.linalg import swap_last
+from graphc.ops.solving import singular_message
+
+THIN = 0.5  # columns of U for each row, at most
+_SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
+_ITEM, _PERMUTE, _MATMUL, _MUL, _DIV, _NEG = (OPS[n] for n in ("item", "permute", "matmul", "mul", "div", "neg"))
+
+
+def expand_inverses(graph: Graph) -> Graph:
+    """`graph` with systems of equations as products with inverses, and inverses and determinants as small as can be."""
+    if not any(op in graph.ops for op in ASKED):
+        return graph
+    return _Writer(graph).written()
+
+
+class _LowRank(NamedTuple):
+    """D + c U U^T, by the node of U."""
+
+    factor: int
+    turned: bool  # whether it is U^T U
+    coefficient: Any
+
+
+@final
+class _Writer:
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._builder = Builder()
+        self._builder.next_id = max(graph.nodes) + 1
+        self._uses = graph.uses()
+        self._facts = Facts(self._builder.nodes)
+        self._inverses: dict[tuple[int, bool, str], Symbol] = {}
+
+    def written(self) -> Graph:
+        graph, builder = self._graph, self._builder
+        new: dict[int, int] = {}
+        logs: dict[int, tuple[Symbol, Symbol]] = {}
+        for id, node in graph.nodes.items():
+            builder.where, builder.scope = node.where, node.scope
+            inputs = tuple([new.get(i, i) for i in node.inputs])
+            if node.op is _ITEM and node.inputs[0] in logs:
+                new[id] = logs[node.inputs[0]][node.params["index"]].id
+            elif node.op not in ASKED:
+                builder.copy(node, inputs)
+            else:
+                x = builder.symbol(inputs[0])
+                if node.op is _SLOGDET:
+                    logs[id] = self._logs(x)
+                elif node.op is _DET:
+                    new[id] = self._determinant(x).id
+                else:
+                    inverse = self._inverse(x, node.params["checked"], node.params["asked"])
+                    found = inverse if node.op is _INV else inverse @ builder.symbol(inputs[1])
+                    new[id] = found.id
+        result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
+        return graph.replace(builder.nodes, result)
+
+    # --- what a matrix is made of
+
+    def _node(self, x: Symbol) -> Node:
+        return self._builder.nodes[x.id]
+
+    def _operands(self, node: Node) -> list[Symbol]:
+        return [self._builder.symbol(i) for i in node.inputs]
+
+    def _transposed(self, x: Symbol) -> Symbol | None:
+        """What a node is the transpose of."""
+        node = self._node(x)
+        n = len(x.shape)
+        if node.op is _PERMUTE and node.params["dims"] == (*range(n - 2), n - 1, n - 2):
+            return self._operands(node)[0]
+        return None
+
+    def _factors(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
+        """The square matrices whose product a node is, if nothing else reads it."""
+        node = self._node(x)
+        if node.op is not _MATMUL or self._uses.get(x.id, 0) > 1:
+            return None
+        p, q = self._operands(node)
+        return (p, q) if p.shape == q.shape == x.shape else None
+
+    def _scaled(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
+        """(P, s) with P s the matrix, s one number."""
+        node = self._node(x)
+        if node.op is _NEG:
+            return self._operands(node)[0], self._builder.constant(-1, x.dtype)
+        if node.op is not _MUL:
+            return None
+        a, b = self._operands(node)
+        for matrix, number in ((a, b), (b, a)):
+            if number.shape == () and matrix.shape == x.shape and matrix.dtype == x.dtype == number.dtype:
+                return matrix, number
+        return None
+
+    def _one_matrix(self, x: Symbol) -> bool:
+        return len(x.shape) == 2 and x.shape[0] > 1 and all(type(n) is int for n in x.shape)
+
+    def _blocks(self, x: Symbol) -> list[tuple[int, int]]:
+        """The rows from, to of the blocks on the diagonal, outside of which all is zero."""
+        n = x.shape[-1]
+        form = self._facts.form(x.id) if self._one_matrix(x) else None
+        if form is None:
+            return [(0, n)]
+        parts = [
+            (min(low), max(high) + 1)
+            for low, high in (zip(*[extent(p, t.sizes) for p in t.places], strict=True) for t in form.terms)
+        ]
+        blocks: list[tuple[int, int]] = []
+        for start, stop in sorted(parts):
+            if blocks and start < blocks[-1][1]:
+                blocks[-1] = blocks[-1][0], max(stop, blocks[-1][1])
+            else:
+                blocks.append((start, stop))
+        edges = [0, *[k for block in blocks for k in block], n]
+        whole = all(a == b for a, b in zip(edges[::2], edges[1::2], strict=True))
+        return blocks if whole else [(0, n)]  # of rows of zeros, elimination finds out
+
+    def _low_rank(self, x: Symbol) -> tuple[Symbol, list[_LowRank]] | None:
+        """(d, the rest): diag(d) with d > 0, and the others."""
+        form = self._facts.form(x.id) if self._one_matrix(x) and is_floating(x.dtype) else None
+        if form is None or len(form.terms) < 2:
+            return None
+        on_diagonal = [t for t in form.terms if t.places[0] == t.places[1]]
+        others = [self._half(t) for t in form.terms if t.places[0] != t.places[1]]
+        n = x.shape[0]
+        found = [h for h in others if h is not None]
+        if not on_diagonal or not found or len(found) < len(others):
+            return None
+        nodes = self._builder.nodes
+        if sum([nodes[h.factor].size for h in found]) > THIN * n * n:
+            return None
+        d = self._diagonal_of(Form(form.shape, tuple(on_diagonal)), x)
+        return None if d is None else (d, found)
+
+    def _half(self, t: Term) -> _LowRank | None:
+        """A term that is c U U^T, c > 0."""
+        if len(t.factors) != 2 or isinstance(t.coefficient, complex) or t.coefficient <= 0:
+            return None
+        a, b = t.factors
+        row, column = t.places
+        if a.atom != b.atom or len(a.places) != 2 or len(t.sizes) != 3:
+            return None
+        for axis in range(2):
+            ends = {a.places[axis], b.places[axis]}
+            shared = a.places[1 - axis]
+            plain = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in (row, column, shared))
+            if plain and ends == {row, column} and shared == b.places[1 - axis] and shared not in ends:
+                node = self._builder.nodes[a.atom]
+                wanted = (t.sizes[row.labels[0]], t.sizes[shared.labels[0]])
+                if (node.shape if axis == 0 else node.shape[::-1]) == wanted:
+                    return _LowRank(a.atom, axis == 1, t.coefficient)
+        return None
+
+    def _diagonal_of(self, form: Form, x: Symbol) -> Symbol | None:
+        """The diagonal of a diagonal form that is positive: numbers, and nonnegative scalars or vectors with them."""
+        F, builder = self._builder.language, self._builder
+        total: Symbol | None = None
+        strict = False
+        for t in form.terms:
+            if isinstance(t.coefficient, complex) or t.coefficient < 0 or t.sizes != form.shape[:1]:
+                return None
+            part = builder.constant(float(t.coefficient), x.dtype)
+            for f in t.factors:
+                given = builder.symbol(f.atom)
+                squared = t.factors.count(f) == 2
+                if not squared and not self._facts.nonnegative(f.atom):
+                    return None
+                if f.places and (given.shape != form.shape[:1] or f.places != t.places[:1]):
+                    return None
+                part = part * given
+            # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector must not have zeros
+            strict = strict or not any(f.places for f in t.factors)
+            total = part if total is None else total + part
+        return F.broadcast_to(total, shape=x.shape[:1]) if strict and total is not None else None
+
+    # --- inverses
+
+    def _inverse(self, x: Symbol, checked: bool, asked: str) -> Symbol:
+        key = x.id, checked, asked
+        if key not in self._inverses:
+            self._inverses[key] = self._inverted(x, checked, asked)
+        return self._inverses[key]
+
+    def _regular(self, x: Symbol, condition: Symbol, checked: bool, asked: str) -> Symbol:
+        F = self._builder.language
+        return F.regular(x, condition, message=singular_message(asked)) if checked else x
+
+    def _inverted(self, x: Symbol, checked: bool, asked: str) -> Symbol:
+        F = self._builder.language
+        inverse = functools.partial(self._inverse, checked=checked, asked=asked)
+        below = self._transposed(x)
+        if below is not None:
+            return swap_last(F, inverse(below))
+        node = self._node(x)
+        if node.op is _INV:
+            inner = self._operands(node)[0]
+            if not (checked or node.params["checked"]):
+                return inner
+            sign, _ = self._logs(inner)
+            return self._regular(inner, F.ne(sign, 0), True, node.params["asked"])
+        scaled = self._scaled(x)
+        if scaled is not None:
+            matrix, number = scaled
+            return inverse(matrix) / self._regular(number, F.ne(number, 0), checked, asked)
+        factors = self._factors(x)
+        if factors is not None:
+            return inverse(factors[1]) @ inverse(factors[0])
+        if self._one_matrix(x):
+            if max(self._facts.band(x.id)) <= 0:
+                d = F.diagonal(x, offset=0, dim1=0, dim2=1)
+                return self._diagonal(1 / self._regular(d, F.ne(d, 0), checked, asked))
+            blocks = self._blocks(x)
+            if len(blocks) > 1:
+                return self._joined([inverse(self._block(x, *block)) for block in blocks])
+            thin = self._low_rank(x)
+            if thin is not None:
+                d, parts = thin
+                u, core = self._core(d, parts)
+                scale = F.reshape(1 / self._regular(d, F.ne(d, 0), checked, asked), shape=(x.shape[0], 1))
+                left = scale * u
+                return self._diagonal(1 / d) - left @ F.inv(core, checked=False, asked=asked) @ swap_last(F, left)
+        return F.inv(x, checked=checked, asked=asked)
+
+    def _core(self, d: Symbol, parts: list[_LowRank]) -> tuple[Symbol, Symbol]:
+        """U, and 1 + U^T D^-1 U, of D + U U^T."""
+        F, builder = self._builder.language, self._builder
+        columns: list[Symbol] = []
+        for part in parts:
+            u = builder.symbol(part.factor)
+            u = swap_last(F, u) if part.turned else u
+            columns.append(u if part.coefficient == 1 else u * float(part.coefficient) ** 0.5)
+        u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
+        one = self._diagonal(F.full(shape=(u.shape[1],), value=1, dtype=u.dtype))
+        return u, one + swap_last(F, u) @ (u / F.reshape(d, shape=(u.shape[0], 1)))
+
+    def _diagonal(self, d: Symbol) -> Symbol:
+        """The matrix with this diagonal."""
+        F, n = self._builder.language, d.shape[0]
+        return F.reshape(F.pad_zeros(d, low=(0,), high=(0,), interior=(n,)), shape=(n, n))
+
+    def _block(self, x: Symbol, start: int, stop: int) -> Symbol:
+        return self._builder.language.slice(x, start=(start, start), stop=(stop, stop), step=(1, 1))
+
+    def _joined(self, blocks: list[Symbol]) -> Symbol:
+        """The matrix with these blocks on its diagonal."""
+        F = self._builder.language
+        n, at, rows = sum([b.shape[0] for b in blocks]), 0, []
+        for b in blocks:
+            k = b.shape[0]
+            rows.append(F.pad_zeros(b, low=(0, at), high=(0, n - at - k), interior=(0, 0)))
+            at += k
+        return F.cat(*rows, axis=0)
+
+    # --- determinants
+
+    def _logs(self, x: Symbol) -> tuple[Symbol, Symbol]:
+        """The sign of the determinant, and the logarithm of its size."""
+        F = self._builder.language
+        below = self._transposed(x)
+        if below is not None:
+            return self._logs(below)
+        factors = self._factors(x)
+        if factors is not None and is_floating(x.dtype):
+            return _both(*map(self._logs, factors))
+        if self._one_matrix(x) and is_floating(x.dtype):
+            if min(self._facts.band(x.id)) <= 0:
+                d = F.diagonal(x, offset=0, dim1=0, dim2=1)
+                return F.prod(F.sgn(d), axis=(0,), keepdims=False), F.sum(F.log(F.abs(d)), axis=(0,), keepdims=False)
+            blocks = self._blocks(x)
+            if len(blocks) > 1:
+                return functools.reduce(lambda a, b: _both(a, b), [self._logs(self._block(x, *b)) for b in blocks])
+            thin = self._low_rank(x)
+            if thin is not None:
+                d, parts = thin
+                sign, logs = self._logs(self._core(d, parts)[1])
+                return sign, logs + F.sum(F.log(d), axis=(0,), keepdims=False)
+        return F.slogdet(x)
+
+    def _determinant(self, x: Symbol) -> Symbol:
+        F = self._builder.language
+        below = self._transposed(x)
+        if below is not None:
+            return self._determinant(below)
+        factors = self._factors(x)
+        if factors is not None:
+            p, q = map(self._determinant, factors)
+            return p * q
+        if self._one_matrix(x):
+            if min(self._facts.band(x.id)) <= 0:
+                return F.prod(F.diagonal(x, offset=0, dim1=0, dim2=1), axis=(0,), keepdims=False)
+            blocks = self._blocks(x)
+            if len(blocks) > 1:
+                return functools.reduce(lambda a, b: a * b, [self._determinant(self._block(x, *b)) for b in blocks])
+        return F.det(x)
+
+
+def _both(a: tuple[Symbol, Symbol], b: tuple[Symbol, Symbol]) -> tuple[Symbol, Symbol]:
+    """Sign and logarithm of a product."""
+    return a[0] * b[0], a[1] + b[1]
+

@@ -1,0 +1,153 @@
+"""Products with inverses as systems of equations: by substitution where the matrix is a triangle.
+
+An inverse itself is left only where something else reads it. Factorizations are shared when the graph is lowered.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from graphc.facts.known import Facts
+from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ops import OPS
+from graphc.ops.linalg import split_equation, swap_last
+from graphc.ops.solving import singular_message
+
+FEW = 0.25  # of the rows or columns of an inverse, at most, for which it need not be computed
+_INV, _MATMUL, _EINSUM, _PERMUTE, _SLICE = (OPS[n] for n in ("inv", "matmul", "einsum", "permute", "slice"))
+
+
+def solve_systems(graph: Graph) -> Graph:
+    """`graph` without inverses that are only multiplied with."""
+    return _Writer(graph).written() if _INV in graph.ops else graph
+
+
+@final
+class _Writer:
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._builder = Builder()
+        self._builder.next_id = max(graph.nodes) + 1
+        self._facts = Facts(self._builder.nodes)
+
+    def written(self) -> Graph:
+        graph, builder = self._graph, self._builder
+        new: dict[int, int] = {}
+        for id, node in graph.nodes.items():
+            builder.where, builder.scope = node.where, node.scope
+            builder.copy(node, tuple([new.get(i, i) for i in node.inputs]))
+            found = self._written(builder.nodes[id])
+            if found is not None:
+                new[id] = found.id
+        return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+
+    def _written(self, node: Node) -> Symbol | None:
+        """What stands for a node; None: itself."""
+        F, builder = self._builder.language, self._builder
+        if node.op is _INV:
+            return self._substituted(node)
+        if node.op is _SLICE:
+            return self._part(node)
+        if node.op not in (_MATMUL, _EINSUM) or len(node.inputs) != 2:
+            return None
+        a, b = (builder.symbol(i) for i in node.inputs)
+        if node.op is _EINSUM:
+            turned = self._matrices(node, a, b)
+            if turned is None:
+                return None
+            a, b, last = turned
+        else:
+            last = None
+        left, right = self._inverse(a), self._inverse(b)
+        if left is not None:
+            found = self._solved(*left, b)
+        elif right is not None and len(a.shape) <= 2 and len(b.shape) == 2:
+            inverse, is_turned = right
+            if len(a.shape) == 1:
+                found = self._solved(inverse, not is_turned, a)
+            else:
+                found = self._solved(inverse, not is_turned, swap_last(F, a))
+                found = None if found is None else swap_last(F, found)
+        else:
+            return None
+        return found if found is None or last is None else last(found)
+
+    def _matrices(self, node: Node, a: Symbol, b: Symbol) -> Any:
+        """Operands of a product of two matrices, or a matrix and a vector, as matmul has them; and what makes of that
+        product what an einsum has."""
+        F = self._builder.language
+        terms, out = split_equation(node.params["equation"])
+        shared = set(terms[0]) & set(terms[1])
+        if not all(len(t) in (1, 2) for t in terms) or len(shared) != 1 or shared & set(out):
+            return None
+        if len(out) != len(terms[0]) + len(terms[1]) - 2:
+            return None
+        (k,) = shared
+        if terms[0][-1] != k:
+            a = swap_last(F, a)
+        if terms[1][0] != k:
+            b = swap_last(F, b)
+        straight = (terms[0] + terms[1]).replace(k, "") == out
+        return a, b, (lambda x: x) if straight else (lambda x: swap_last(F, x))
+
+    def _inverse(self, x: Symbol) -> tuple[Node, bool] | None:
+        """The inverse that a node is, or is the transpose of."""
+        nodes = self._builder.nodes
+        node, n = nodes[x.id], len(x.shape)
+        turned = node.op is _PERMUTE and n >= 2 and node.params["dims"] == (*range(n - 2), n - 1, n - 2)
+        inner = nodes[node.inputs[0]] if turned else node
+        return (inner, turned) if inner.op is _INV else None
+
+    def _solved(self, inverse: Node, turned: bool, b: Symbol) -> Symbol | None:
+        """The product of an inverse, or its transpose, and `b`."""
+        F, builder = self._builder.language, self._builder
+        x = builder.symbol(inverse.inputs[0])
+        vector = len(b.shape) == 1
+        b = F.reshape(b, shape=(*b.shape, 1)) if vector else b
+        if b.shape[:-2] != x.shape[:-2]:
+            return None
+        found = self._triangular(inverse, x, turned, b)
+        if found is None:
+            found = F.solve(swap_last(F, x) if turned else x, b, **inverse.params)
+        return F.reshape(found, shape=found.shape[:-1]) if vector else found
+
+    def _triangular(self, inverse: Node, x: Symbol, turned: bool, b: Symbol) -> Symbol | None:
+        F = self._builder.language
+        if len(x.shape) != 2 or not all(type(n) is int for n in x.shape):
+            return None
+        below, above = self._facts.band(x.id)
+        if min(below, above) > 0:
+            return None
+        if inverse.params["checked"]:
+            d = F.diagonal(x, offset=0, dim1=0, dim2=1)
+            x = F.regular(x, F.ne(d, 0), message=singular_message(inverse.params["asked"]))
+        upper = below <= 0
+        return F.solve_triangular(swap_last(F, x) if turned else x, b, upper=upper != turned, unit=False)
+
+    def _substituted(self, node: Node) -> Symbol | None:
+        """The inverse of a triangle."""
+        x = self._builder.symbol(node.inputs[0])
+        return self._triangular(node, x, False, self._one(x)) if len(x.shape) == 2 else None
+
+    def _one(self, x: Symbol) -> Symbol:
+        F, n = self._builder.language, x.shape[-1]
+        ones = F.full(shape=(n,), value=1, dtype=x.dtype)
+        return F.reshape(F.pad_zeros(ones, low=(0,), high=(0,), interior=(n,)), shape=(n, n))
+
+    def _part(self, node: Node) -> Symbol | None:
+        """A few whole rows or columns of an inverse."""
+        F, builder = self._builder.language, self._builder
+        inverse = builder.nodes[node.inputs[0]]
+        if inverse.op is not _INV or len(node.shape) != 2 or node.size > FEW * inverse.size:
+            return None
+        n, params = inverse.shape[0], node.params
+        for axis in range(2):
+            if node.shape[axis] == n and params["step"][axis] == 1:
+                cut = {name: tuple([v if k == 1 - axis else w for k, v in enumerate(params[name])])
+                       for name, w in (("start", 0), ("stop", n), ("step", 1))}  # fmt: skip
+                columns = self._one(builder.symbol(inverse.inputs[0]))
+                if axis == 1:
+                    cut = {name: value[::-1] for name, value in cut.items()}
+                found = self._solved(inverse, axis == 1, F.slice(columns, **cut))
+                return found if axis == 0 or found is None else swap_last(F, found)
+        return None
