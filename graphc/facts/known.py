@@ -132,9 +132,8 @@ class Facts:
         form = self.form(id)
         if form is None or not is_floating(self._nodes[id].dtype) or not all(map(self._adds_up, form.terms)):
             return False
-        everywhere = [label for label in range(len(form.shape))]
         return any(
-            t.coefficient > 0 and not t.factors and [p.labels for p in t.places] == [(k,) for k in everywhere]
+            t.coefficient > 0 and not t.factors and [p.labels for p in t.places] == [(k,) for k in range(len(form.shape))]
             and t.sizes == form.shape
             for t in form.terms
         )  # fmt: skip

@@ -100,7 +100,8 @@ def _ref_cholesky(x):
 cholesky = op(
     "cholesky", "input", impl=lambda xp, x: xp.linalg.cholesky(half_sum(xp, x)), numpy=_np_cholesky,
     rule=Rule(square, accepts=FLOATING),
-    label="LinalgCholeskyEx", rounding=ELIMINATES, band=lambda shape, params, x: (shape[-1] - 1, 0), ref=_ref_cholesky, vjp=dict(input=_cholesky_vjp),
+    label="LinalgCholeskyEx", rounding=ELIMINATES, ref=_ref_cholesky,
+    band=lambda shape, params, x: (shape[-1] - 1, 0), vjp=dict(input=_cholesky_vjp),
     check=Check(_definite, LinAlgError, "linalg.cholesky: The factorization could not be completed because the input "
                 "is not positive-definite."),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),

@@ -131,7 +131,8 @@ inv = op(
 solve = op(
     "solve", "input other", params={"checked": True, "asked": "solve"},
     impl=lambda xp, x, y, checked, asked: xp.linalg.solve(x, y), numpy=_np_solve,
-    rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx", rounding=ELIMINATES, ref=exact.solution,
+    rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx",
+    rounding=ELIMINATES, ref=exact.solution,
     check=_REGULAR,
     samples=(Sample(Regular((3, 3)), (3, 2), checked=True),
              Sample(Regular((2, 2, 2)), (2, 2, 1), checked=False, asked="inv")),

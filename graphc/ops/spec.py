@@ -140,8 +140,8 @@ class Op:
     lifting   of an op that is linear in each operand: `f(N, *forms, **params)`, what it is as a sum of products, in the
               language of graphc.normal.form
     parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
-    band      of an op that makes matrices: `f(shape, params, *bands of the operands)`, how many diagonals (below, above)
-              the main one may hold anything but zeros; None for operands that are no matrices
+    band      of an op that makes matrices: `f(shape, params, *bands of the operands)`, how many diagonals below and
+              above the main one may hold anything but zeros; None for operands that are no matrices
     symmetric  whether it makes symmetric matrices of such
     image     (least, largest) that results are: at most such a range
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest

@@ -14,12 +14,15 @@ and no worse conditioned: it is not done for U V^T.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
 from graphc.facts.bands import extent
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
-from graphc.normal.form import Form, Term
+from graphc.normal.affine import Index, Unsolved
+from graphc.normal.emit import emit
+from graphc.normal.form import Algebra, Form, Term
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
@@ -231,7 +234,7 @@ class _Writer:
             return inverse(factors[1]) @ inverse(factors[0])
         if self._one_matrix(x):
             if max(self._facts.band(x.id)) <= 0:
-                d = F.diagonal(x, offset=0, dim1=0, dim2=1)
+                d = self._diagonal_part(x)
                 return self._diagonal(1 / self._regular(d, F.ne(d, 0), checked, asked))
             blocks = self._blocks(x)
             if len(blocks) > 1:
@@ -262,8 +265,29 @@ class _Writer:
         F, n = self._builder.language, d.shape[0]
         return F.reshape(F.pad_zeros(d, low=(0,), high=(0,), interior=(n,)), shape=(n, n))
 
+    def _diagonal_part(self, x: Symbol) -> Symbol:
+        F = self._builder.language
+        found = self._taken(x, x.shape[:1], lambda i: (i, i))
+        return F.diagonal(x, offset=0, dim1=0, dim2=1) if found is None else found
+
     def _block(self, x: Symbol, start: int, stop: int) -> Symbol:
+        found = self._taken(x, (stop - start, stop - start), lambda i, j: (i + start, j + start))
+        if found is not None:
+            return found
         return self._builder.language.slice(x, start=(start, start), stop=(stop, stop), step=(1, 1))
+
+    def _taken(self, x: Symbol, shape: tuple[int, ...], where: Callable[..., tuple[Index, ...]]) -> Symbol | None:
+        """The array whose element i, ... is that of a matrix at `where(i, ...)`, from what that is made of."""
+        form, builder = self._facts.form(x.id), self._builder
+        if form is None or any(len(t.factors) > 1 for t in form.terms):
+            return None
+        mark = builder.next_id
+        try:
+            part = Algebra().take(form, shape, where)
+            return emit(builder, part, {f.atom: builder.symbol(f.atom) for t in part.terms for f in t.factors}, x.dtype)
+        except Unsolved:
+            builder.rollback(mark)
+            return None
 
     def _joined(self, blocks: list[Symbol]) -> Symbol:
         """The matrix with these blocks on its diagonal."""
@@ -288,7 +312,7 @@ class _Writer:
             return _both(*map(self._logs, factors))
         if self._one_matrix(x) and is_floating(x.dtype):
             if min(self._facts.band(x.id)) <= 0:
-                d = F.diagonal(x, offset=0, dim1=0, dim2=1)
+                d = self._diagonal_part(x)
                 return F.prod(F.sgn(d), axis=(0,), keepdims=False), F.sum(F.log(F.abs(d)), axis=(0,), keepdims=False)
             blocks = self._blocks(x)
             if len(blocks) > 1:
@@ -311,7 +335,7 @@ class _Writer:
             return p * q
         if self._one_matrix(x):
             if min(self._facts.band(x.id)) <= 0:
-                return F.prod(F.diagonal(x, offset=0, dim1=0, dim2=1), axis=(0,), keepdims=False)
+                return F.prod(self._diagonal_part(x), axis=(0,), keepdims=False)
             blocks = self._blocks(x)
             if len(blocks) > 1:
                 return functools.reduce(lambda a, b: a * b, [self._determinant(self._block(x, *b)) for b in blocks])
@@ -321,4 +345,3 @@ class _Writer:
 def _both(a: tuple[Symbol, Symbol], b: tuple[Symbol, Symbol]) -> tuple[Symbol, Symbol]:
     """Sign and logarithm of a product."""
     return a[0] * b[0], a[1] + b[1]
-

@@ -75,8 +75,11 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     return (
         ("gradient rules", without_rules),
         ("dead code", eliminate_dead_code),
-        *((("inverses", expand_inverses), ("pads", join_pads), *_algebra(licence), ("repeats", repeats))
-          if licence >= REASSOCIATES else ()),
+        *(
+            (("inverses", expand_inverses), ("pads", join_pads), *_algebra(licence), ("repeats", repeats))
+            if licence >= REASSOCIATES
+            else ()
+        ),
         ("control flow", trim_control_flow),
         ("loop invariants", hoist_invariants),
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),

@@ -12,6 +12,7 @@ from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops import OPS
 from graphc.ops.linalg import split_equation, swap_last
 from graphc.ops.solving import singular_message
+from graphc.passes.dce import eliminate_dead_code
 
 FEW = 0.25  # of the rows or columns of an inverse, at most, for which it need not be computed
 _INV, _MATMUL, _EINSUM, _PERMUTE, _SLICE = (OPS[n] for n in ("inv", "matmul", "einsum", "permute", "slice"))
@@ -19,12 +20,18 @@ _INV, _MATMUL, _EINSUM, _PERMUTE, _SLICE = (OPS[n] for n in ("inv", "matmul", "e
 
 def solve_systems(graph: Graph) -> Graph:
     """`graph` without inverses that are only multiplied with."""
-    return _Writer(graph).written() if _INV in graph.ops else graph
+    if _INV not in graph.ops:
+        return graph
+    solved = eliminate_dead_code(_Writer(graph).written())
+    return _Writer(solved, left=True).written() if _INV in solved.ops else solved
 
 
 @final
 class _Writer:
-    def __init__(self, graph: Graph):
+    """left: write the inverses that are left, and nothing else"""
+
+    def __init__(self, graph: Graph, left: bool = False):
+        self._left = left
         self._graph = graph
         self._builder = Builder()
         self._builder.next_id = max(graph.nodes) + 1
@@ -44,8 +51,8 @@ class _Writer:
     def _written(self, node: Node) -> Symbol | None:
         """What stands for a node; None: itself."""
         F, builder = self._builder.language, self._builder
-        if node.op is _INV:
-            return self._substituted(node)
+        if self._left:
+            return self._substituted(node) if node.op is _INV else None
         if node.op is _SLICE:
             return self._part(node)
         if node.op not in (_MATMUL, _EINSUM) or len(node.inputs) != 2:
