@@ -8,7 +8,7 @@ from typing import final
 from graphc.facts.bands import Band, band_of, whole
 from graphc.ir import Node
 from graphc.normal.affine import Unsolved
-from graphc.normal.form import Factor, Form, Term, tidy
+from graphc.normal.form import Factor, Form, Term, number, tidy
 from graphc.normal.gate import multiplies
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.ops.dtypes import is_floating
@@ -132,11 +132,8 @@ class Facts:
         form = self.form(id)
         if form is None or not is_floating(self._nodes[id].dtype) or not all(map(self._adds_up, form.terms)):
             return False
-        return any(
-            t.coefficient > 0 and not t.factors and [p.labels for p in t.places] == [(k,) for k in range(len(form.shape))]
-            and t.sizes == form.shape
-            for t in form.terms
-        )  # fmt: skip
+        everywhere = number(1, form.shape).terms
+        return any(t.coefficient > 0 and t._replace(coefficient=1) in everywhere for t in form.terms)
 
     def _adds_up(self, term: Term) -> bool:
         """Whether a term is never negative: a number that is not, times squares and factors that are not."""

@@ -4,9 +4,11 @@ JAX's own functions would each factorize, and always by elimination. Here a matr
 Cholesky's factorization first, which takes half the time and fails unless it is positive definite; whether it is
 symmetric is known from the graph, or tested: a first row that is not the first column says no at once.
 
-    definite:  A = L L^T, L the lower triangle of `lower`
-    else:      A[:, order] = L U, U the upper triangle with ones on its diagonal: LAPACK reads columns, to which a
-               matrix that lies in rows is its transpose, and A^T is what it is given
+    definite:  A = U^T U, U the upper triangle of `packed`
+    else:      A[:, order] = L U, L its lower triangle, U the upper one, with ones on its diagonal
+
+LAPACK reads columns, to which a matrix that lies in rows is its transpose: A^T is what it is given, and what it returns
+is transposed, so that nothing is copied.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str
 class Factors(NamedTuple):
     """See above. parity: 0 or 1, that of `order`; definite: one bool, for all matrices of a stack."""
 
-    lower: Any
+    packed: Any
     order: Any
     parity: Any
     definite: Any
@@ -83,7 +85,7 @@ def factorize(x: Any, symmetric: bool) -> Factors:
         none = jnp.zeros(x.shape[:-2], np.int32)
 
         def done(x: Any, factor: Any) -> Factors:
-            return Factors(factor, order, none, jnp.bool_(True))
+            return Factors(_turned(factor), order, none, jnp.bool_(True))
 
         failed = jnp.isnan(factor[..., -1, -1]).any()  # nan anywhere reaches the last element
         return lax.cond(failed, lambda x, factor: eliminate(x), done, x, factor)
@@ -98,10 +100,16 @@ def factorize(x: Any, symmetric: bool) -> Factors:
 def _is_mirrored(x: Any) -> Any:
     """Whether all matrices are equal to their transposes."""
 
-    def whole(x: Any) -> Any:
+    def equal(x: Any, y: Any) -> Any:
         # without the barrier XLA reads the transpose in the loop of the reduction, four times as slowly
-        same = lax.optimization_barrier(jnp.where(x == _turned(x), np.int8(1), np.int8(0)))
-        return same.all()
+        return lax.optimization_barrier(jnp.where(x == _turned(y), np.int8(1), np.int8(0))).all()
+
+    def whole(x: Any, splits: int = 2) -> Any:
+        if not splits:
+            return equal(x, x)
+        k = x.shape[-1] // 2
+        corners = equal(x[..., :k, k:], x[..., k:, :k])
+        return corners & whole(x[..., :k, :k], splits - 1) & whole(x[..., k:, k:], splits - 1)
 
     return lax.cond((x[..., 0, :] == x[..., :, 0]).all(), whole, lambda x: jnp.bool_(False), x)
 
@@ -113,11 +121,11 @@ def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
         return lax.linalg.triangular_solve(a, y, left_side=True, **how)
 
     def definite(factors: Factors, y: Any) -> Any:
-        y = substitute(factors.lower, y, lower=True)
-        return substitute(factors.lower, y, lower=True, transpose_a=True)
+        factor = _turned(factors.packed)
+        return substitute(factor, substitute(factor, y, lower=True), lower=True, transpose_a=True)
 
     def eliminated(factors: Factors, y: Any) -> Any:
-        packed, order = _turned(factors.lower), factors.order  # A^T[order] = L U, in LAPACK's columns
+        packed, order = _turned(factors.packed), factors.order  # A^T[order] = L U, in LAPACK's columns
         if turned:
             y = substitute(packed, _rows(y, order), lower=True, unit_diagonal=True)
             return substitute(packed, y, lower=False)
@@ -136,12 +144,12 @@ def _rows(y: Any, order: Any) -> Any:
 
 def invert_factored(factors: Factors, turned: bool) -> Any:
     """A^-1, or A^-T."""
-    one = jnp.eye(factors.lower.shape[-1], dtype=factors.lower.dtype)
-    return solve_factored(factors, jnp.broadcast_to(one, factors.lower.shape), turned)
+    one = jnp.eye(factors.packed.shape[-1], dtype=factors.packed.dtype)
+    return solve_factored(factors, jnp.broadcast_to(one, factors.packed.shape), turned)
 
 
 def _pivots(factors: Factors) -> Any:
-    return jnp.diagonal(factors.lower, axis1=-2, axis2=-1)
+    return jnp.diagonal(factors.packed, axis1=-2, axis2=-1)
 
 
 def logs_of_factors(factors: Factors) -> tuple[Any, Any]:

@@ -6,8 +6,8 @@ import builtins
 from collections.abc import Collection, Mapping, Sequence
 
 from graphc.ir import Graph, Node
-from graphc.normal.affine import Unsolved
-from graphc.normal.form import Algebra, Form, atom
+from graphc.normal.affine import Equations, Index, Unsolved
+from graphc.normal.form import Algebra, Factor, Form, Term, atom, collected, tidy
 
 
 def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:
@@ -21,10 +21,48 @@ def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:
 def _lifted(algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequence[Form]) -> Form:
     assert node.op.lifting is not None
     form = node.op.lifting(algebra, *given, **node.params)
+    if any(nodes[f.atom].op.inverts for t in form.terms for f in t.factors):
+        form = collected(form.shape, [_cancelled(t, nodes) for t in form.terms])
     avals = [nodes[i].aval for i in node.inputs]
     if node.inputs and node.op.has_lone_terms(avals, node.aval, node.params, lambda k, sign: False):
         return algebra.add(form, algebra.zeros(node.shape))
     return form
+
+
+def _cancelled(term: Term, nodes: Mapping[int, Node]) -> Term | None:
+    """Without matrices that meet their inverses. Those that a check may refuse stay."""
+    for k, f in enumerate(term.factors):
+        node = nodes[f.atom]
+        if not node.op.inverts or node.params["checked"] or len(f.places) != 2:
+            continue
+        for j, g in enumerate(term.factors):
+            if g.atom != node.inputs[0]:
+                continue
+            for a, b in ((0, 1), (1, 0)):
+                meets = f.places[b]
+                if meets != g.places[a] or not _is_summed(meets, term, (k, j)):
+                    continue
+                if term.sizes[meets.labels[0]] != node.shape[0]:
+                    continue
+                equations = Equations(term.sizes)
+                equations.equate(f.places[a], g.places[b])
+                rest = [h for i, h in enumerate(term.factors) if i not in (k, j)]
+                (gone,) = meets.labels
+                sizes = [1 if i == gone else n for i, n in enumerate(equations.left())]
+                moved = [Factor(h.atom, tuple([equations.solved(p) for p in h.places])) for h in rest]
+                places = [equations.solved(p) for p in term.places]
+                short = tidy(term.coefficient, moved, places, sizes)
+                return None if short is None else _cancelled(short, nodes)
+    return term
+
+
+def _is_summed(place: Index, term: Term, pair: tuple[int, int]) -> bool:
+    """Whether a place is a label that runs over all of an axis, and that nothing but this pair of factors has."""
+    if len(place.steps) != 1 or place.steps[0][1] != 1 or place.offset:
+        return False
+    (k,) = place.labels
+    elsewhere = [p for i, f in enumerate(term.factors) if i not in pair for p in f.places]
+    return all(k not in p.labels for p in (*term.places, *elsewhere))
 
 
 def forms(graph: Graph) -> dict[int, Form]:

@@ -122,7 +122,7 @@ inv = op(
     "inv", "input", params={"checked": True, "asked": "inv"}, impl=lambda xp, x, checked, asked: xp.linalg.inv(x),
     numpy=_np_inv,
     rule=Rule(square, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
-    rounding=ELIMINATES, ref=exact.inverse, symmetric=True,
+    rounding=ELIMINATES, ref=exact.inverse, symmetric=True, inverts=True,
     band=lambda shape, params, x: tuple([0 if x[k] == 0 else shape[-1] - 1 for k in range(2)]),
     check=_REGULAR,
     samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False, asked="solve")),

@@ -142,6 +142,7 @@ class Op:
     parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
     band      of an op that makes matrices: `f(shape, params, *bands of the operands)`, how many diagonals below and
               above the main one may hold anything but zeros; None for operands that are no matrices
+    inverts   whether it is the inverse of a matrix, which it cancels; its parameter `checked` says whether it may refuse
     symmetric  whether it makes symmetric matrices of such
     image     (least, largest) that results are: at most such a range
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
@@ -162,6 +163,7 @@ class Op:
         "image",
         "impl",
         "impure",
+        "inverts",
         "kernel",
         "kinks",
         "label",
@@ -220,6 +222,7 @@ class Op:
         lifting: Callable[..., Any] | None = None,
         parts: Parts | None = None,
         band: Callable[..., tuple[int, int]] | None = None,
+        inverts: bool = False,
         symmetric: bool = False,
         image: tuple[float, float] | None = None,
         nearest: Callable[[Any, Any], Any] | None = None,
@@ -260,6 +263,7 @@ class Op:
         self.lifting = lifting
         self.parts = parts
         self.band = band
+        self.inverts = inverts
         self.symmetric = symmetric
         self.image = image
         self.nearest = nearest

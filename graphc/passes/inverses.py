@@ -14,19 +14,17 @@ and no worse conditioned: it is not done for U V^T.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
 from graphc.facts.bands import extent
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
-from graphc.normal.affine import Index, Unsolved
-from graphc.normal.emit import emit
-from graphc.normal.form import Algebra, Form, Term
+from graphc.normal.form import Form, Term
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.ops.solving import singular_message
+from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 
 THIN = 0.5  # columns of U for each row, at most
 _SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
@@ -54,8 +52,11 @@ class _Writer:
         self._graph = graph
         self._builder = Builder()
         self._builder.next_id = max(graph.nodes) + 1
-        self._uses = graph.uses()
+        # by others than those that ask for an inverse or a determinant
+        self._needed = {i for node in graph.nodes.values() if node.op not in ASKED for i in node.inputs}
+        self._needed.update(graph.outputs)
         self._facts = Facts(self._builder.nodes)
+        self._parts = Parts(self._builder, self._facts)
         self._inverses: dict[tuple[int, bool, str], Symbol] = {}
 
     def written(self) -> Graph:
@@ -101,7 +102,7 @@ class _Writer:
     def _factors(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
         """The square matrices whose product a node is, if nothing else reads it."""
         node = self._node(x)
-        if node.op is not _MATMUL or self._uses.get(x.id, 0) > 1:
+        if node.op is not _MATMUL or x.id in self._needed:
             return None
         p, q = self._operands(node)
         return (p, q) if p.shape == q.shape == x.shape else None
@@ -228,24 +229,24 @@ class _Writer:
         scaled = self._scaled(x)
         if scaled is not None:
             matrix, number = scaled
-            return inverse(matrix) / self._regular(number, F.ne(number, 0), checked, asked)
+            return F.div(inverse(matrix), self._regular(number, F.ne(number, 0), checked, asked))
         factors = self._factors(x)
         if factors is not None:
             return inverse(factors[1]) @ inverse(factors[0])
         if self._one_matrix(x):
             if max(self._facts.band(x.id)) <= 0:
-                d = self._diagonal_part(x)
-                return self._diagonal(1 / self._regular(d, F.ne(d, 0), checked, asked))
+                d = self._parts.diagonal(x)
+                return diagonal_matrix(F, F.reciprocal(self._regular(d, F.ne(d, 0), checked, asked)))
             blocks = self._blocks(x)
             if len(blocks) > 1:
-                return self._joined([inverse(self._block(x, *block)) for block in blocks])
+                return self._joined([inverse(self._parts.block(x, *block)) for block in blocks])
             thin = self._low_rank(x)
             if thin is not None:
                 d, parts = thin
                 u, core = self._core(d, parts)
-                scale = F.reshape(1 / self._regular(d, F.ne(d, 0), checked, asked), shape=(x.shape[0], 1))
-                left = scale * u
-                return self._diagonal(1 / d) - left @ F.inv(core, checked=False, asked=asked) @ swap_last(F, left)
+                scale = F.reciprocal(self._regular(d, F.ne(d, 0), checked, asked))
+                left = F.reshape(scale, shape=(x.shape[0], 1)) * u
+                return diagonal_matrix(F, scale) - left @ F.inv(core, checked=False, asked=asked) @ swap_last(F, left)
         return F.inv(x, checked=checked, asked=asked)
 
     def _core(self, d: Symbol, parts: list[_LowRank]) -> tuple[Symbol, Symbol]:
@@ -257,37 +258,8 @@ class _Writer:
             u = swap_last(F, u) if part.turned else u
             columns.append(u if part.coefficient == 1 else u * float(part.coefficient) ** 0.5)
         u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
-        one = self._diagonal(F.full(shape=(u.shape[1],), value=1, dtype=u.dtype))
-        return u, one + swap_last(F, u) @ (u / F.reshape(d, shape=(u.shape[0], 1)))
-
-    def _diagonal(self, d: Symbol) -> Symbol:
-        """The matrix with this diagonal."""
-        F, n = self._builder.language, d.shape[0]
-        return F.reshape(F.pad_zeros(d, low=(0,), high=(0,), interior=(n,)), shape=(n, n))
-
-    def _diagonal_part(self, x: Symbol) -> Symbol:
-        F = self._builder.language
-        found = self._taken(x, x.shape[:1], lambda i: (i, i))
-        return F.diagonal(x, offset=0, dim1=0, dim2=1) if found is None else found
-
-    def _block(self, x: Symbol, start: int, stop: int) -> Symbol:
-        found = self._taken(x, (stop - start, stop - start), lambda i, j: (i + start, j + start))
-        if found is not None:
-            return found
-        return self._builder.language.slice(x, start=(start, start), stop=(stop, stop), step=(1, 1))
-
-    def _taken(self, x: Symbol, shape: tuple[int, ...], where: Callable[..., tuple[Index, ...]]) -> Symbol | None:
-        """The array whose element i, ... is that of a matrix at `where(i, ...)`, from what that is made of."""
-        form, builder = self._facts.form(x.id), self._builder
-        if form is None or any(len(t.factors) > 1 for t in form.terms):
-            return None
-        mark = builder.next_id
-        try:
-            part = Algebra().take(form, shape, where)
-            return emit(builder, part, {f.atom: builder.symbol(f.atom) for t in part.terms for f in t.factors}, x.dtype)
-        except Unsolved:
-            builder.rollback(mark)
-            return None
+        one = identity(F, u.shape[1], u.dtype)
+        return u, one + swap_last(F, u) @ F.div(u, F.reshape(d, shape=(u.shape[0], 1)))
 
     def _joined(self, blocks: list[Symbol]) -> Symbol:
         """The matrix with these blocks on its diagonal."""
@@ -312,17 +284,18 @@ class _Writer:
             return _both(*map(self._logs, factors))
         if self._one_matrix(x) and is_floating(x.dtype):
             if min(self._facts.band(x.id)) <= 0:
-                d = self._diagonal_part(x)
+                d = self._parts.diagonal(x)
                 return F.prod(F.sgn(d), axis=(0,), keepdims=False), F.sum(F.log(F.abs(d)), axis=(0,), keepdims=False)
             blocks = self._blocks(x)
             if len(blocks) > 1:
-                return functools.reduce(lambda a, b: _both(a, b), [self._logs(self._block(x, *b)) for b in blocks])
+                return functools.reduce(_both, [self._logs(self._parts.block(x, *b)) for b in blocks])
             thin = self._low_rank(x)
             if thin is not None:
                 d, parts = thin
                 sign, logs = self._logs(self._core(d, parts)[1])
                 return sign, logs + F.sum(F.log(d), axis=(0,), keepdims=False)
-        return F.slogdet(x)
+        found: Any = F.slogdet(x)  # of an op with two results
+        return found
 
     def _determinant(self, x: Symbol) -> Symbol:
         F = self._builder.language
@@ -335,10 +308,12 @@ class _Writer:
             return p * q
         if self._one_matrix(x):
             if min(self._facts.band(x.id)) <= 0:
-                return F.prod(self._diagonal_part(x), axis=(0,), keepdims=False)
+                return F.prod(self._parts.diagonal(x), axis=(0,), keepdims=False)
             blocks = self._blocks(x)
             if len(blocks) > 1:
-                return functools.reduce(lambda a, b: a * b, [self._determinant(self._block(x, *b)) for b in blocks])
+                return functools.reduce(
+                    lambda a, b: a * b, [self._determinant(self._parts.block(x, *b)) for b in blocks]
+                )
         return F.det(x)
 
 

@@ -13,9 +13,12 @@ from graphc.ops import OPS
 from graphc.ops.linalg import split_equation, swap_last
 from graphc.ops.solving import singular_message
 from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 
 FEW = 0.25  # of the rows or columns of an inverse, at most, for which it need not be computed
 _INV, _MATMUL, _EINSUM, _PERMUTE, _SLICE = (OPS[n] for n in ("inv", "matmul", "einsum", "permute", "slice"))
+_SUM = OPS["sum"]
+_TRIANGLES = OPS["tril"], OPS["triu"]
 
 
 def solve_systems(graph: Graph) -> Graph:
@@ -36,6 +39,7 @@ class _Writer:
         self._builder = Builder()
         self._builder.next_id = max(graph.nodes) + 1
         self._facts = Facts(self._builder.nodes)
+        self._parts = Parts(self._builder, self._facts)
 
     def written(self) -> Graph:
         graph, builder = self._graph, self._builder
@@ -55,6 +59,10 @@ class _Writer:
             return self._substituted(node) if node.op is _INV else None
         if node.op is _SLICE:
             return self._part(node)
+        if node.op is _SUM:
+            return self._sum(node)
+        if node.op in _TRIANGLES and len(node.shape) == 2:
+            return self._triangle(node)
         if node.op not in (_MATMUL, _EINSUM) or len(node.inputs) != 2:
             return None
         a, b = (builder.symbol(i) for i in node.inputs)
@@ -126,7 +134,7 @@ class _Writer:
         if min(below, above) > 0:
             return None
         if inverse.params["checked"]:
-            d = F.diagonal(x, offset=0, dim1=0, dim2=1)
+            d = self._parts.diagonal(x)
             x = F.regular(x, F.ne(d, 0), message=singular_message(inverse.params["asked"]))
         upper = below <= 0
         return F.solve_triangular(swap_last(F, x) if turned else x, b, upper=upper != turned, unit=False)
@@ -134,12 +142,31 @@ class _Writer:
     def _substituted(self, node: Node) -> Symbol | None:
         """The inverse of a triangle."""
         x = self._builder.symbol(node.inputs[0])
-        return self._triangular(node, x, False, self._one(x)) if len(x.shape) == 2 else None
+        return (
+            self._triangular(node, x, False, identity(self._builder.language, x.shape[0], x.dtype))
+            if len(x.shape) == 2
+            else None
+        )
 
-    def _one(self, x: Symbol) -> Symbol:
-        F, n = self._builder.language, x.shape[-1]
-        ones = F.full(shape=(n,), value=1, dtype=x.dtype)
-        return F.reshape(F.pad_zeros(ones, low=(0,), high=(0,), interior=(n,)), shape=(n, n))
+    def _triangle(self, node: Node) -> Symbol | None:
+        """A triangle of what is a triangle: all of it, or its diagonal."""
+        x = self._builder.symbol(node.inputs[0])
+        own = self._facts.band(node.id)
+        if own == self._facts.band(x.id):
+            return x
+        return diagonal_matrix(self._builder.language, self._parts.diagonal(x)) if max(own) <= 0 else None
+
+    def _sum(self, node: Node) -> Symbol | None:
+        """The sum of an inverse's rows or columns, or of all of it."""
+        F, builder = self._builder.language, self._builder
+        inverse = builder.nodes[node.inputs[0]]
+        if inverse.op is not _INV or len(inverse.shape) != 2:
+            return None
+        axes, n = node.params["axis"], inverse.shape[0]
+        found = self._solved(inverse, 1 not in axes, F.full(shape=(n,), value=1, dtype=inverse.dtype))
+        if found is not None and len(axes) == 2:
+            found = F.sum(found, axis=(0,), keepdims=False)
+        return None if found is None else F.reshape(found, shape=node.shape)
 
     def _part(self, node: Node) -> Symbol | None:
         """A few whole rows or columns of an inverse."""
@@ -152,7 +179,7 @@ class _Writer:
             if node.shape[axis] == n and params["step"][axis] == 1:
                 cut = {name: tuple([v if k == 1 - axis else w for k, v in enumerate(params[name])])
                        for name, w in (("start", 0), ("stop", n), ("step", 1))}  # fmt: skip
-                columns = self._one(builder.symbol(inverse.inputs[0]))
+                columns = identity(F, n, inverse.dtype)
                 if axis == 1:
                     cut = {name: value[::-1] for name, value in cut.items()}
                 found = self._solved(inverse, axis == 1, F.slice(columns, **cut))
