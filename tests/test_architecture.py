@@ -23,7 +23,7 @@ PACKAGES = ("graphc", "eager", "compare")
 # the packages below, as `_layers` says. A room is a folder, or a file at the top of its package.
 GRAPHC = (
     "errors", "forking", "lazy", "files", "ops", "ir",
-    "autodiff", "rewrite", "normal",
+    "autodiff", "rewrite", "normal", "facts",
     "capture",  # above autodiff: backward() inside a traced function is that transform
     "passes", "lowering", "execution", "compiling", "session",
 )  # fmt: skip
@@ -36,7 +36,7 @@ COMPARE = (
     "benchmarking", "minimizing", "selftest", "certificates", "reporting", "commands",
 )  # fmt: skip
 # the rooms of graphc that do not know eager, and those of graphc that eager may know
-WITHOUT_EAGER = ("errors", "forking", "lazy", "files", "ops", "ir", "autodiff", "rewrite", "normal")
+WITHOUT_EAGER = ("errors", "forking", "lazy", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts")
 BELOW_EAGER = ("errors", "forking", "lazy", "files", "ops")
 PUBLIC = "public"  # files at the top of eager and compare that only re-export, or that others start: above all rooms
 

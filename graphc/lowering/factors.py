@@ -4,11 +4,10 @@ JAX's own functions would each factorize, and always by elimination. Here a matr
 Cholesky's factorization first, which takes half the time and fails unless it is positive definite; whether it is
 symmetric is known from the graph, or tested: a first row that is not the first column says no at once.
 
-    definite:  A = U^T U, U the upper triangle of `packed`
-    else:      A[:, order] = L U, L its lower triangle, U the upper one, with ones on its diagonal
+    A[:, order] = L U, in `packed`: L its lower triangle, U its upper one, with ones on the diagonal
 
-LAPACK reads columns, to which a matrix that lies in rows is its transpose: A^T is what it is given, and what it returns
-is transposed, so that nothing is copied.
+Both ways end there, so that what is computed from factors need not ask. LAPACK reads columns, to which a matrix that
+lies in rows is its transpose: A^T is what it is given, and what it returns is transposed, so that nothing is copied.
 """
 
 from __future__ import annotations
@@ -58,12 +57,11 @@ def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str
 
 
 class Factors(NamedTuple):
-    """See above. parity: 0 or 1, that of `order`; definite: one bool, for all matrices of a stack."""
+    """See above. parity: 0 or 1, that of `order`"""
 
     packed: Any
     order: Any
     parity: Any
-    definite: Any
 
 
 def _turned(x: Any) -> Any:
@@ -77,15 +75,18 @@ def factorize(x: Any, symmetric: bool) -> Factors:
     def eliminate(x: Any) -> Factors:
         factors, swaps, order = lax.linalg.lu(_turned(x))
         parity = (swaps != jnp.arange(n, dtype=swaps.dtype)).sum(axis=-1, dtype=np.int32) % 2
-        return Factors(_turned(factors), order, parity, jnp.bool_(False))
+        return Factors(_turned(factors), order, parity)
 
     def halve(x: Any) -> Factors:
         factor = jnp.linalg.cholesky(_turned(x), symmetrize_input=False)
         order = jnp.broadcast_to(jnp.arange(n, dtype=np.int32), x.shape[:-1])
         none = jnp.zeros(x.shape[:-2], np.int32)
 
-        def done(x: Any, factor: Any) -> Factors:
-            return Factors(_turned(factor), order, none, jnp.bool_(True))
+        def done(x: Any, factor: Any) -> Factors:  # C C^T = (C d) (C / d)^T, d the diagonal of C
+            d = jnp.diagonal(factor, axis1=-2, axis2=-1)
+            lower, upper = factor * d[..., None, :], _turned(factor) / d[..., :, None]
+            rows, columns = (lax.broadcasted_iota(np.dtype(np.int32), (n, n), k) for k in range(2))
+            return Factors(jnp.where(rows < columns, upper, lower), order, none)
 
         failed = jnp.isnan(factor[..., -1, -1]).any()  # nan anywhere reaches the last element
         return lax.cond(failed, lambda x, factor: eliminate(x), done, x, factor)
@@ -116,26 +117,16 @@ def _is_mirrored(x: Any) -> Any:
 
 def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
     """A^-1 y, or A^-T y."""
+    packed, order = _turned(factors.packed), factors.order  # A^T[order] = L U, in LAPACK's columns
 
-    def substitute(a: Any, y: Any, **how: Any) -> Any:
-        return lax.linalg.triangular_solve(a, y, left_side=True, **how)
+    def substitute(y: Any, **how: Any) -> Any:
+        return lax.linalg.triangular_solve(packed, y, left_side=True, **how)
 
-    def definite(factors: Factors, y: Any) -> Any:
-        factor = _turned(factors.packed)
-        return substitute(factor, substitute(factor, y, lower=True), lower=True, transpose_a=True)
-
-    def eliminated(factors: Factors, y: Any) -> Any:
-        packed, order = _turned(factors.packed), factors.order  # A^T[order] = L U, in LAPACK's columns
-        if turned:
-            y = substitute(packed, _rows(y, order), lower=True, unit_diagonal=True)
-            return substitute(packed, y, lower=False)
-        y = substitute(packed, y, lower=False, transpose_a=True)
-        y = substitute(packed, y, lower=True, unit_diagonal=True, transpose_a=True)
-        return _rows(y, jnp.argsort(order, axis=-1))
-
-    if y.dtype.kind == "c":
-        return eliminated(factors, y)
-    return lax.cond(factors.definite, definite, eliminated, factors, y)
+    if turned:
+        return substitute(substitute(_rows(y, order), lower=True, unit_diagonal=True), lower=False)
+    y = substitute(y, lower=False, transpose_a=True)
+    y = substitute(y, lower=True, unit_diagonal=True, transpose_a=True)
+    return _rows(y, jnp.argsort(order, axis=-1))
 
 
 def _rows(y: Any, order: Any) -> Any:
@@ -155,15 +146,17 @@ def _pivots(factors: Factors) -> Any:
 def logs_of_factors(factors: Factors) -> tuple[Any, Any]:
     """The sign, or phase, of the determinant, and the logarithm of its size."""
     d = _pivots(factors)
-    logs = jnp.log(jnp.abs(d)).sum(axis=-1) * jnp.where(factors.definite, 2, 1).astype(d.real.dtype)
-    sign = jnp.sign(d).prod(axis=-1) * (1 - 2 * factors.parity).astype(d.dtype)
-    return jnp.where(factors.definite, jnp.ones_like(sign), sign), logs
+    return jnp.sign(d).prod(axis=-1) * _sign(factors).astype(d.dtype), jnp.log(jnp.abs(d)).sum(axis=-1)
 
 
 def determinant_of_factors(factors: Factors) -> Any:
     """The determinant."""
-    product = _pivots(factors).prod(axis=-1)
-    return product * jnp.where(factors.definite, product, (1 - 2 * factors.parity).astype(product.dtype))
+    d = _pivots(factors)
+    return d.prod(axis=-1) * _sign(factors).astype(d.dtype)
+
+
+def _sign(factors: Factors) -> Any:
+    return 1 - 2 * factors.parity
 
 
 def regular_factors(factors: Factors, checked: bool = True, **params: Any) -> Any:

@@ -26,7 +26,7 @@ from graphc.errors import GraphError
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
-from graphc.lowering import factors
+from graphc.lowering import diagonals, factors
 from graphc.lowering.matrices import CHECKS
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.places import in_packs
@@ -238,6 +238,10 @@ class Source:
         matrix = factors.matrix_of(node, self.graph.nodes)
         if matrix is not None:
             return factors.use(node, self._factors_of(matrix[0]), matrix[1], self._names)
+        vector = diagonals.vector_of(node, self.graph.nodes, self._uses)
+        if vector is not None:
+            setattr(self.scope["ops"], diagonals.diagonal_matrix.__name__, diagonals.diagonal_matrix)
+            return f"ops.diagonal_matrix({self._names[vector]})"
         for written in (product, substitution):
             transposed = written(node, self.graph.nodes, self._names, self._uses)
             if transposed is not None:

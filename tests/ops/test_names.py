@@ -18,6 +18,7 @@ EXCEPTIONS = {
     "eager/func/batch_rules.py": "the batching rules",
     "eager/functional": "PyTorch's functions, some of them named like ops",
     "eager/nn/init.py": "PyTorch's names of nonlinearities",
+    "eager/return_types.py": "PyTorch's functions with named results, some of them named like ops",
     "eager/special.py": "PyTorch's functions, some of them named like ops",
     "eager/surface/interop.py": "NumPy's functions",
     "graphc/__init__.py": "the facade's names",
