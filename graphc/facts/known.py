@@ -8,6 +8,7 @@ from typing import final
 from graphc.facts.bands import Band, band_of, whole
 from graphc.ir import Node
 from graphc.normal.affine import Unsolved
+from graphc.normal.find import MOST_NODES
 from graphc.normal.form import Factor, Form, Term, number, tidy
 from graphc.normal.gate import multiplies
 from graphc.normal.lift import forms_of, is_lifted
@@ -31,7 +32,8 @@ class Facts:
             self._forms[id] = self._formed(id)
         return self._forms[id]
 
-    def _formed(self, id: int) -> Form | None:
+    def _formed(self, id: int, deep: bool = False) -> Form | None:
+        """deep: products of products are one, as far as there are few"""
         nodes = self._nodes
         found: set[int] = set()
         atoms: set[int] = set()
@@ -42,7 +44,7 @@ class Facts:
             if k in found or not is_lifted(node, nodes):
                 continue
             found.add(k)
-            if inside and multiplies(node):
+            if inside and multiplies(node) and not (deep and len(found) < MOST_NODES):
                 atoms.add(k)  # what is below is of no interest
                 continue
             stack += [(i, inside or multiplies(node)) for i in node.inputs]
@@ -90,7 +92,7 @@ class Facts:
         m, n = node.shape
         if m != n:
             return False
-        form = self.form(id)
+        form = self._formed(id, deep=True)
         if form is not None:
             own = {self._canonical(t) for t in form.terms}
             return own == {self._canonical(t._replace(places=t.places[::-1])) for t in form.terms}

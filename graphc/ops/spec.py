@@ -142,7 +142,7 @@ class Op:
     parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
     band      of an op that makes matrices: `f(shape, params, *bands of the operands)`, how many diagonals below and
               above the main one may hold anything but zeros; None for operands that are no matrices
-    inverts   whether it is the inverse of a matrix, which it cancels; its parameter `checked` says whether it may refuse
+    inverts   whether it is the inverse of a matrix, unless its parameter `checked` lets it refuse one
     symmetric  whether it makes symmetric matrices of such
     image     (least, largest) that results are: at most such a range
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest

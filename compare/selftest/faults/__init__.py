@@ -21,11 +21,12 @@ from compare.selftest.faults import (
     rules,
     shapes,
     shared,
+    systems,
 )
 
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
-    control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra,
+    control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 

@@ -1,0 +1,103 @@
+"""One factorization for solutions, inverses and determinants: whatever the matrix is, and whatever is known of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from graphc.lowering import factors
+
+N = 70
+rng = np.random.default_rng(3)
+
+
+def _general(*batch: int) -> np.ndarray:
+    return rng.standard_normal((*batch, N, N)) / np.sqrt(N) + np.roll(np.eye(N), 1, 0)
+
+
+def _definite(*batch: int) -> np.ndarray:
+    x = _general(*batch)
+    return x @ x.swapaxes(-1, -2) + np.eye(N)
+
+
+def _indefinite(*batch: int) -> np.ndarray:
+    x = _general(*batch)
+    return x + x.swapaxes(-1, -2)
+
+
+def _nearly(*batch: int) -> np.ndarray:
+    x = _definite(*batch)
+    x[..., 5, 40] += 1.0
+    return x
+
+
+MATRICES = {"general": _general, "definite": _definite, "indefinite": _indefinite, "nearly symmetric": _nearly}
+
+
+@pytest.mark.parametrize("batch", [(), (3,)], ids=["one", "three"])
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("complex", [False, True], ids=["real", "complex"])
+def test_factors_of_any_matrix(name: str, batch: tuple[int, ...], complex: bool):
+    x = MATRICES[name](*batch)
+    x = x + 1j * np.swapaxes(x, -1, -2) if complex else x
+    y = rng.standard_normal((*batch, N, 2)).astype(x.dtype)
+    with jax.enable_x64(True):
+        for symmetric in (False, True) if name != "general" and name != "nearly symmetric" else (False,):
+            found = factors.factorize(jax.numpy.asarray(x), symmetric)
+            for turned in (False, True):
+                a = np.swapaxes(x, -1, -2) if turned else x
+                np.testing.assert_allclose(factors.solve_factored(found, y, turned), np.linalg.solve(a, y), rtol=1e-9)
+                np.testing.assert_allclose(factors.invert_factored(found, turned), np.linalg.inv(a), atol=1e-9)
+            sign, logs = factors.logs_of_factors(found)
+            expected = np.linalg.slogdet(x)
+            np.testing.assert_allclose(sign, expected[0], rtol=1e-9)
+            np.testing.assert_allclose(logs, expected[1], rtol=1e-9)
+            np.testing.assert_allclose(factors.determinant_of_factors(found), np.linalg.det(x), rtol=1e-9)
+            assert factors.regular_factors(found)
+
+
+def test_a_program_factorizes_each_matrix_once():
+    def likelihood(K: Any, y: Any) -> Any:
+        return y @ torch.linalg.solve(K, y) + torch.logdet(K) + (torch.linalg.inv(K.T) * K).sum()
+
+    K, y = torch.from_numpy(_definite()), torch.from_numpy(rng.standard_normal(N))
+    program = graphc.lower(graphc.optimize(graphc.trace(torch.func.grad(likelihood, (0, 1)), K, y)))
+    assert program.source.count("factorize(") == 1
+    assert "symmetric=False" in program.source
+
+
+def test_what_is_known_to_be_symmetric_is_not_asked():
+    X, y = torch.from_numpy(_general()), torch.from_numpy(rng.standard_normal(N))
+
+    def ridge(X: Any, y: Any) -> Any:
+        return torch.linalg.solve(X.T @ X + torch.eye(N, dtype=X.dtype), X.T @ y)
+
+    program = graphc.lower(graphc.optimize(graphc.trace(ridge, X, y)))
+    assert "symmetric=True" in program.source
+    x = X.numpy()
+    np.testing.assert_allclose(program(X, y), np.linalg.solve(x.T @ x + np.eye(N), x.T @ y.numpy()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("function", [torch.linalg.inv, lambda a: torch.linalg.solve(a, a)], ids=["inv", "solve"])
+@pytest.mark.parametrize("symmetric", [False, True], ids=["general", "symmetric"])
+def test_large_singular_matrices_raise(function: Any, symmetric: bool):
+    fast = graphc.compile(function)
+    fast(torch.from_numpy(_definite()))
+    x = np.diag([0.0, *range(1, N)])
+    if not symmetric:
+        x[3, 8] = 1.0
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        fast(torch.from_numpy(x))
+
+
+def test_nan_is_no_error():
+    fast = graphc.compile(lambda a: torch.linalg.solve(a, a[:, 0]))
+    x = _definite()
+    fast(torch.from_numpy(x))
+    x[4, 4] = np.nan
+    assert torch.isnan(fast(torch.from_numpy(x))).all()

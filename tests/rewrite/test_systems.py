@@ -1,0 +1,190 @@
+"""Systems of equations by the structure of their matrices: values, gradients, what is computed, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from eager import block_diag, logdet
+from eager.linalg import det, inv, slogdet, solve
+from graphc.passes import optimize
+
+N = 66  # large enough for shared factorizations
+rng = np.random.default_rng(0)
+
+
+def _matrix(*shape: int) -> np.ndarray:
+    return rng.standard_normal(shape) / np.sqrt(shape[-1])
+
+
+def one(n: int = N) -> Any:
+    return torch.eye(n, dtype=torch.float64)
+
+
+_S = _matrix(N, N)
+GIVEN: dict[str, np.ndarray] = {
+    "A": _matrix(N, N) + 2 * np.eye(N), "B": _matrix(N, N), "b": _matrix(N), "L": _matrix(N, N) + 3 * np.eye(N),
+    "U": _matrix(N, 5), "X": _matrix(N, 7), "d": rng.uniform(0.5, 2, N), "S": _S @ _S.T + np.eye(N),
+    "s": np.array(1.7),
+}  # fmt: skip
+
+# the names of its parameters are those of GIVEN
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "inv b": lambda A,b: inv(A)@b,
+    "b inv": lambda A,b: b@inv(A),
+    "B inv": lambda A,B: B@inv(A),
+    "inv T": lambda A,B: inv(A).T@B,
+    "inv+C x": lambda A,B,b: (inv(A)+B)@b,
+    "chain": lambda A,B,b: inv(A)@B@inv(A)@b,
+    "inv prod": lambda A,B,b: inv(A@(B+3*one()))@b,
+    "scaled": lambda A,s,b: inv(s*A)@b,
+    "scaled2": lambda A,b: inv(-2.5*A)@b,
+    "neg": lambda A,b: inv(-A)@b,
+    "invinv": lambda A,b: inv(inv(A))@b,
+    "diag": lambda d,B: solve(torch.diag(d),B),
+    "diag+c": lambda d,B: solve(torch.diag(d)+2*one(),B),
+    "tril": lambda L,B: solve(torch.tril(L),B),
+    "triu": lambda L,B: inv(torch.triu(L))@B,
+    "tril prod": lambda L,A,B: solve(torch.tril(L)@torch.tril(A),B),
+    "LLt": lambda L,B: solve(torch.tril(L)@torch.tril(L).T,B),
+    "blk": lambda S,X,b: solve(block_diag(S,X.T@X+one(7)),torch.cat([b,b[:7]])),
+    "blkdiagdet": lambda S,X: logdet(block_diag(S,X.T@X+one(7))),
+    "low": lambda X,b: solve(one()+X@X.T,b),
+    "low s": lambda X,b,s: solve(s**2*one()+X@X.T,b),
+    "low d": lambda X,b,d: solve(torch.diag(torch.exp(d)+.1)+3*X@X.T,b),
+    "low2": lambda X,U,b: solve(2*one()+X@X.T+U@U.T,b),
+    "low ld": lambda X,s: logdet(s**2*one()+X@X.T),
+    "low T": lambda X,b: solve(one()+X.T.T@X.T,b),
+    "not low": lambda X,U,b: solve(one()*3+X[:,:5]@U.T,b),
+    "neg low": lambda X,b: solve(one()-.1*X@X.T,b),
+    "gram": lambda A,B: solve(A.T@A+one(),B),
+    "gp": lambda S,b: -.5*b@inv(S)@b-.5*logdet(S),
+    "gp2": lambda X,b,s: -.5*b@solve(X@X.T+s**2*one(),b)-.5*logdet(X@X.T+s**2*one()),
+    "logdet LLt": lambda L: logdet(torch.tril(L)@torch.tril(L).T),
+    "logdet tri": lambda L: slogdet(torch.tril(L))[1],
+    "det tri": lambda L: det(torch.tril(L/3)),
+    "det prod": lambda A,B: det((A/2)@(B+one())),
+    "det": lambda A: det(A/2),
+    "slog": lambda A: slogdet(A)[1]*slogdet(A)[0],
+    "slogT": lambda A: slogdet(A.T)[1]+slogdet(inv(A))[1],
+    "diag inv": lambda A: torch.diagonal(inv(A)),
+    "diag inv tri": lambda L: torch.diagonal(inv(torch.tril(L))),
+    "tr inv B": lambda A,B: torch.trace(inv(A)@B),
+    "inv row": lambda A: inv(A)[2],
+    "inv col": lambda A: inv(A)[:,3:5],
+    "inv el": lambda A: inv(A)[2,3],
+    "inv sum": lambda A: inv(A).sum(0)+inv(A).sum(1)+inv(A).sum(),
+    "inv el*": lambda A,B: inv(A)*B,
+    "inv A A": lambda A,B: inv(A)@A@B,
+    "chol": lambda S,b: (lambda c: torch.linalg.solve(c, b)@torch.linalg.solve(c.T, b))(torch.linalg.cholesky(S)),
+    "solve right": lambda A,B: solve(A,B,left=False),
+    "batched": lambda A,B: solve(torch.stack([A,B+3*one()]),torch.stack([B,A])),
+    "batched spd": lambda S,B: solve(torch.stack([S,S+one()]),torch.stack([B,B]))+inv(torch.stack([S,S+one()])),
+    "perm": lambda A,b: solve(one().flip(0),A@b),
+    "two": lambda A,b: solve(A,b)+solve(A,2*b+1)+solve(A.T,b),
+    "mult": lambda A,B,b: (inv(A)@B)[2]@b,
+    "kron": lambda X, b: solve(torch.kron(one(11), X[:6] @ X[:6].T + one(6)), b),
+    "newton": lambda A,b: b-inv(A.T@A+.1*one())@(A.T@(A@b)),
+    "exp kernel": lambda X,b: solve(torch.exp(-torch.cdist(X,X)**2)+one()*.1,b),
+}  # fmt: skip
+
+
+def _given(f: Callable[..., Any]) -> list[Any]:
+    return [torch.from_numpy(GIVEN[name].copy()) for name in f.__code__.co_varnames[: f.__code__.co_argcount]]
+
+
+def _graph(f: Callable[..., Any], gradient: bool) -> tuple[Any, list[Any]]:
+    given = _given(f)
+    if gradient:
+        f = torch.func.grad(lambda *xs, f=f: (f(*xs) ** 2).sum(), tuple(range(len(given))))
+    return graphc.trace(f, *given), given
+
+
+def _several(result: Any) -> list[np.ndarray]:
+    found = result if isinstance(result, (tuple, list)) else (result,)
+    return [np.asarray(x.numpy() if hasattr(x, "numpy") else x) for x in found]
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values(name: str, gradient: bool):
+    graph, given = _graph(PROGRAMS[name], gradient)
+    optimized = optimize(graph)
+    arrays = [x.numpy() for x in given]
+    expected = _several(graph(*arrays))
+    for found in (optimized(*arrays), graphc.lower(optimized)(*given)):
+        for a, b in zip(_several(found), expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-9 * max(np.abs(b).max(), 1e-2))
+
+
+# what is left to do with large matrices
+LEFT: dict[str, set[str]] = {
+    "inv b": {"solve"}, "chain": {"solve", "matmul"}, "diag": set(), "diag+c": set(), "tril": {"solve_triangular"},
+    "LLt": {"solve_triangular"}, "logdet LLt": set(), "logdet tri": set(), "det tri": set(), "low": set(),
+    "low d": set(), "low ld": set(), "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
+    "inv row": {"solve"}, "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
+}  # fmt: skip
+DEAR = {"solve", "inv", "slogdet", "det", "cholesky", "solve_triangular", "lu", "cofactor"}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_left(name: str):
+    graph, _ = _graph(PROGRAMS[name], False)
+    optimized = optimize(graph)
+    found = {
+        node.op.name for node in optimized.nodes.values()
+        if node.op.name in DEAR and optimized.nodes[node.inputs[0]].shape[-1] >= N
+    }  # fmt: skip
+    assert found <= LEFT[name], optimized
+
+
+@pytest.mark.parametrize("name", ["logdet LLt", "logdet tri"])
+def test_gradients_of_triangles_are_diagonals(name: str):
+    optimized = optimize(_graph(PROGRAMS[name], True)[0])
+    assert not {node.op.name for node in optimized.nodes.values()} & {*DEAR, "matmul"}, optimized
+
+
+SINGULAR = np.diag([1.0, 0.0, *range(1, N - 1)])
+REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
+    "diag": (lambda A: solve(torch.diag(torch.diagonal(A)), A), "torch.linalg.solve: The solver failed"),
+    "triangle": (lambda A: solve(torch.tril(A), A), "torch.linalg.solve: The solver failed"),
+    "inverse of a triangle": (lambda A: inv(torch.triu(A)) @ A, "linalg.inv: "),
+    "product": (lambda A: inv(A @ (A + one())) @ A, "linalg.inv: "),
+    "transposed": (lambda A: inv(A.T) @ A[0], "linalg.inv: "),
+    "scaled by zero": (lambda A: solve((A[1, 1] * 2) * (A + one()), A[0]), "torch.linalg.solve: "),
+    "block": (lambda A: solve(block_diag(A, one(3)), torch.ones(N + 3, dtype=A.dtype)), "torch.linalg.solve: "),
+    "twice": (lambda A: inv(inv(A)), "linalg.inv: "),
+    "low rank": (lambda A: solve(A[1, 1] ** 2 * one() + A[:, :3] @ A[:, :3].T, A[0]), "torch.linalg.solve: "),
+    "cancelled": (lambda A: inv(A) @ A @ A, "linalg.inv: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_singular_matrices_are_refused_in_the_name_of_who_asked(name: str):
+    function, message = REFUSED[name]
+    fast = graphc.compile(function)
+    regular = SINGULAR + np.eye(N)
+    np.testing.assert_allclose(
+        fast(torch.from_numpy(regular)).numpy(), function(torch.from_numpy(regular)).numpy(), rtol=1e-9, atol=1e-9
+    )
+    with pytest.raises(torch.linalg.LinAlgError, match=message):
+        fast(torch.from_numpy(SINGULAR))
+
+
+def test_strict_graphs_keep_what_is_written():
+    graph, _ = _graph(PROGRAMS["diag"], False)
+    assert "solve" in {node.op.name for node in optimize(graph, strict=True).nodes.values()}
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_small_matrices(size: int):
+    a = torch.from_numpy(_matrix(size, size) + 2 * np.eye(size))
+    f = graphc.compile(lambda a: (inv(a) @ a.T @ solve(a.T, a) + torch.diag(torch.diagonal(a)), logdet(a @ a.T)))
+    found, expected = f(a), (inv(a) @ a.T @ solve(a.T, a) + torch.diag(torch.diagonal(a)), logdet(a @ a.T))
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-9, atol=1e-12)
