@@ -140,7 +140,7 @@ class Source:
                 self._failures[f"fail_{result}"] = None
                 result = f"*{result}, fail_{result}"
             self._state(f"{result} = {self._expression(node)}", where)
-            if node.op.check is not None and node.id in asked:
+            if node.check is not None and node.id in asked:
                 ok = f"ok{len(self.checked)}"
                 self._state(f"{ok} = {self._check(node.op)}({self._arguments(node)})")
                 self._failures[ok] = len(self.checked)
@@ -177,7 +177,7 @@ class Source:
             return False
         ranges = self.graph.ranges(node)
         if ranges is None:
-            return node.op.check is not None
+            return node.check is not None
         new = False
         for id, low, high in ranges:
             known = self._within.setdefault(id, [])

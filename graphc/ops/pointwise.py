@@ -119,7 +119,7 @@ def _nonzero_divisor(xp, x, y):
     return is_inexact(y.dtype) or xp.all(y != 0)
 
 
-ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError")
+ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole_only=True)
 
 floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
                   cpu_name="div_floor_cpu",
@@ -183,7 +183,7 @@ pow = op(
     rule=pointwise_no_bool._replace(scalars="one"),
     rounding=Rounding(2.0, denominator=lambda x, y: np.where(y < 0, x, 1.0)),
     cpu_name="pow",
-    check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed."),
+    check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed.", whole_only=True),
     label="PowBackward1",
     overloads={"fs": "PowBackward0", "sf": "PowBackward2"},
     domain=((0.5, 2.0), (-2.0, 2.0)),

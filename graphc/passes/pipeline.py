@@ -80,6 +80,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("control flow", trim_control_flow),
         *_algebra(licence),
         ("simplify", simplify(rules_for(licence))),
+        *((("demand", narrow),) if licence >= REASSOCIATES else ()),  # of what rules have moved a slice to
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
     )

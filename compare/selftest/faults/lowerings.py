@@ -53,7 +53,7 @@ def _softmax(xp: Any, x: Any, axis: int) -> Any:
     return xp.exp(x) / xp.sum(xp.exp(x), axis=axis, keepdims=True)
 
 
-def _scatter(xp: Any, x: Any, index: Any, src: Any, axis: int) -> Any:
+def _scatter(xp: Any, x: Any, index: Any, src: Any, axis: int, distinct: bool) -> Any:
     places = list(xp.meshgrid(*map(xp.arange, index.shape), indexing="ij"))
     places[axis] = xp.flip(index, axis)
     return x.at[tuple(places)].set(xp.flip(src, axis))
