@@ -225,7 +225,7 @@ def evaluate(
             values[node.id] = held[node.id]
             continue
         operands = [values[i] for i in node.inputs]
-        check = node.op.check
+        check = node.check
         if checked and check is not None and not check.ok(np, *operands, **node.params):
             raise check.failure(node.params, node.where or "unknown line")
         if node.op.structured:

@@ -66,7 +66,7 @@ def _first_broken(case: Case) -> Culprit | None:
         fresh = case.arrays()  # a kernel that writes its operands has written others
     values = dict(zip(graph.inputs, [*fresh, *operands[len(fresh) :]], strict=True))
     for node in graph.operations():
-        given, check = [values[i] for i in node.inputs], node.op.check
+        given, check = [values[i] for i in node.inputs], node.check
         if check is not None and not check.ok(np, *given, **node.params):
             return blame("run-time check", node, f"fails with {check.error.__name__}", values)
         arrays = [a for a in given if isinstance(a, np.ndarray)]  # not the several results of control flow

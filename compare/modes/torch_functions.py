@@ -133,7 +133,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "prod": _prod,
     "put_slice": _put_slice,
     "qr": lambda x, complete: torch.linalg.qr(x, "complete" if complete else "reduced"),
-    "scatter": lambda x, index, src, axis: x.scatter(axis, index, src),
+    "scatter": lambda x, index, src, axis, distinct: x.scatter(axis, index, src),
     "scatter_add": lambda x, index, src, axis: x.scatter_add(axis, index, src),
     "slice": lambda x, start, stop, step: x[tuple(map(slice, start, stop, step))],
     "solve": lambda a, b, checked: torch.linalg.solve(a, b),

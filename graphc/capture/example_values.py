@@ -69,7 +69,7 @@ class ExampleValues:
         operands = [self._known[i] for i in node.inputs]
         if recordings:
             node = concrete_node(node, None)
-        check = node.op.check
+        check = node.check
         if check is not None and not check.ok(np, *operands, **node.params):
             raise check.failure(node.params, node.where)
         return run_kernel(node.op, operands, node.params)

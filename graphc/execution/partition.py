@@ -236,22 +236,22 @@ def _late(
     """What can only be computed in the backward part: what depends on cotangents, and what must not run elsewhere."""
     late = set(cotangents)
     for id, node in nodes.items():
-        fixed = id in needed and id not in first and node.op is not INPUT and not _movable(node.op)
+        fixed = id in needed and id not in first and node.op is not INPUT and not _movable(node)
         if fixed or not late.isdisjoint(node.inputs):
             late.add(id)
     return late
 
 
-def _movable(op: Op) -> bool:
-    """Whether nobody can tell where, or whether, `op` is computed."""
-    return not (op.impure or op.check is not None)
+def _movable(node: Node) -> bool:
+    """Whether nobody can tell where, or whether, `node` is computed."""
+    return not (node.op.impure or node.check is not None)
 
 
 @functools.cache
 def _cheap(op: Op) -> bool:
     """Whether XLA fuses `op` into what reads it: pointwise operations, and linear ones that move or sum elements."""
     fused = op.pointwise or op.view or bool(op.traits & Trait.LINEAR)
-    return fused and op.flops is None and _movable(op)
+    return fused and op.flops is None and not op.impure
 
 
 def _prices(
@@ -278,7 +278,7 @@ def _prices(
         hand_over += id not in first
         chain = max([chains.get(i, 0.0) for i in node.inputs])
         if id in first:
-            again = work(node, nodes) if _cheap(node.op) else NEVER
+            again = work(node, nodes) if _cheap(node.op) and _movable(node) else NEVER
             chain += again / max(node.size, 1)
             compute = int(again) if chain <= CHAIN else NEVER
         chains[id] = 0.0 if compute >= NEVER else chain

@@ -59,7 +59,7 @@ class Prechecks(NamedTuple):
             if isinstance(step, Node):
                 known[step.id] = _computed(step, [value(i) for i in step.inputs], names, found)
             elif step.ranges is None:
-                check = step.node.op.check
+                check = step.node.check
                 assert check is not None
                 operands = ", ".join(value(i) for i in step.node.inputs)
                 ok, params = names.of(check.ok), names.of(dict(step.node.params))
@@ -94,7 +94,7 @@ def prechecks(graph: Graph, given: Collection[int]) -> Prechecks:
             new = question.ranges and tuple(r for r in question.ranges if r not in asked)
             asked.update(new or ())
             questions[node.id] = Question(node, new)
-        elif node.op.check is not None:
+        elif node.check is not None:
             continue
         if (node.id in given if node.op is INPUT else _exact(graph, node)) and effort.keys() >= set(node.inputs):
             nodes = 1 + sum(effort[i][0] for i in node.inputs)
@@ -118,7 +118,7 @@ def _question(graph: Graph, node: Node) -> Question | None:
     ranges = graph.ranges(node)
     if ranges is not None:
         return Question(node, tuple(r for r in ranges if 0 not in graph.nodes[r.id].shape))
-    exact = node.op.check is not None and all(_integral(graph.nodes[i]) for i in node.inputs)
+    exact = node.check is not None and all(_integral(graph.nodes[i]) for i in node.inputs)
     return Question(node, None) if exact else None
 
 

@@ -20,9 +20,10 @@ import numpy as np
 
 from graphc.ir.calling import Call, arrays_of
 from graphc.ir.named import fields_of
-from graphc.ops import Literal, Op, Rule
+from graphc.ops import Check, Literal, Op, Rule
 from graphc.ops.aval import Aval, types_text
 from graphc.ops.dims import has_dim, is_dim
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 
 if TYPE_CHECKING:
@@ -95,6 +96,12 @@ class Node(_Fields, metaclass=_Frozen):
     @property
     def dtype(self) -> np.dtype:
         return self.aval.dtype
+
+    @property
+    def check(self) -> Check | None:
+        """The run-time check of the op, unless it always holds for results of this type."""
+        check = self.op.check
+        return None if check is None or (check.whole_only and is_inexact(self.results[0].dtype)) else check
 
     def on(self, inputs: tuple[int, ...]) -> Node:
         """The same operation on other operands."""
@@ -214,7 +221,7 @@ class Graph:
 
     def ranges(self, node: Node) -> list[Range] | None:
         """The ranges that the check of `node` asks integers to lie in; None if it asks for no ranges."""
-        check = node.op.check
+        check = node.check
         if check is None or check.bounds is None:
             return None
         operands = [_Operand(i, self.nodes[i].shape) for i in node.inputs]
@@ -245,8 +252,8 @@ class Graph:
         try:
             for node in self.operations():
                 operands = [values[i] for i in node.inputs]
-                if node.op.check is not None and not node.op.check.ok(np, *operands, **node.params):
-                    raise node.op.check.failure(node.params, node.where or "unknown line")
+                if node.check is not None and not node.check.ok(np, *operands, **node.params):
+                    raise node.check.failure(node.params, node.where or "unknown line")
                 values[node.id] = run_kernel(node.op, operands, node.params)
         except Exception as error:
             if node is not None:

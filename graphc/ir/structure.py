@@ -60,7 +60,7 @@ def every_node(graph: Graph) -> Iterator[Node]:
 
 def may_fail(node: Node) -> bool:
     """Whether `node`, or a node of a graph that it runs, has a run-time check."""
-    return node.op.check is not None or any(n.op.check is not None for body in bodies(node) for n in every_node(body))
+    return node.check is not None or any(n.check is not None for body in bodies(node) for n in every_node(body))
 
 
 def check_bodies(node: Node) -> None:

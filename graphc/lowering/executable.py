@@ -189,8 +189,8 @@ class Executable:
 
     def _error(self, number: int, outputs: Sequence[Any]) -> Exception:
         node = self._checked[number]
-        assert node.op.check is not None
-        error = node.op.check.failure(node.params, node.where)
+        assert node.check is not None
+        error = node.check.failure(node.params, node.where)
         error.outputs = outputs  # type: ignore[attr-defined]  # donated state, handed back unchanged
         return error
 

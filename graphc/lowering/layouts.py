@@ -59,7 +59,7 @@ def _form(graph: Graph, node: Node) -> _Form | None:
         op.several
         or op.structured
         or op.impure
-        or op.check is not None
+        or node.check is not None
         or any(nodes[i].op.several for i in node.inputs)
     ):
         return None

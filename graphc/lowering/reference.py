@@ -80,7 +80,7 @@ def op_by_op(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         values: dict[int, Any] = dict(zip(graph.inputs, map(jnp.asarray, arrays), strict=True))
         for node in graph.operations():
             operands = [values[i] for i in node.inputs]
-            check = node.op.check
+            check = node.check
             if check is not None and not check.ok(jnp, *_widened(node.op, operands), **node.params):
                 raise check.failure(node.params, node.where or "unknown line")
             values[node.id] = jax.block_until_ready(_run_node(node, operands))

@@ -28,6 +28,7 @@ from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
 from graphc.lowering import diagonals, factors
 from graphc.lowering.matrices import CHECKS
+from graphc.lowering.numbers import of_numbers
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.places import in_packs
 from graphc.lowering.primitives import expression
@@ -142,7 +143,7 @@ class Source:
                 self._failures[f"fail_{result}"] = None
                 result = f"*{result}, fail_{result}"
             self._state(f"{result} = {self._expression(node)}", where)
-            if node.op.check is not None and node.id in asked:
+            if node.check is not None and node.id in asked:
                 ok = f"ok{len(self.checked)}"
                 self._state(f"{ok} = {self._asked(node)}")
                 self._failures[ok] = len(self.checked)
@@ -179,7 +180,7 @@ class Source:
             return False
         ranges = self.graph.ranges(node)
         if ranges is None:
-            return node.op.check is not None
+            return node.check is not None
         new = False
         for id, low, high in ranges:
             known = self._within.setdefault(id, [])
@@ -253,7 +254,7 @@ class Source:
         call, kernel = jax_kernel(node.op)
         if call.startswith("ops."):
             setattr(self.scope["ops"], node.op.name, kernel)
-        text = f"{call}({self._arguments(node)})"
+        text = self._of_number(node) or f"{call}({self._arguments(node)})"
         if not any(self._halves(node)):
             return text
         if not node.op.several:
@@ -271,12 +272,18 @@ class Source:
             self._state(f"{self._factors[id]} = ops.factorize({self._names[id]}, symmetric={known})")
         return self._factors[id]
 
+    def _of_number(self, node: Node) -> str | None:
+        """What is cheaper than the kernel, where operands hold one number."""
+        numbers = [self._held.get(i) for i in node.inputs]
+        if all(number is None for number in numbers):
+            return None
+        return of_numbers(node, self._operands(node), self._avals(node), numbers)
+
     def _halves(self, node: Node) -> list[bool]:
         return in_float32(node.op, self._avals(node))
 
     def _arguments(self, node: Node) -> str:
-        pairs = zip((self._names[i] for i in node.inputs), self._halves(node), strict=True)
-        operands = [f"{name}.astype(np.float32)" if half else name for name, half in pairs]
+        operands = self._operands(node)
         params = dict(node.params)
         if node.op.structured:
             for k in starts(node, self._held):
@@ -285,6 +292,10 @@ class Source:
             if self._checked_inside(node):
                 params["checked"] = True
         return ", ".join([*operands, *(f"{name}={self._value(value)}" for name, value in params.items())])
+
+    def _operands(self, node: Node) -> list[str]:
+        pairs = zip((self._names[i] for i in node.inputs), self._halves(node), strict=True)
+        return [f"{name}.astype(np.float32)" if half else name for name, half in pairs]
 
     def _with_functions(self, value: Any, node: Node) -> Any:
         """A parameter with the names of functions in place of graphs."""

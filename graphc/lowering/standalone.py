@@ -70,7 +70,7 @@ def codegen(graph: Graph) -> str:
     name = _entry_name(graph)
     bundle = Bundle((*_OWN, *source.scope, name))
     values = [_global(bundle, name, value) for name, value in source.scope.items() if _is_read(name, source.text)]
-    errors = [node.op.check.failure(node.params, node.where) for node in source.checked if node.op.check is not None]
+    errors = [node.check.failure(node.params, node.where) for node in source.checked if node.check is not None]
     failures = [f"    ({bundle.name_of(type(error), 'error')}, {str(error)!r})," for error in errors]
     result = _result(bundle, graph.result, [f"outputs[{k}]" for k in range(len(graph.outputs))])
     lines = [

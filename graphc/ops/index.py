@@ -225,7 +225,7 @@ def _jnp_scatter_add(xp, x, index, src, axis):
 
 
 @everywhere
-def _ref_scatter(x, index, src, axis):
+def _ref_scatter(x, index, src, axis, distinct):
     result = x.copy()
     for at in np.ndindex(index.shape):
         result[(*at[:axis], index[at], *at[axis + 1 :])] = src[at]
@@ -277,14 +277,16 @@ scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=sca
                                "index out of bounds in scatter()"),
                  samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),
                  vjp=dict(input=lambda F, g: g, src=_scatter_src_vjp))  # fmt: skip
-scatter = op("scatter", "input index src", params={"axis": 0}, numpy=scattered,
-             impl=lambda xp, x, index, src, axis: x.at[along(xp, index, axis)].set(src[tuple(map(slice, index.shape))]),
+# distinct: no place occurs twice in a line, and all are there, as those that elements had before they were sorted
+scatter = op("scatter", "input index src", params={"axis": 0, "distinct": False}, numpy=scattered,
+             impl=lambda xp, x, index, src, axis, distinct: x.at[along(xp, index, axis)].set(
+                 src[tuple(map(slice, index.shape))], unique_indices=distinct),
              rule=Rule(scatter_rule), ref=_ref_scatter, traits=Trait.MOVES,
-             check=bounded(lambda x, index, src, axis: [(index, 0, x.shape[axis])], RuntimeError,
-                           "index out of bounds in scatter()"),
+             check=bounded(lambda x, index, src, axis, distinct: [] if distinct else [(index, 0, x.shape[axis])],
+                           RuntimeError, "index out of bounds in scatter()"),
              samples=(Sample((3, 4), Ints((3, 1), 4), (3, 1), axis=1), Sample((3, 4), Ints((1, 3), 3), (2, 4), axis=0)),
-             vjp=dict(input=lambda F, g, index, src_shape, src_dtype, axis: F.scatter(
-                          g, index, F.full(shape=src_shape, value=0, dtype=src_dtype), axis=axis),
+             vjp=dict(input=lambda F, g, index, src_shape, src_dtype, axis, distinct: F.scatter(
+                          g, index, F.full(shape=src_shape, value=0, dtype=src_dtype), axis=axis, distinct=distinct),
                       src=_scatter_src_vjp))  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from graphc.ops import parts, scalars
+from graphc.ops import parts, powers, scalars
 from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact
 from graphc.ops.lens import Lens
 from graphc.ops.places import itself
@@ -121,7 +121,7 @@ def _nonzero_divisor(xp, x, y):
     return is_inexact(y.dtype) or xp.all(y != 0)
 
 
-ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError")
+ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole_only=True)
 
 floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
                   cpu_name="div_floor_cpu",
@@ -170,11 +170,21 @@ def _whole_power(xp, x, y):
 
 
 def _np_power(x, y):
-    result = np.power(x, y)
-    one = np.size(y) == 1 or not any(y.strides)
-    if one and np.all(y == 0.5) and result.dtype.kind == "f":  # NumPy takes square roots: -0 and nan for -0 and -inf
-        result = np.where(x == 0, np.abs(result), np.where(np.isneginf(x), np.abs(x), result))
-    return result
+    if np.size(y) == 1 or not any(y.strides):
+        exponent = np.ravel(y)[0].item() if np.size(y) else 1
+        n = powers.whole(exponent)
+        if n is not None and x.dtype.kind in "fiu" and x.dtype == np.result_type(x, y):
+            return powers.product(np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))), n)
+        if exponent == 0.5:  # NumPy takes square roots: -0 and nan for -0 and -inf
+            result = np.power(x, y)
+            if result.dtype.kind == "f":
+                result = np.where(x == 0, np.abs(result), np.where(np.isneginf(x), np.abs(x), result))
+            return result
+    return np.power(x, y)
+
+
+def _power_terms(r, x, y):
+    return powers.roundings(y) / 4 * np.abs(r)  # each is half an ULP, on top of the two of `pow`
 
 
 pow = op(
@@ -183,9 +193,9 @@ pow = op(
     impl="power",
     numpy=_np_power,
     rule=pointwise_no_bool._replace(scalars="one"),
-    rounding=Rounding(2.0, denominator=lambda x, y: np.where(y < 0, x, 1.0)),
+    rounding=Rounding(2.0, terms=_power_terms, denominator=lambda x, y: np.where(y < 0, x, 1.0)),
     cpu_name="pow",
-    check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed."),
+    check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed.", whole_only=True),
     label="PowBackward1",
     overloads={"fs": "PowBackward0", "sf": "PowBackward2"},
     domain=((0.5, 2.0), (-2.0, 2.0)),
@@ -229,13 +239,17 @@ def _scalar_power(F, x, exponent):
 
 def _scalar_power_kernel(xp, x, exponent):
     other = _OTHERS.get(exponent)
-    return xp.power(x, exponent) if other is None else other[1](xp, x)
+    if other is not None:
+        return other[1](xp, x)
+    n = powers.whole(exponent) if x.dtype.kind == "f" else None
+    return xp.power(x, exponent) if n is None else powers.product(x, n)
 
 
 # a float array to the power of a Python number, in its own dtype
 pow_scalar = op(
     "pow_scalar", "input", params={"exponent": 1}, impl=_scalar_power_kernel, rule=same, label="Pow",
-    definition=_scalar_power, domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC, rounding=Rounding(2.0),
+    definition=_scalar_power, domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC,
+    rounding=Rounding(2.0, terms=lambda r, x, exponent: _power_terms(r, x, np.asarray(exponent))),
     ref=Each(scalars.power_to_number),
     samples=(Sample((2, 3), exponent=3), *(Sample((3,), exponent=n) for n in _OTHERS), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),

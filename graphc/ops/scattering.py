@@ -29,8 +29,11 @@ def gathered(x: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
     return x.reshape(-1).take(positions(x.shape, index, axis))
 
 
-def scattered(x: np.ndarray, index: np.ndarray, src: np.ndarray, axis: int) -> np.ndarray:
-    """A copy of `x` with elements of `src` where `index` says along `axis`; of several for one place, the last."""
+def scattered(x: np.ndarray, index: np.ndarray, src: np.ndarray, axis: int, distinct: bool) -> np.ndarray:
+    """A copy of `x` with elements of `src` where `index` says along `axis`; of several for one place, the last.
+
+    distinct  whether the places are known to differ, and to be there
+    """
     result = np.array(x, order="C")
     result.reshape(-1)[positions(x.shape, index, axis)] = src[tuple(map(slice, index.shape))]
     return result

@@ -83,7 +83,7 @@ sort = op(
     # no two elements come from one place
     vjp=dict(input=lambda F, g_values, r_indices, input_shape, axis: F.scatter(
         F.full(shape=input_shape, value=0, dtype=numpy_dtype(g_values)), r_indices, g_values, axis=axis % max(
-            len(input_shape), 1))),
+            len(input_shape), 1), distinct=True)),
 )  # fmt: skip
 
 

@@ -326,12 +326,14 @@ class Check(NamedTuple):
     The message may depend on the parameters.
 
     bounds  of a test that integers lie in ranges: f(*arrays, **params) gives (array, low, high) for each, high excluded
+    whole_only  whether the test holds for all results but integers and bools
     """
 
     ok: Callable[..., Any]
     error: type[Exception]
     message: str | Callable[[Mapping[str, Any]], str]
     bounds: Callable[..., Iterable[tuple[Any, int, int]]] | None = None
+    whole_only: bool = False
 
     def failure(self, params: Mapping[str, Any], where: str | None = None) -> Exception:
         """The error, which ends with the user's line if that is known."""

@@ -43,7 +43,7 @@ def _parts(node: Node, nodes: Mapping[int, Node]) -> Parts | None:
     op = node.op
     if op is _ITEM:
         return None if _parts(nodes[node.inputs[0]], nodes) is None else POINTWISE
-    if op.check is not None or op.impure or op.structured:
+    if node.check is not None or op.impure or op.structured:
         return None
     if not all(type(n) is int for r in node.results for n in r.shape):
         return None

@@ -41,7 +41,7 @@ def fold_constants(graph: Graph) -> Graph:
 
 def _value(node: Node, arrays: list[np.ndarray]) -> np.ndarray | None:
     try:
-        if node.op.check is not None and not node.op.check.ok(np, *arrays, **node.params):
+        if node.check is not None and not node.check.ok(np, *arrays, **node.params):
             return None
         value = run_kernel(node.op, arrays, node.params)
     except Exception:  # kernels raise what NumPy and SciPy raise

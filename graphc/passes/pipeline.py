@@ -87,6 +87,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         *_algebra(licence),
         *((("systems", solve_systems),) if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
+        *((("demand", narrow),) if licence >= REASSOCIATES else ()),  # of what rules have moved a slice to
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
     )

@@ -222,7 +222,7 @@ def _invariants(body: Graph, consts: int) -> list[int]:
         if not node.inputs and op is not INPUT:
             fixed.add(id)  # a constant, which is there in both places
         elif node.inputs and fixed.issuperset(node.inputs) and not node.op.several:
-            movable = not (op.impure or op.structured or op.check is not None) and (op is _PERMUTE or not op.view)
+            movable = not (op.impure or op.structured or node.check is not None) and (op is _PERMUTE or not op.view)
             if movable and node.aval.size <= GROWTH * sum(body.nodes[i].aval.size for i in node.inputs):
                 fixed.add(id)
                 found.append(id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
@@ -94,7 +95,7 @@ def changed(before: Graph, after: Graph) -> set[int]:
 def _apply_first(
     builder: Builder, at: int, rules: Sequence[RewriteRule], uses: Mapping[int, int], firings: list[Firing]
 ) -> int | None:
-    """Rewrite node `at` by the first rule that matches and does not cost more; its new id, or None."""
+    """Rewrite node `at` by the first rule that matches and does not cost more than it is worth; its new id, or None."""
     node = builder.nodes[at]
     for rule in rules:
         bound: Bindings = {}
@@ -112,7 +113,7 @@ def _apply_first(
         made = range(mark, builder.next_id)
         cost = sum(node_cost(builder.nodes[i], builder.nodes) for i in made)
         saved = _freed(builder, covered, uses) - cost
-        if right.aval == node.aval and saved >= 0:
+        if right.aval == node.aval and saved >= -rule.worth * node.size:
             firings.append(Firing(rule.name, node.where, saved))
             return right.id
         builder.rollback(mark)
@@ -123,7 +124,7 @@ def _freed(builder: Builder, covered: list[int], uses: Mapping[int, int]) -> flo
     """The cost of the covered operations that nobody else needs."""
     root, *inner = covered
     freed = node_cost(builder.nodes[root], builder.nodes)
-    for id in inner:
-        if uses.get(id, 0) <= 1:
+    for id, times in Counter(inner).items():
+        if uses.get(id, 0) <= times:
             freed += node_cost(builder.nodes[id], builder.nodes)
     return freed

@@ -88,10 +88,12 @@ class RewriteRule:
     right    `right(F, *variables)` builds the right side
     numbers  the variables that stand for constants only (`scalar_value` gives their number)
     when     `when(*variables)` must hold: operands are Symbols, parameters are values
+    worth    operations for each element of the result that the right side may cost more, because it is right where the
+             left side is not
     example  for each variable, a sample operand (graphc.ops.samples) or parameter: what the derived tests run on
     """
 
-    __slots__ = ("example", "left", "licence", "name", "right", "source", "variables", "when")
+    __slots__ = ("example", "left", "licence", "name", "right", "source", "variables", "when", "worth")
 
     def __init__(
         self,
@@ -102,6 +104,7 @@ class RewriteRule:
         *,
         numbers: str = "",
         when: Callable[..., bool] | None = None,
+        worth: float = 0.0,
         example: Mapping[str, Any] | None = None,
     ):
         self.name = name
@@ -116,6 +119,7 @@ class RewriteRule:
         self.source = left
         self.right = right
         self.when = when
+        self.worth = worth
         self.example = {v: (example or {}).get(v, Floats((3, 4))) for v in self.variables}
 
     def __repr__(self) -> str:

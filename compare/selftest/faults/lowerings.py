@@ -16,6 +16,7 @@ from eager.engine.language import E
 from graphc.execution.prechecks import Prechecks
 from graphc.lowering import executable
 from graphc.lowering.loading import jax
+from graphc.lowering.numbers import WRITERS as BY_NUMBERS
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.source import Source, jax_kernel
 from graphc.ops import OPS
@@ -53,7 +54,7 @@ def _softmax(xp: Any, x: Any, axis: int) -> Any:
     return xp.exp(x) / xp.sum(xp.exp(x), axis=axis, keepdims=True)
 
 
-def _scatter(xp: Any, x: Any, index: Any, src: Any, axis: int) -> Any:
+def _scatter(xp: Any, x: Any, index: Any, src: Any, axis: int, distinct: bool) -> Any:
     places = list(xp.meshgrid(*map(xp.arange, index.shape), indexing="ij"))
     places[axis] = xp.flip(index, axis)
     return x.at[tuple(places)].set(xp.flip(src, axis))
@@ -74,6 +75,7 @@ _outside = program(lambda x, i: x[i], numbers(3), np.array([0, 5]))
 _outside_inside = program(lambda x, i: x[i.long()], numbers(3), np.array([0.0, 5.0]))
 _by_zero = program(lambda x, y: x // y, np.array([4, 5]), np.array([2, 0]))
 _by_zero_inside = program(lambda x, y: x // y.long(), np.array([4, 5]), np.array([2.0, 0.0]))
+_cubes = program(lambda x: x**3, numbers(4))
 _doubles = program(lambda x: (x * (1 + 1e-12) - x).sum(), numbers(4, dtype=FLOAT64))
 _ints = program(lambda x: x * 2**40, np.array([1, 2, 3], INT64))
 
@@ -81,6 +83,10 @@ _ints = program(lambda x: x * 2**40, np.array([1, 2, 3], INT64))
 def _unstable(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     order = xp.argsort(xp.flip(x, axis), axis=axis, stable=True, descending=descending)
     return (x.shape[axis] - 1 - order).astype(xp.int64)
+
+
+def _one_power_less(node: Any, names: Any, avals: Any, found: Any) -> str:
+    return f"lax.integer_pow({names[0]}, {int(found[1]) - 1})"
 
 
 def _without_checks() -> AbstractContextManager[None]:
@@ -105,6 +111,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("nan lost", instead(lambda xp, x, y: xp.fmin(x, y)), "minimum", _nans),
     _fault("nan lost", instead(lambda xp, x: xp.where(x > 0, x, 0)), "relu", _zeros),
     _fault("in float32", mutants.result(lambda xp, r: r.astype(FLOAT32)), "log"),
+    Fault("lowering: a whole power, one factor missing", LAYER, lambda: entry(BY_NUMBERS, "pow", _one_power_less),
+          Expected(), _cubes, "pow"),
     Fault("lowering: indices clamped, no error", LAYER, _without_checks, Expected("index"), _outside_inside, "index"),
     Fault("lowering: no error for a zero divisor", LAYER, _without_checks, Expected("floor_divide"), _by_zero_inside,
           "floor_divide"),

@@ -38,8 +38,8 @@ class HostExecutable:
         self.seconds = {"numpy": time.perf_counter() - start}
 
     def _fail(self, node: Node, arrays: Sequence[np.ndarray]) -> NoReturn:
-        assert node.op.check is not None
-        error = node.op.check.failure(node.params, node.where)
+        assert node.check is not None
+        error = node.check.failure(node.params, node.where)
         error.outputs = self._outputs(arrays)  # type: ignore[attr-defined]  # among them those that Python decides on
         raise error
 

@@ -34,7 +34,7 @@ _C = ', order="C"'
 def unsuitable(graph: Graph) -> str:
     """Why `graph` cannot be lowered to NumPy; "" if it can."""
     for node in graph.operations():
-        if node.op.structured and any(n.op.check is not None for body in bodies(node) for n in every_node(body)):
+        if node.op.structured and any(n.check is not None for body in bodies(node) for n in every_node(body)):
             return CHECKS_INSIDE.format(name=node.op.name, where=node.where or "an unknown line")
     return ""
 
@@ -69,7 +69,7 @@ class HostSource:
     def __init__(self, graph: Graph, settled: Collection[int] = (), fail: Callable[..., NoReturn] | None = None):
         self.graph = graph
         self._settled = settled
-        self.checked = [n for n in graph.operations() if n.op.check is not None and n.id not in settled]
+        self.checked = [n for n in graph.operations() if n.check is not None and n.id not in settled]
         self.scope: dict[str, Any] = {
             "__name__": "graphc.host_program", "asarray": np.asarray, "empty": np.empty, "fail": fail, "np": np,
             "own": own, "run": run_kernel,
@@ -246,9 +246,9 @@ class HostSource:
         return _Body(value) if isinstance(value, Graph) else value
 
     def _check(self, node: Node) -> None:
-        if node.op.check is None or node.id in self._settled:
+        if node.check is None or node.id in self._settled:
             return
-        ok, number = self._bind(f"ok_{node.op.name}", node.op.check.ok), self._bind("p1", node)
+        ok, number = self._bind(f"ok_{node.op.name}", node.check.ok), self._bind("p1", node)
         operands = ", ".join(["np", *(self._names[i] for i in node.inputs)])
         inputs = "".join(f"{self._names[id]}, " for id in self.graph.inputs)
         self._lines.append(f"if not {ok}({self._arguments(node, operands)}): fail({number}, ({inputs}))")

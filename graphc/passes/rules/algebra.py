@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from graphc.ops.dtypes import finfo
 from graphc.ops.samples import Bools, Full
 from graphc.passes.rules.operands import floating, negative, truth
@@ -28,6 +30,16 @@ def _has_product(x, c, d) -> bool:
     size, limits = abs(number(c) * number(d)), finfo(x.dtype)
     return float(limits.tiny) <= size <= float(limits.max)
 
+
+def _scales(x, c, d, k) -> bool:
+    # not 0, inf or nan, nor what the dtype takes for one of them: inf * 0 is nan, and inf * (0 + 1) is not
+    if not floating(x) or np.broadcast_shapes(x.shape, c.shape) != x.shape:
+        return False
+    limits = finfo(x.dtype)
+    return float(limits.tiny) <= abs(number(c)) <= float(limits.max)
+
+
+_SCALED = {"c": Full((), 1.7), "d": (1,), "k": False}
 
 RULES = (
     R("neg_neg", EXACT, lambda F, x: F.neg(F.neg(x)), lambda F, x: x),
@@ -55,6 +67,9 @@ RULES = (
       when=truth, example={"c": Bools((3, 4))}),
     R("div_power_of_two", EXACT, lambda F, x, c: x / c, lambda F, x, c: x * (1.0 / number(c)),
       numbers="c", when=_has_exact_reciprocal, example={"c": Full((), 4.0)}),
+    R("where_constant", EXACT, lambda F, c, x, y: F.where(c, x, y), lambda F, c, x, y: F.broadcast_to(
+        x if number(c) else y, shape=np.broadcast_shapes(c.shape, x.shape, y.shape)),
+      numbers="c", example={"c": Full((), False), "x": Full((), 1.5)}),
     # a number needs no array: the other operand gives the shape
     R("mul_full", EXACT, lambda F, x, c: x * c, lambda F, x, c: x * number(c), numbers="c",
       when=_spread_out, example={"c": Full((3, 4), 1.7)}),
@@ -64,5 +79,9 @@ RULES = (
     R("mul_mul_constants", REASSOCIATES, lambda F, x, c, d: (x * c) * d,
       lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=_has_product,
       example={"c": Full((), 1.5), "d": Full((), 0.7)}),
+    R("sum_scaled", REASSOCIATES, lambda F, x, c, d, k: F.sum(x * c, axis=d, keepdims=k),
+      lambda F, x, c, d, k: F.sum(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
+    R("mean_scaled", REASSOCIATES, lambda F, x, c, d, k: F.mean(x * c, axis=d, keepdims=k),
+      lambda F, x, c, d, k: F.mean(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
     R("mul_reciprocal", REASSOCIATES, lambda F, x, y: x * F.reciprocal(y), lambda F, x, y: x / y),
 )  # fmt: skip

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphc.ops.dtypes import FLOAT64
 from graphc.ops.samples import Floats, Full
 from graphc.rewrite import EXACT, number
 from graphc.rewrite import RewriteRule as R
 
 _CUBE = Floats((2, 3, 4))
+
+
+def _swapped(sizes: Any, others: Any, axes: Any) -> tuple[int, ...]:
+    return tuple([m if k in axes else n for k, (n, m) in enumerate(zip(sizes, others, strict=True))])
+
 
 RULES = (
     R(
@@ -73,4 +80,21 @@ RULES = (
     ),
     R("flip_flip", EXACT, lambda F, x, a: F.flip(F.flip(x, axis=a), axis=a), lambda F, x, a: x, example={"a": (0,)}),
     R("stop_stop", EXACT, lambda F, x: F.stop_gradient(F.stop_gradient(x)), lambda F, x: F.stop_gradient(x)),
+    R(
+        "pad_nothing",
+        EXACT,
+        lambda F, x, b, e, n: F.pad_zeros(x, low=b, high=e, interior=n),
+        lambda F, x, b, e, n: x,
+        when=lambda x, b, e, n: not any((*b, *e, *n)),
+        example={"b": (0, 0), "e": (0, 0), "n": (0, 0)},
+    ),
+    R(
+        "flip_pad",
+        EXACT,
+        lambda F, x, b, e, n, a: F.flip(F.pad_zeros(x, low=b, high=e, interior=n), axis=a),
+        lambda F, x, b, e, n, a: F.pad_zeros(
+            F.flip(x, axis=a), low=_swapped(b, e, a), high=_swapped(e, b, a), interior=n
+        ),
+        example={"b": (1, 0), "e": (0, 2), "n": (0, 1), "a": (1,)},
+    ),
 )

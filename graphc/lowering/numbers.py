@@ -1,0 +1,38 @@
+"""Ops of which an operand holds one number, where a cheaper form than that of the kernel is known for it.
+
+`jax.numpy` does so for numbers of Python only: in a graph they are constants, arrays like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.ir.graph import Node
+from graphc.ops import powers
+from graphc.ops.aval import Aval
+
+Writer = Callable[[Node, Sequence[str], Sequence[Aval], Sequence[Any]], str | None]
+
+
+def _power(node: Node, names: Sequence[str], avals: Sequence[Aval], numbers: Sequence[Any]) -> str | None:
+    x, n = names[0], None if numbers[1] is None else powers.whole(numbers[1])
+    if n is None or avals[0] != node.type or node.dtype.kind == "c" or (n < 0 and node.dtype.kind != "f"):
+        return None
+    if not n:
+        return f"lax.full_like({x}, 1)"
+    return f"lax.integer_pow({x}, {n})" if n > 0 else f"lax.integer_pow(1 / {x}, {-n})"
+
+
+WRITERS: dict[str, Writer] = {"pow": _power}
+
+
+def of_numbers(node: Node, names: Sequence[str], avals: Sequence[Aval], numbers: Sequence[Any]) -> str | None:
+    """Python source for the value of `node`, or None if there is nothing better than its kernel.
+
+    names    its operands, in source
+    avals    their types, in the graph: 16-bit floats may be float32 in the source
+    numbers  the number that an operand holds in every place, or None, for each
+    """
+    write = WRITERS.get(node.op.name)
+    return None if write is None else write(node, names, avals, numbers)
