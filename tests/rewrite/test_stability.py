@@ -53,7 +53,7 @@ FORMS = (
     Form("log(1 + exp(x))", lambda x: log(1 + exp(x)), WIDE, _softplus, _logistic),
     Form("1 / (1 + exp(-x))", lambda x: 1 / (1 + exp(-x)), WIDE[2:], _logistic, lambda x: _logistic(x) * _logistic(-x)),
     Form("log(sigmoid(x))", lambda x: log(sigmoid(x)), WIDE, lambda x: -_softplus(-x), lambda x: _logistic(-x)),
-    Form("log(1 / (1 + exp(-x)))", lambda x: log(1 / (1 + exp(-x))), WIDE, lambda x: -_softplus(-x), lambda x: _logistic(-x)),
+    Form("log(1 / (1 + exp(-x)))", lambda x: log(1 / (1 + exp(-x))), WIDE, lambda x: -_softplus(-x), lambda x: _logistic(-x)),  # noqa: E501
     Form("1 - sigmoid(x)", lambda x: 1 - sigmoid(x), WIDE[2:-1], lambda x: _logistic(-x),
          lambda x: -_logistic(x) * _logistic(-x)),
     Form("log(1 - sigmoid(x))", lambda x: log(1 - sigmoid(x)), WIDE, lambda x: -_softplus(x), lambda x: -_logistic(x)),
