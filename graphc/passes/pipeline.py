@@ -54,8 +54,9 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
             if not fired:
                 break
             clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
+            before = graph
             graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(fired)))
-            where = changed(rewritten, clean)
+            where = changed(before, clean)  # what rules have made, and what other passes have merged
             if not where:
                 break
         return graph
