@@ -16,6 +16,7 @@ from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
 from graphc.passes.fold import fold_constants
 from graphc.passes.opaque import without_rules
+from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
@@ -80,6 +81,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         *_algebra(licence),
+        *((("quotients", cancel_quotients),) if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
