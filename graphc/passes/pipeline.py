@@ -17,6 +17,7 @@ from graphc.passes.demand import narrow
 from graphc.passes.fold import fold_constants
 from graphc.passes.monomials import collect_terms
 from graphc.passes.opaque import without_rules
+from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
 from graphc.passes.structured import hoist_invariants, trim_control_flow
@@ -55,8 +56,9 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
             if not fired:
                 break
             clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
+            before = graph
             graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(fired)))
-            where = changed(rewritten, clean)
+            where = changed(before, clean)  # what rules have made, and what other passes have merged
             if not where:
                 break
         return graph
@@ -80,6 +82,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
         ("control flow", trim_control_flow),
         *_algebra(licence),
+        *((("quotients", cancel_quotients),) if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
         *((("like terms", like_terms),) if licence >= REASSOCIATES else ()),
         *((("demand", narrow),) if licence >= REASSOCIATES else ()),  # of what rules have moved a slice to
