@@ -121,7 +121,7 @@ class _Forms:
             if form is not None and (len(form) == 1 or self._uses[id] == 1):
                 return form
             number = held_number(id, self._nodes)
-            return _one(id) if number is None else {(): float(number)}
+            return {(): float(number)} if isinstance(number, (int, float)) else _one(id)
 
         assert node.op.lifting is not None
         given = [operand(i) for i in node.inputs]
@@ -226,7 +226,7 @@ class _Writer:
     def _needed(self) -> set[int]:
         """What is written: what others read, and the atoms of what is written."""
         needed = set(self._graph.outputs)
-        for id in reversed(self._graph.nodes):
+        for id in reversed(list(self._graph.nodes)):
             form = self._forms.get(id)
             if form is None:
                 needed.update(self._graph.nodes[id].inputs)
