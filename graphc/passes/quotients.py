@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops import OPS
-from graphc.ops.dtypes import is_floating
+from graphc.ops.dtypes import finfo, is_floating
 from graphc.passes.dce import eliminate_dead_code
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.rule import held_number
@@ -107,6 +107,9 @@ def _factors(nodes: Mapping[int, Node], root: int) -> _Product | None:
             stack += [(i, power if node.op is _MUL else -power) for i in rest]
         else:
             (ups if power > 0 else downs)[id] += abs(power)
+    limits = finfo(aval.dtype)
+    if not float(limits.tiny) <= abs(number) <= float(limits.max):
+        return None
     powers = {id: ups[id] - downs[id] for id in [*ups, *downs]}
     return _Product(number, {i: n for i, n in powers.items() if n}, frozenset(ups.keys() & downs.keys()))
 
@@ -146,7 +149,7 @@ class _Writer:
                 if self._is_one_with(d, _ADD, e):
                     pair = F.sigmoid(x)
                 elif self._is_one_with(d, _SUB, e):  # exp(x) / (1 - exp(x)) = -1 / (1 - exp(-x))
-                    pair = F.reciprocal(F.expm1(F.neg(x)))
+                    pair = F.reciprocal(F.expm1(F.neg(x)) + 0.0)  # 1 - exp(0) is no -0
                 elif self._is_sum_of(d, e):
                     pair = F.softmax(x, axis=nodes[d].params["axis"][0])
                 if pair is not None:
@@ -185,17 +188,19 @@ class _Writer:
     def written(self, mixed: frozenset[int]) -> Symbol:
         """The product as nodes."""
         nodes, F = self.builder.nodes, self.builder.language
-        parts: dict[bool, Symbol | None] = {True: None, False: None}
-        for id, n in self.powers.items():
-            for _ in range(abs(n)):
-                factor, so_far = self.builder.symbol(id), parts[n > 0]
-                parts[n > 0] = factor if so_far is None else so_far * factor
-        up, down = parts[True], parts[False]
-        if up is None:
-            up = F.full(shape=self.node.shape, value=self.number, dtype=self.node.dtype)
-        elif self.number != 1:
-            up = F.neg(up) if self.number == -1 else up * self.number
-        result = up if down is None else F.div(up, down)
+        up, down = (
+            [self.builder.symbol(id) for id, n in self.powers.items() for _ in range(sign * n)] for sign in (1, -1)
+        )
+        # in turn, so that neither numerator nor denominator overflows by itself
+        result = up.pop(0) if up else F.full(shape=self.node.shape, value=self.number, dtype=self.node.dtype)
+        number = self.number if self.powers and max(self.powers.values()) > 0 else 1.0
+        while up or down:
+            if down:
+                result = F.div(result, down.pop(0))
+            if up:
+                result = result * up.pop(0)
+        if number != 1:
+            result = F.neg(result) if number == -1 else result * number
         if result.shape != self.node.shape:
             result = F.broadcast_to(result, shape=self.node.shape)
         for id in mixed:
