@@ -15,6 +15,7 @@ from typing import NamedTuple, final
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops import OPS
 from graphc.ops.dtypes import finfo, is_floating
+from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.rule import held_number
@@ -25,6 +26,7 @@ _SPREAD, _SUM, _SOFTMAX = OPS["broadcast_to"], OPS["sum"], OPS["softmax"]
 TREE = frozenset((_MUL, _DIV, _NEG, _SQUARE, _RECIPROCAL))
 POSITIVE = frozenset((_EXP, _SIGMOID, _SOFTMAX))
 FACTORS = 12  # operands of a tree; beyond that it stays as it is
+SWEEPS = 4  # products that are equal once others are shortened
 WORTH = 3  # operations for each element that a quotient may cost more
 
 
@@ -37,22 +39,41 @@ class _Product(NamedTuple):
 
 
 def cancel_quotients(graph: Graph) -> Graph:
-    """`graph` with quotients of products that have factors in common shortened. Rounds differently."""
+    """`graph` with quotients of products that have factors in common shortened, and equal products computed once.
+
+    Rounds differently.
+    """
+    for _ in range(SWEEPS):
+        shorter = _sweep(graph)
+        if shorter is graph:
+            break
+        graph = eliminate_common_subexpressions(shorter)
+    return graph
+
+
+def _sweep(graph: Graph) -> Graph:
     nodes = graph.nodes
-    if not any(node.op is _DIV or node.op is _RECIPROCAL for node in nodes.values()):
+    if sum(node.op in TREE for node in nodes.values()) < 2:
         return graph
     uses = graph.uses()
     inner = {i for node in nodes.values() if node.op in TREE for i in node.inputs if uses[i] == 1}
     builder = Builder()
     builder.next_id = max(nodes) + 1
     new: dict[int, int] = {}
+    seen: dict[object, int] = {}  # the first of the products that are equal: (x y) z and (x z) y
     for id, node in nodes.items():
         node = node.on(tuple([new.get(i, i) for i in node.inputs])) if new else node
         builder.nodes[id] = node
         if node.op in TREE and id not in inner and is_floating(node.dtype):
-            shorter = _shortened(builder, id, uses)
+            product = _factors(builder.nodes, id)
+            if product is None:
+                continue
+            shorter = _shortened(builder, id, product, uses)
+            first = seen.setdefault((product.number, frozenset(product.powers.items()), product.mixed, node.aval), id)
             if shorter is not None:
                 new[id] = shorter.id
+            elif first != id:
+                new[id] = new.get(first, first)
     if not new:
         return graph
     return eliminate_dead_code(
@@ -60,11 +81,8 @@ def cancel_quotients(graph: Graph) -> Graph:
     )
 
 
-def _shortened(builder: Builder, id: int, uses: Counter[int]) -> Symbol | None:
+def _shortened(builder: Builder, id: int, product: _Product, uses: Counter[int]) -> Symbol | None:
     node, mark = builder.nodes[id], builder.next_id
-    product = _factors(builder.nodes, id)
-    if product is None:
-        return None
     builder.where, builder.scope = node.where, node.scope
     writer = _Writer(builder, node, dict(product.powers), product.number)
     if not writer.pairs() and not product.mixed:
