@@ -33,6 +33,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/eager_engine.py
 	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/lowering.py
 	$(BIN)/python benchmarks/capture.py
 	$(BIN)/python benchmarks/calls.py
 	$(BIN)/python benchmarks/training_steps.py

@@ -208,5 +208,10 @@ ROWS = (
     Row("scalars", "log(x) + log(y)", lambda n: (("positive", (n * n,)), ("positive", (n * n,))), lambda x, y: torch.log(x) + torch.log(y), lambda x, y: jnp.log(x) + jnp.log(y)),
     Row("scalars", "x / y * y", lambda n: ((n * n,),), lambda x: x / x.sum() * 3.0, lambda x: x * (3.0 / x.sum())),
     Row("scalars", "x*x*x + 2*x*x", lambda n: ((n * n,),), lambda x: x * x * x + 2 * x * x, lambda x: x * x * (x + 2)),
+    Row("scalars", "x*y*y*x", lambda n: ((n * n,), (n * n,)), lambda x, y: x * y * y * x + 3 * (y * x * x * y), lambda x, y: 4 * (x * y) ** 2),
+    Row("scalars", "x a + x b", lambda n: ((n * n,), (n * n,)), lambda x, y: x * torch.sin(y) + x * torch.cos(y), lambda x, y: x * (jnp.sin(y) + jnp.cos(y))),
+    Row("scalars", "mean(2x) + mean(3x)", lambda n: ((n * n,),), lambda x: (2 * x).mean() + (3 * x).mean(), lambda x: 5 * x.mean()),
+    Row("partial", "sort(x)[-1]", lambda n: ((n * n,),), lambda x: torch.sort(x).values[-1], lambda x: x.max()),
+    Row("partial", "cumsum(A)[3]", lambda n: (_square(n),), lambda A: torch.cumsum(A, 0)[3], lambda A: A[:4].sum(0)),
     Row("scalars", "sum(a x + b x)", lambda n: ((n * n,), (n * n,)), lambda x, y: (3.0 * x).sum() + (x * 2.0).sum() + (y * 0.5).sum(), lambda x, y: 5.0 * x.sum() + 0.5 * y.sum()),
 )  # fmt: skip

@@ -65,6 +65,7 @@ def _place(axis: int, largest: bool, x: Any) -> Any:
     x = x.astype("uint8") if x.dtype == bool else x
     if x.shape[axis] <= FEW:
         return (jnp.argmax if largest else jnp.argmin)(x, axis, keepdims=True).astype("int64")
+    x = lax.optimization_barrier(x)  # or XLA would compute it once for each pass
     extreme = (lax.reduce_max if largest else lax.reduce_min)(x, (axis,))
     hit = lax.bitwise_or(lax.eq(x, lax.broadcast_in_dim(extreme, x.shape, _others(axis, x.ndim))), lax.ne(x, x))
     places = lax.select(hit, lax.broadcasted_iota("int32", x.shape, axis), lax.full(x.shape, x.shape[axis], "int32"))

@@ -16,7 +16,9 @@ from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
 from graphc.passes.fold import fold_constants
 from graphc.passes.inverses import expand_inverses
+from graphc.passes.monomials import collect_terms
 from graphc.passes.opaque import without_rules
+from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
 from graphc.passes.solves import solve_systems
@@ -56,8 +58,9 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
             if not fired:
                 break
             clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
+            before = graph
             graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(fired)))
-            where = changed(rewritten, clean)
+            where = changed(before, clean)  # what rules have made, and what other passes have merged
             if not where:
                 break
         return graph
@@ -86,7 +89,9 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("control flow", trim_control_flow),
         *_algebra(licence),
         *((("systems", solve_systems),) if licence >= REASSOCIATES else ()),
+        *((("quotients", cancel_quotients),) if licence >= REASSOCIATES else ()),
         ("simplify", simplify(rules_for(licence))),
+        *((("like terms", like_terms),) if licence >= REASSOCIATES else ()),
         *((("demand", narrow),) if licence >= REASSOCIATES else ()),  # of what rules have moved a slice to
         ("dead code", eliminate_dead_code),
         ("control flow", trim_control_flow),
@@ -102,6 +107,12 @@ def sums_of_products(graph: Graph) -> Graph:
     clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(_counted(found))))
     narrowed = narrow(clean)  # of what products read parts only now
     return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed))
+
+
+def like_terms(graph: Graph) -> Graph:
+    """`graph` with like terms collected, and simplified again if there were any."""
+    collected = collect_terms(graph)
+    return graph if collected is graph else simplify(rules_for(REASSOCIATES))(eliminate_dead_code(collected))
 
 
 def _algebra(licence: Licence) -> tuple[tuple[str, Pass], ...]:

@@ -47,7 +47,7 @@ def rewrite(
         nodes[id] = node
         if (where is not None and id not in where) or (most is not None and len(firings) >= most):
             continue
-        at = id
+        at, first = id, builder.next_id
         forms: list[Node] = []  # what this place has been, so that x - y -> y - x does not go round
         while candidates := rules.candidates(nodes[at], nodes):
             mark, fired = builder.next_id, len(firings)
@@ -64,10 +64,30 @@ def rewrite(
                 break
         if at != id:
             new[id] = at
-            uses[at] += uses[id]
+            _count(uses, nodes, id, at, first)
     if not firings:
         return graph, firings
     return graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs})), firings
+
+
+def _count(uses: dict[int, int], nodes: Mapping[int, Node], id: int, at: int, first: int) -> None:
+    """Keep `uses` what they are where node `at`, with what was made for it from number `first` on, replaces `id`."""
+    made, seen = [at], {at}
+    while made:
+        node = made.pop()
+        if node >= first:
+            for i in nodes[node].inputs:
+                uses[i] = uses.get(i, 0) + 1
+                if i not in seen:
+                    seen.add(i)
+                    made.append(i)
+    uses[at] = uses.get(at, 0) + uses.pop(id, 0)
+    dead = [id]
+    while dead:
+        for i in nodes[dead.pop()].inputs:
+            uses[i] -= 1
+            if not uses[i]:
+                dead.append(i)
 
 
 def _alike(a: Node, b: Node, nodes: Mapping[int, Node], depth: int = DEPTH) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 import eager as torch
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.planting import Plant, attribute, declared, wrapped
@@ -13,9 +15,10 @@ from compare.selftest.trials import numbers, program
 from graphc.normal import affine, emit, factor, form, merge, plan, write
 from graphc.ops import OPS, parts
 from graphc.ops.parts import Parts
+from graphc.passes import monomials
 
 LAYER = "passes"
-SUMS, DEMAND = "sums of products", "demand"
+SUMS, DEMAND, LIKE = "sums of products", "demand", "like terms"
 N = 40
 
 
@@ -95,6 +98,13 @@ def _other_end(sound: Any) -> Any:
     return lambda F, x, axis, *, first, descending: sound(F, x, axis, first=not first, descending=descending)
 
 
+def _once(sound: Any) -> Any:
+    """Like terms of which the first is kept."""
+    return lambda self, x, y: sound(self, x, {key: c for key, c in y.items() if key not in x})
+
+
+_tiny, _huge = np.full(3, 1e-30, np.float32), np.full(3, 1e25, np.float32)
+
 FAULTS: tuple[Fault, ...] = (
     # what ops say
     _lifted("keeps its order", "permute", lambda N, x, dims: x, program(lambda h, x: h.T @ h @ x, _square, _x)),
@@ -135,6 +145,14 @@ FAULTS: tuple[Fault, ...] = (
     _fault("fractions rounded", SUMS, wrapped(
         form.Algebra, "ratio", lambda sound: lambda self, a, b: Fraction(a // b or 1)),
            program(lambda a, b: (a @ b).mean(1), _square, _other)),
+    _fault("taken once", LIKE, wrapped(monomials._Algebra, "add", _once),
+           program(lambda x, y: x * y + 3.0 * x * y + x, _x, _y)),
+    _fault("factors taken twice", LIKE, wrapped(
+        monomials, "_without", lambda sound: lambda key, factor: key if len(factor) == 1 else sound(key, factor)),
+           program(lambda x, y: x * torch.sin(y) + x * torch.cos(y), _x, _y)),
+    _fault("any product may overflow", LIKE, wrapped(
+        monomials._Writer, "_part_of", lambda sound: lambda self, key: key[-1:]),
+           program(lambda g, x: (g * x * x, x * g * x * 3.0), _tiny, _huge)),
     # parts that are read
     _fault("slices read from the start", DEMAND, _reading("slice", parts.SLICE._replace(
         reads=lambda box, shape, params: tuple([(0, b - a) for a, b in box]))),

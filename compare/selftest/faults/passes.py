@@ -16,7 +16,7 @@ from compare.selftest.trials import numbers, program
 from graphc.ir import INPUT, Graph, Node, rename
 from graphc.ops import OPS, Literal
 from graphc.ops.dtypes import FLOAT64
-from graphc.passes import pipeline
+from graphc.passes import pipeline, quotients
 from graphc.passes.pipeline import Pass
 
 LAYER = "passes"
@@ -29,6 +29,7 @@ _FUNCTIONS = {
     "loop invariants": "hoist_invariants",
     "products of scans": "batch_products",
     "sums": "shorten_sums",
+    "quotients": "cancel_quotients",
     "common subexpressions": "eliminate_common_subexpressions",
     "constant folding": "fold_constants",
 }
@@ -40,6 +41,11 @@ def _fault(what: str, name: str, wrong: Callable[[Pass], Pass], trials: Trials) 
         return attribute(pipeline, function, wrong(getattr(pipeline, function)))
 
     return Fault(f"pass '{name}': {what}", LAYER, plant, Expected(pass_name=name), trials)
+
+
+def _planted(what: str, module: Any, attribute_name: str, value: Any, trials: Trials) -> Fault:
+    return Fault(f"pass 'quotients': {what}", LAYER, lambda: attribute(module, attribute_name, value),
+                 Expected(pass_name="quotients"), trials)  # fmt: skip
 
 
 def _instead(run: Pass) -> Callable[[Pass], Pass]:
@@ -218,6 +224,11 @@ FAULTS: tuple[Fault, ...] = (
     _fault("permutations dropped", "sums", _then(_of_operand("permute")), program(lambda x: x @ x.T, _square)),
     _fault("scans turned round", "loop invariants", _then(_turned), program(_scanned, _x)),
     _fault("scans turned round", "products of scans", _then(_turned), program(_scanned, _x)),
+    _fault("signs dropped", "quotients", _then(_of_operand("neg")), program(lambda x: torch.exp(-x), _x)),
+    _planted("operands that are 0 cancelled", quotients, "POSITIVE", frozenset(OPS.values()),
+             program(lambda x: x.sin() / (x.sin() * x.sin()), np.array([0.0, 1.0, 2.0]))),
+    _planted("1 - exp taken for 1 + exp", quotients, "_ADD", OPS["sub"],
+             program(lambda x: torch.exp(x) / (1.0 - torch.exp(x)), _x)),
     _fault("branches exchanged", "control flow", _then(_other_branch), program(_branching, _x)),
     _fault("flips dropped", "gradient rules", _then(_of_operand("flip")), program(lambda x: x.flip(0) * x, _x)),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from compare.selftest.planting import attribute
 from compare.selftest.trials import numbers, program
 from graphc.ops.dtypes import INT64
 from graphc.passes import pipeline
+from graphc.passes.rules import scattering
 from graphc.rewrite import EXACT, REASSOCIATES, Licence
 from graphc.rewrite import RewriteRule as R
 
@@ -62,6 +63,12 @@ def _filled(F: Any, x: Any, value: float) -> Any:
 
 
 FAULTS: tuple[Fault, ...] = (
+    _altered("cumsum_of_one", program(lambda x: torch.cumsum(torch.nn.functional.pad(x[:1], (2, 3)), 0), _x),
+             right=lambda F, v, b, e, n, a, r: scattering._running(F, v, e, b, n, a, r)),
+    _altered("scatter_padded",
+             program(lambda x: torch.func.grad(lambda x: (torch.sort(x).values[1:] ** 2).sum())(x), _x),
+             right=lambda F, z, i, v, b, e, n, a: F.scatter(z, scattering._part(F, i, a, 0, v.shape[a]), v, axis=a,
+                                                            distinct=True)),
     # true of finite numbers only
     _new("planted_sub_self", lambda F, x: x - x, lambda F, x: _filled(F, x, 0),
          program(lambda x: x.exp() - x.exp(), _large * 10)),

@@ -82,6 +82,10 @@ RULES = (
       when=floating),
     R("softmax_as_written", REASSOCIATES, lambda F, x, a, k: F.exp(x) / F.sum(F.exp(x), axis=a, keepdims=k),
       lambda F, x, a, k: F.softmax(x, axis=a[0]), when=_one_line, example={"a": (1,), "k": True}),
+    # the gradient of log(softmax(x)): softmax(x) may be 0
+    R("slope_of_log_softmax", REASSOCIATES,
+      lambda F, x, g, t, a: F.softmax(x, axis=a) * (g / F.softmax(x, axis=a) - t),
+      lambda F, x, g, t, a: g - F.softmax(x, axis=a) * t, when=floating, example={"a": 1}),
     # x * c overflows where x * (c / d) does not
     R("mul_div_constants", REASSOCIATES, lambda F, x, c, d: (x * c) / d,
       lambda F, x, c, d: x * (number(c) / number(d)), numbers="c d", when=_has_quotient,
