@@ -284,7 +284,8 @@ scatter = op("scatter", "input index src", params={"axis": 0, "distinct": False}
              rule=Rule(scatter_rule), ref=_ref_scatter, traits=Trait.MOVES,
              check=bounded(lambda x, index, src, axis, distinct: [] if distinct else [(index, 0, x.shape[axis])],
                            RuntimeError, "index out of bounds in scatter()"),
-             samples=(Sample((3, 4), Ints((3, 1), 4), (3, 1), axis=1), Sample((3, 4), Ints((1, 3), 3), (2, 4), axis=0)),
+             samples=(Sample((3, 4), Ints((3, 1), 4), (3, 1), axis=1), Sample((3, 4), Ints((1, 3), 3), (2, 4), axis=0),
+                      Sample((3, 1), Ints((3, 1), 1), (3, 1), axis=1, distinct=True)),
              vjp=dict(input=lambda F, g, index, src_shape, src_dtype, axis, distinct: F.scatter(
                           g, index, F.full(shape=src_shape, value=0, dtype=src_dtype), axis=axis, distinct=distinct),
                       src=_scatter_src_vjp))  # fmt: skip

@@ -75,26 +75,32 @@ def rules_for(licence: Licence) -> list[RewriteRule]:
 
 def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
     """The passes, in order."""
+    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
+    control = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
+    rules = "simplify", simplify(rules_for(licence))
+    first = ("gradient rules", without_rules), ("dead code", eliminate_dead_code)
+    last = ("dead code", eliminate_dead_code), ("control flow", trim_control_flow)
+    if licence < REASSOCIATES:
+        return (*first, *control, control[0], *once, rules, *last)
+    # before these nothing is computed twice
+    algebra = (*once, ("demand", narrow), ("sums of products", sums_of_products))
     return (
-        ("gradient rules", without_rules),
-        ("dead code", eliminate_dead_code),
-        *(
-            (("inverses", expand_inverses), ("pads", join_pads), *_algebra(licence), ("repeats", repeats))
-            if licence >= REASSOCIATES
-            else ()
-        ),
-        ("control flow", trim_control_flow),
-        ("loop invariants", hoist_invariants),
-        *((("products of scans", batch_products), ("sums", shorten_sums)) if licence >= REASSOCIATES else ()),
-        ("control flow", trim_control_flow),
-        *_algebra(licence),
-        *((("systems", solve_systems),) if licence >= REASSOCIATES else ()),
-        *((("quotients", cancel_quotients),) if licence >= REASSOCIATES else ()),
-        ("simplify", simplify(rules_for(licence))),
-        *((("like terms", like_terms),) if licence >= REASSOCIATES else ()),
-        *((("demand", narrow),) if licence >= REASSOCIATES else ()),  # of what rules have moved a slice to
-        ("dead code", eliminate_dead_code),
-        ("control flow", trim_control_flow),
+        *first,
+        ("inverses", expand_inverses),
+        ("pads", join_pads),
+        *algebra,
+        ("repeats", repeats),
+        *control,
+        ("products of scans", batch_products),
+        ("sums", shorten_sums),
+        control[0],
+        *algebra,
+        ("systems", solve_systems),
+        ("quotients", cancel_quotients),
+        rules,
+        ("like terms", like_terms),
+        ("demand", narrow),  # of what rules have moved a slice to
+        *last,
     )
 
 
@@ -113,12 +119,6 @@ def like_terms(graph: Graph) -> Graph:
     """`graph` with like terms collected, and simplified again if there were any."""
     collected = collect_terms(graph)
     return graph if collected is graph else simplify(rules_for(REASSOCIATES))(eliminate_dead_code(collected))
-
-
-def _algebra(licence: Licence) -> tuple[tuple[str, Pass], ...]:
-    """The passes before which nothing is computed twice, and which leave out what need not be computed at all."""
-    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
-    return (*once, ("demand", narrow), ("sums of products", sums_of_products)) if licence >= REASSOCIATES else once
 
 
 def _counted(found: Sequence[Any]) -> list[str]:
