@@ -125,8 +125,8 @@ class Source:
         used = set(names.values())
         for id, name in names.items():
             while name in self.scope or _OTHERS.fullmatch(name):
-                name += "_"
-                name = name if name not in used else f"{name}{id}"
+                name = f"v_{name}"
+                name = name if name not in used else f"{name}_{id}"
             names[id] = name
         return names
 

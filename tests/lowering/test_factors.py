@@ -101,3 +101,10 @@ def test_nan_is_no_error():
     fast(torch.from_numpy(x))
     x[4, 4] = np.nan
     assert torch.isnan(fast(torch.from_numpy(x))).all()
+
+
+@pytest.mark.parametrize("name", ["at_first", "fail_x", "factors_0", "k1", "ok2", "jnp", "ops", "v_jnp"])
+def test_arguments_may_have_names_that_programs_use(name: str):
+    scope: dict[str, Any] = {}
+    exec(f"def f({name}, jnp_=None): return {name} * 2", scope)
+    assert graphc.compile(scope["f"], backend="jax")(torch.ones(2)).tolist() == [2.0, 2.0]

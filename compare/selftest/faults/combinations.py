@@ -41,7 +41,7 @@ FAULTS: tuple[Fault, ...] = (
            program(lambda x, y: (x.exp() - 1) * y, _x, _y), REASSOCIATES),
     _fault("wrong_difference_of_squares", lambda F, x, y: (x - y) * (x + y), lambda F, x, y: x * x + y * y,
            program(lambda x, y: (x + (-y)) * (x + y), _x, _y), REASSOCIATES),
-    _fault("wrong_sine_of_difference", lambda F, x, y: F.sin(x - y), lambda F, x, y: F.sin(y - x),
+    _fault("wrong_sine_of_difference", lambda F, x, y: F.sin(x - y), lambda F, x, y: F.cos(y - x),
            program(lambda x, y: torch.sin(x + (-y)), _x, _y)),
     _fault("wrong_sigmoid_complement", lambda F, x: F.sigmoid(F.neg(x)), lambda F, x: F.sigmoid(x),
            program(lambda x: 1 - x.sigmoid(), _x)),
