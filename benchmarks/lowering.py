@@ -192,16 +192,20 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     found: list[tuple[float, float, Case]] = []
+    skipped: list[str] = []
     for case in cases(options.size):
         if not options.only or case.op.name in options.only:
             measured = timed(case, options.rounds, rng)
-            if measured is not None:
+            if measured is None:
+                skipped.append(case.op.name)
+            else:
                 found.append((*measured, case))
     for ratio, seconds, case in sorted(found, key=lambda entry: -entry[0]):
         if ratio > GOAL or options.only:
             verdict = REASONS.get(case.op.name, "MISSED") if ratio > GOAL else ""
             row(str(case), f"{ratio:8.2f}  ({seconds * 1e6:7.0f} us)", verdict)
     row(f"at most {GOAL}", f"{sum(ratio <= GOAL for ratio, *_ in found)} of {len(found)}", "all")
+    row("not measured: no such arrays", ", ".join(sorted(set(skipped))) or "none", "")
 
 
 if __name__ == "__main__":

@@ -21,12 +21,12 @@ from jax import lax
 
 from graphc.facts.known import Facts
 from graphc.ir.graph import Node
+from graphc.ir.matrices import transposes
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_half
 
 LEAST = 64  # rows of a matrix: with fewer, what is saved is less than asking
 _SOLVE, _INV, _SLOGDET, _DET = FACTORED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
-_PERMUTE = OPS["permute"]
 
 
 def matrix_of(node: Node, nodes: Mapping[int, Node]) -> tuple[int, bool] | None:
@@ -37,9 +37,7 @@ def matrix_of(node: Node, nodes: Mapping[int, Node]) -> tuple[int, bool] | None:
     sizes = x.shape[-2:]
     if not all(type(n) is int for n in x.shape) or sizes[0] < LEAST or 0 in x.shape or is_half(x.dtype):
         return None
-    n = len(x.shape)
-    turned = x.op is _PERMUTE and x.params["dims"] == (*range(n - 2), n - 1, n - 2)
-    return (x.inputs[0], True) if turned else (x.id, False)
+    return (x.inputs[0], True) if transposes(x) else (x.id, False)
 
 
 def is_symmetric(id: int, nodes: Mapping[int, Node]) -> bool:

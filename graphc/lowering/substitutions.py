@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphc.ir.graph import Node
+from graphc.ir.matrices import transposes
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_half
 
-_SOLVE, _PERMUTE = OPS["solve_triangular"], OPS["permute"]
+_SOLVE = OPS["solve_triangular"]
 
 
 def substitution(
@@ -22,14 +23,14 @@ def substitution(
     uses: how often each node is read.
     """
     solved, left = node, True
-    if _turns(node):  # (A^-1 B^T)^T is the X with X A^T = B
+    if transposes(node):  # (A^-1 B^T)^T is the X with X A^T = B
         solved, left = nodes[node.inputs[0]], False
-        if solved.op is not _SOLVE or uses[solved.id] > 1 or not _turns(nodes[solved.inputs[1]]):
+        if solved.op is not _SOLVE or uses[solved.id] > 1 or not transposes(nodes[solved.inputs[1]]):
             return None
     if solved.op is not _SOLVE or is_half(solved.dtype):
         return None
     triangle, right = (nodes[i] for i in solved.inputs)
-    turned = _turns(triangle)
+    turned = transposes(triangle)
     if left and not turned:
         return None
     upper, unit = solved.params["upper"], solved.params["unit"]
@@ -39,11 +40,3 @@ def substitution(
         f"lax.linalg.triangular_solve({a}, {b}, left_side={left}, lower={upper == turned}, "
         f"transpose_a={turned == left}, unit_diagonal={unit})"
     )
-
-
-def _turns(node: Node) -> bool:
-    """Whether it swaps the last two dims, and these only."""
-    if node.op is not _PERMUTE or node.aval.ndim < 2:
-        return False
-    *batch, i, j = node.params["dims"]
-    return (i, j) == (node.aval.ndim - 1, node.aval.ndim - 2) and batch == sorted(batch)

@@ -14,11 +14,13 @@ and no worse conditioned: it is not done for U V^T.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple, final
 
 from graphc.facts.bands import extent
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir.matrices import transposes
 from graphc.normal.form import Form, Term
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
@@ -28,7 +30,7 @@ from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 
 THIN = 0.5  # columns of U for each row, at most
 _SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
-_ITEM, _PERMUTE, _MATMUL, _MUL, _DIV, _NEG = (OPS[n] for n in ("item", "permute", "matmul", "mul", "div", "neg"))
+_ITEM, _MATMUL, _MUL, _NEG = (OPS[name] for name in ("item", "matmul", "mul", "neg"))
 
 
 def expand_inverses(graph: Graph) -> Graph:
@@ -94,10 +96,7 @@ class _Writer:
     def _transposed(self, x: Symbol) -> Symbol | None:
         """What a node is the transpose of."""
         node = self._node(x)
-        n = len(x.shape)
-        if node.op is _PERMUTE and node.params["dims"] == (*range(n - 2), n - 1, n - 2):
-            return self._operands(node)[0]
-        return None
+        return self._operands(node)[0] if transposes(node) else None
 
     def _factors(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
         """The square matrices whose product a node is, if nothing else reads it."""
@@ -183,7 +182,10 @@ class _Writer:
         """The diagonal of a diagonal form that is positive: numbers, and nonnegative scalars or vectors with them."""
         F, builder = self._builder.language, self._builder
         total: Symbol | None = None
-        strict = False
+        # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector with a 0 may leave a regular one
+        plain = any(not t.factors for t in form.terms)
+        if not plain and any(f.places for t in form.terms for f in t.factors):
+            return None
         for t in form.terms:
             if isinstance(t.coefficient, complex) or t.coefficient < 0 or t.sizes != form.shape[:1]:
                 return None
@@ -196,10 +198,8 @@ class _Writer:
                 if f.places and (given.shape != form.shape[:1] or f.places != t.places[:1]):
                     return None
                 part = part * given
-            # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector must not have zeros
-            strict = strict or not any(f.places for f in t.factors)
             total = part if total is None else total + part
-        return F.broadcast_to(total, shape=x.shape[:1]) if strict and total is not None else None
+        return None if total is None else F.broadcast_to(total, shape=x.shape[:1])
 
     # --- inverses
 
@@ -293,7 +293,9 @@ class _Writer:
             if thin is not None:
                 d, parts = thin
                 sign, logs = self._logs(self._core(d, parts)[1])
-                return sign, logs + F.sum(F.log(d), axis=(0,), keepdims=False)
+                logs = logs + F.sum(F.log(d), axis=(0,), keepdims=False)
+                regular = F.all(F.ne(d, 0), axis=(0,), keepdims=False)
+                return F.where(regular, sign, 0), F.where(regular, logs, -math.inf)
         found: Any = F.slogdet(x)  # of an op with two results
         return found
 

@@ -76,12 +76,12 @@ def rules_for(licence: Licence) -> list[RewriteRule]:
 def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
     """The passes, in order."""
     once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
-    control = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
+    trim, hoist = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
     rules = "simplify", simplify(rules_for(licence))
     first = ("gradient rules", without_rules), ("dead code", eliminate_dead_code)
-    last = ("dead code", eliminate_dead_code), ("control flow", trim_control_flow)
+    last = ("dead code", eliminate_dead_code), trim
     if licence < REASSOCIATES:
-        return (*first, *control, control[0], *once, rules, *last)
+        return (*first, trim, hoist, trim, *once, rules, *last)
     # before these nothing is computed twice
     algebra = (*once, ("demand", narrow), ("sums of products", sums_of_products))
     return (
@@ -90,10 +90,11 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("pads", join_pads),
         *algebra,
         ("repeats", repeats),
-        *control,
+        trim,
+        hoist,
         ("products of scans", batch_products),
         ("sums", shorten_sums),
-        control[0],
+        trim,
         *algebra,
         ("systems", solve_systems),
         ("quotients", cancel_quotients),

@@ -9,6 +9,7 @@ from typing import Any, final
 
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir.matrices import transposes
 from graphc.ops import OPS
 from graphc.ops.linalg import split_equation, swap_last
 from graphc.ops.solving import singular_message
@@ -16,8 +17,7 @@ from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 
 FEW = 0.25  # of the rows or columns of an inverse, at most, for which it need not be computed
-_INV, _MATMUL, _EINSUM, _PERMUTE, _SLICE = (OPS[n] for n in ("inv", "matmul", "einsum", "permute", "slice"))
-_SUM = OPS["sum"]
+_INV, _MATMUL, _EINSUM, _SLICE, _SUM = (OPS[n] for n in ("inv", "matmul", "einsum", "slice", "sum"))
 _TRIANGLES = OPS["tril"], OPS["triu"]
 
 
@@ -108,8 +108,8 @@ class _Writer:
     def _inverse(self, x: Symbol) -> tuple[Node, bool] | None:
         """The inverse that a node is, or is the transpose of."""
         nodes = self._builder.nodes
-        node, n = nodes[x.id], len(x.shape)
-        turned = node.op is _PERMUTE and n >= 2 and node.params["dims"] == (*range(n - 2), n - 1, n - 2)
+        node = nodes[x.id]
+        turned = transposes(node)
         inner = nodes[node.inputs[0]] if turned else node
         return (inner, turned) if inner.op is _INV else None
 
@@ -142,11 +142,9 @@ class _Writer:
     def _substituted(self, node: Node) -> Symbol | None:
         """The inverse of a triangle."""
         x = self._builder.symbol(node.inputs[0])
-        return (
-            self._triangular(node, x, False, identity(self._builder.language, x.shape[0], x.dtype))
-            if len(x.shape) == 2
-            else None
-        )
+        if len(x.shape) != 2:
+            return None
+        return self._triangular(node, x, False, identity(self._builder.language, x.shape[0], x.dtype))
 
     def _triangle(self, node: Node) -> Symbol | None:
         """A triangle of what is a triangle: all of it, or its diagonal."""

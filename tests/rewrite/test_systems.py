@@ -176,6 +176,21 @@ def test_singular_matrices_are_refused_in_the_name_of_who_asked(name: str):
         fast(torch.from_numpy(SINGULAR))
 
 
+def test_a_diagonal_with_a_zero_is_not_refused():
+    def f(U: Any, d: Any, s: Any) -> Any:
+        return solve(torch.diag(d**2) + s**2 * one() + U @ U.T, U[:, 0])
+
+    given = [torch.from_numpy(x.copy()) for x in (GIVEN["U"], GIVEN["d"], np.zeros(()))]
+    given[1][3] = 0.0  # U U^T fills it
+    np.testing.assert_allclose(graphc.compile(f)(*given).numpy(), f(*given).numpy(), rtol=1e-8, atol=1e-9)
+
+
+def test_the_determinant_of_a_matrix_of_low_rank_is_no_nan():
+    f = graphc.compile(lambda U, s: slogdet(s**2 * one() + U @ U.T))
+    sign, logs = f(torch.from_numpy(GIVEN["U"]), torch.zeros((), dtype=torch.float64))
+    assert (sign.item(), logs.item()) == (0.0, -np.inf)
+
+
 def test_strict_graphs_keep_what_is_written():
     graph, _ = _graph(PROGRAMS["diag"], False)
     assert "solve" in {node.op.name for node in optimize(graph, strict=True).nodes.values()}
