@@ -83,7 +83,8 @@ class Concretization:
             self.guard_argument(owner.position, dense_order, order, "how it lies in memory")
             return strides_in_order(tuple(tensor._d.shape), order)
         if isinstance(owner, Argument):
-            self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory")
+            quick = "True" if strides else "t._d.__class__ is ndarray and not t._d.flags.c_contiguous"
+            self.guard_argument(owner.position, strides_of_tensor, strides, "how it lies in memory", quick)
         elif isinstance(owner, Captured):
             self._state.guards.append(
                 Guard(functools.partial(strides_of_tensor, given), strides, self._layout_named(given), given)
@@ -133,9 +134,11 @@ class Concretization:
     def _layout_named(self, tensor: Tensor) -> str:
         return f"how {self.called(tensor)} lies in memory"
 
-    def guard_argument(self, position: int, getter: Callable[[Tensor], Any], value: Any, what: str) -> None:
+    def guard_argument(
+        self, position: int, getter: Callable[[Tensor], Any], value: Any, what: str, quick: str = "True"
+    ) -> None:
         """The program is right only while `getter`, of argument number `position`, gives `value`."""
-        self._state.argument_guards.append(ArgumentGuard(position, getter, value, what))
+        self._state.argument_guards.append(ArgumentGuard(position, getter, value, what, quick))
 
     def values_read(self, tensor: Tensor) -> np.ndarray | None:
         """See `eager.core.interpreter.Interpreter`."""

@@ -178,12 +178,17 @@ class Guard(NamedTuple):
 
 
 class ArgumentGuard(NamedTuple):
-    """A condition on a tensor among the arguments: `getter(tensor)` equals `value`. `what` names it in messages."""
+    """A condition on a tensor among the arguments: `getter(tensor)` equals `value`.
+
+    what   names it in messages
+    quick  the source of a condition on `t`, the tensor, that is true if this may not hold
+    """
 
     position: int
     getter: Callable[[Tensor], Any]
     value: Any
     what: str
+    quick: str = "True"
 
 
 class Decision(NamedTuple):

@@ -6,7 +6,6 @@ program. The code made here asks what they ask, of this one signature; a call th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,15 +16,14 @@ from eager.core.tensor import Parameter, Tensor
 from graphc.capture.generated import indented
 from graphc.capture.sources import Captured
 from graphc.compiling.disable import switch
-from graphc.compiling.guards import KNOWN, settle
+from graphc.compiling.guards import KNOWN
+from graphc.compiling.in_place import ReadInPlace
 from graphc.compiling.signature import Call
 from graphc.compiling.specializations import Specialization
 from graphc.execution.call_code import CallCode
 from graphc.execution.runner import CheckFailed, OtherPath
 
 MISS: Any = object()  # the call is another one than that which the code was made for
-LARGE = 2**16  # bytes of an argument, from which XLA had better read it where it is
-OFTEN = 16  # calls at which arguments are looked at so, and ever more rarely then
 MOST = 8  # tensors: with more, finding the same tensor twice takes a set
 
 FastCall = Callable[[Any, tuple[Any, ...]], Any]
@@ -48,7 +46,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
         "grad_mode": grad_mode, "switch": switch, "made": made, "Call": Call, "signature": made.signature,
-        "refused": (OtherPath, CheckFailed), "settle": settle, **KNOWN,
+        "refused": (OtherPath, CheckFailed), **KNOWN,
     }  # fmt: skip
     head = [
         " if (interpreter() is not immediate or switch.off or inference() is not None"
@@ -60,22 +58,21 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         head.append(" if made.calls >= choice.again: return MISS")
     if args:
         head.append(f" {', '.join(names)}{',' if len(names) == 1 else ''} = args")
-    bytes_of = [math.prod(t._d.shape) * t._dtype().itemsize for t in args]
-    large = [f"settle({name})" for name, size in zip(names, bytes_of, strict=True) if size >= LARGE]
-    if large and runner.forward.on_default_device and not runner.forward.on_host:
-        head.append(f" if made.calls < {OFTEN} or not made.calls & (made.calls - 1): {'; '.join(large)}")
+    in_place = runner.forward.on_default_device and not runner.plan.live
     for k, name in enumerate(names):
         scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described[4 * k : 4 * k + 4]
-        head += code.arrays.argument(k, name, constant)
+        scope[f"place{k}"] = ReadInPlace()
+        head += code.arrays.argument(k, name, constant, in_place)
     same = [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")
     arrays = {
         id(s.tensor): code.array(k, s) for k, s in enumerate(runner.plan.program.sources) if isinstance(s, Captured)
     }
-    in_place = runner.forward.on_default_device and not runner.plan.live
     unsealed, on_host = runner.services.unsealed, runner.forward.on_host
-    body = made.guards.lines(code.names, "return MISS", tensors, arrays, unsealed, in_place, on_host, runner.packs)
+    body = made.guards.lines(
+        code.names, "return MISS", tensors, "t{}", arrays, unsealed, in_place, on_host, runner.packs
+    )
     body += [" made.calls += 1", " drawn = None", *code.lines("(args, {})")]
     if runner.stops:
         body = [

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import functools
-import threading
-import weakref
 from collections.abc import Callable, Mapping
 from sys import getrefcount
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager.core.state import note_move
 from eager.core.tensor import Deferred, Tensor
 from graphc.capture.generated import Names, indented
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.sharing import Sharing, owner_of
+from graphc.compiling.in_place import ReadInPlace
 from graphc.execution.packs import Packs
-from graphc.lowering import ALIGNMENT, alias, aligned, release
 
-OWN = 5  # references to an array that only its tensor has: see `_InPlace`
 KNOWN: Mapping[str, Any] = {"Deferred": Deferred, "ndarray": np.ndarray, "refs": getrefcount}  # what the code names
 
 
@@ -104,66 +100,23 @@ class _Captured(NamedTuple):
 
 
 @final
-class _InPlace:
-    """Fetches the array behind a tensor in NumPy's memory that programs only read: from the second time on as an alias.
-
-    The memory is moved to where XLA can read it, if nobody else can see it.
-    """
+class _ReadInPlace:
+    """Fetches the array behind a captured tensor that programs only read; NumPy's memory where it lies."""
 
     def __init__(self, captured: _Captured, unsealed: Any):
         self._captured, self._unsealed = captured, unsealed
-        self._known: tuple[Callable[[], Any], Any] | None = None
-        self._seen, self._count, self._patience = 0, 0, 1  # how often the latest has been seen, and is to be
+        self._arrays = ReadInPlace()
 
     def fetch(self, d: Any) -> Any:
         """The array behind data `d`; None if that is not as it was."""
-        if self._known is not None and self._known[0]() is d:
-            return self._known[1]
-        array = self._captured.array(d, self._unsealed)
-        if array is None or array is not d:
+        known, array = self._arrays.known
+        if known() is d:
             return array
-        if self._seen != id(d):
-            self._seen, self._count = id(d), 0
-        self._count += 1
-        if self._count <= self._patience:
-            return d
-        release()
-        # the tensor, three variables and the argument of getrefcount; a view of it would hold it, too
-        moved = aligned(d) if getrefcount(d) <= OWN and _may_move(d) and d.ctypes.data % ALIGNMENT else d
-        found = alias(moved)
-        if found is not None and moved is not d:
-            note_move(d, moved)
-            self._captured.tensor._d = moved
-        if found is None:  # somebody may hold it for a while
-            self._patience, self._count = 2 * self._patience, 0
-            return d
-        self._known = weakref.ref(moved), found
-        return found
-
-
-def settle(tensor: Tensor) -> None:
-    """Move the memory of an argument to where XLA reads it in place, if nobody else can see it."""
-    d = tensor._d
-    if d.__class__ is np.ndarray and d.ctypes.data % ALIGNMENT and _may_move(d):
-        release()
-        if getrefcount(d) <= 3:  # the tensor, the variable and the argument of getrefcount
-            moved = aligned(d)
-            note_move(d, moved)
-            tensor._d = moved
-
-
-def _may_move(d: np.ndarray) -> bool:
-    """Whether an array that one tensor holds, and nobody else, may be another: no other thread may write to it."""
-    return _is_whole(d) and d.flags.writeable and d.flags.c_contiguous and threading.active_count() == 1
-
-
-def _is_whole(d: np.ndarray) -> bool:
-    """Whether `d` is all of its memory, which nobody else holds: it may be an array that was reshaped."""
-    base = d.base
-    if base is None:
-        return True
-    # `d`, the variable and the argument of getrefcount
-    return isinstance(base, np.ndarray) and base.base is None and base.nbytes == d.nbytes and getrefcount(base) <= 3
+        array = self._captured.array(d, self._unsealed)
+        if array is not d or array is None:
+            return array
+        del array
+        return self._arrays.fetch(self._captured.tensor, d, held=2)
 
 
 @final
@@ -185,16 +138,17 @@ class Guards:
     def function(self, packs: Packs | None = None) -> Callable[[list[Tensor]], bool]:
         """f(tensors): whether all is so, for a call with these tensors (of its signature)."""
         names = Names()
-        lines = self.lines(names, "return False", "tensors", packs=packs)
+        lines = self.lines(names, "return False", "tensors", "tensors[{}]", packs=packs)
         return names.bind("holds", ["def holds(tensors):", *lines, " return True"], KNOWN)
 
     def lines(
-        self, names: Names, miss: str, tensors: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None,
+        self, names: Names, miss: str, tensors: str, argument: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None,
         in_place: bool = False, on_host: bool = False, packs: Packs | None = None,
     ) -> list[str]:  # fmt: skip
         """Statements that do `miss` if something is not so.
 
         tensors   the expression of the list of the arguments' tensors
+        argument  that of the one of a number, to be formatted with it
         arrays    by id of a captured tensor, the variable for its array; `on_host` becomes true if one is NumPy's
         unsealed  f(data): the array of a tensor that was made in inference mode
         in_place  whether the program may read NumPy's memory where it is: it keeps no arrays beyond the call
@@ -230,7 +184,7 @@ class Guards:
                 continue
             fetch = functools.partial(c.array, unsealed=unsealed)
             if in_place and array is not None and id(c.tensor) not in written:
-                fetch = _InPlace(c, unsealed).fetch
+                fetch = _ReadInPlace(c, unsealed).fetch
             lines += c.lines(names, miss, id(c.tensor) in watched, array, fetch)
         if self._numbers or self._lifted_kinds:
             lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
@@ -241,8 +195,9 @@ class Guards:
                     lines += [" try:", f"  if ({quick(names.of)}) and {differs}: {miss}", f" except KeyError: {miss}"]
                 else:
                     lines.append(f" if {differs}: {miss}")
-        for position, getter, value, _ in self._program.guarded.arguments:
-            lines.append(f" if {names.of(getter)}({tensors}[{position}]) != {names.of(value)}: {miss}")
+        for position, getter, value, _, quick in self._program.guarded.arguments:
+            lines.append(f" t = {argument.format(position)}")
+            lines.append(f" if {quick} and {names.of(getter)}(t) != {names.of(value)}: {miss}")
         if watched and self._sharing.arguments:
             given = (f"id({tensors}[{k}]) in {names.of(watched)}" for k in self._sharing.arguments)
             lines.append(f" if {' or '.join(given)}: alone = False")
@@ -280,7 +235,7 @@ class Guards:
             # the numbers that the rest is computed from may be missing
             return found or ["a value that is read anew at each call is of another kind"]
         found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._program.guarded.state if g() != v]
-        for position, getter, value, what in self._program.guarded.arguments:
+        for position, getter, value, what, _ in self._program.guarded.arguments:
             if getter(tensors[position]) != value:
                 name = self._program.graph.input_names[self._program.sources.index(Argument(position))]
                 found.append(f"of argument '{name}', {what} changed")

@@ -26,8 +26,11 @@ class Arrays(Protocol):
         """What stands before the arrays of the arguments are fetched."""
         ...
 
-    def argument(self, k: int, name: str, constant: bool) -> list[str]:
-        """See whether tensor `name` is as its signature says, in variables whose names end with k; fetch a<k>."""
+    def argument(self, k: int, name: str, constant: bool, in_place: bool) -> list[str]:
+        """See whether tensor `name` is as its signature says, in variables whose names end with k; fetch a<k>.
+
+        in_place  whether the program may read NumPy's memory where it is: it keeps no arrays beyond the call
+        """
         ...
 
     def fetched(self, x: str, tensor: str) -> list[str]:
@@ -82,18 +85,20 @@ class DeviceArrays:
     def _program(self) -> str:
         return self._names.of(self._services.executable)
 
-    def argument(self, k: int, name: str, constant: bool) -> list[str]:
+    def argument(self, k: int, name: str, constant: bool, in_place: bool) -> list[str]:
+        lines = [f"  known, a{k} = place{k}.known", f"  if known() is not d: a{k} = place{k}.fetch({name}, d)"]
         return [
-            f" if {name}.__class__ is not class{k}: return MISS",
+            f" if {name}.__class__ is not class{k} or {name}._n is {'not ' if constant else ''}None: return MISS",
             f" d = {name}._d",
+            f" if d.shape != shape{k}: return MISS",
             " if d.__class__ is Deferred:",
-            f"  a{k}, dtype = d.array, d.numpy_dtype",
+            f"  if d.numpy_dtype is not dtype{k}: return MISS",
+            f"  a{k} = d.array",
             " elif d.__class__ is ndarray:",
-            f"  a{k}, dtype = d, d.dtype",
+            f"  if d.dtype is not dtype{k}: return MISS",
+            *(lines if in_place else [f"  a{k} = d"]),
             "  on_host = True",
             " else: return MISS",
-            f" if d.shape != shape{k} or dtype is not dtype{k}: return MISS",
-            f" if {name}._n is {'not ' if constant else ''}None: return MISS",
         ]
 
     def fetched(self, x: str, tensor: str) -> list[str]:
@@ -162,7 +167,7 @@ class HostArrays:
     def _program(self) -> str:
         return self._names.of(self._services.executable.dispatch)
 
-    def argument(self, k: int, name: str, constant: bool) -> list[str]:
+    def argument(self, k: int, name: str, constant: bool, in_place: bool) -> list[str]:
         there = "is not" if constant else "is"
         return [
             f" a{k} = {name}._d",
