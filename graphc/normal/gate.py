@@ -35,12 +35,14 @@ class _Flow(NamedTuple):
     structure  whether there is any that helps a sum above
     zeros      whether that is zeros, which stay what they are in a product
     outer      whether it is an outer product, or a sum of some
+    scaled     whether it is an array in memory times a smaller one: what a product reads and adds up at once
     """
 
     sums: frozenset[int] = frozenset()
     structure: bool = False
     zeros: bool = False
     outer: bool = False
+    scaled: bool = False
 
 
 def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
@@ -62,7 +64,7 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         below = [flow(i) for i in node.inputs]
         sums = frozenset[int]().union(*[f.sums for f in below])
         if adds_up(node):
-            helped = any(f.structure if multiplies(node) else f.outer for f in below)
+            helped = any(f.structure if multiplies(node) else f.outer or f.scaled for f in below)
             if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
             if multiplies(node):
@@ -105,8 +107,9 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _
         return _Flow(sums, structure or len(sizes) > 1, zeros, len(sizes) > 1)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it
         return _Flow(sums if all(f.sums for f in below) else frozenset(), zeros, zeros)
-    large = node.inputs[sizes.index(max(sizes))]
-    return _Flow(sums, structure or _is_there(large, nodes), zeros)
+    place = sizes.index(max(sizes))
+    there = _is_there(node.inputs[place], nodes)
+    return _Flow(sums, structure or there, zeros, scaled=there or below[place].scaled)
 
 
 def _base(id: int, nodes: Mapping[int, Node]) -> int:

@@ -13,6 +13,7 @@ from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost
 
 HOPEFUL = 0.92  # of the cost as written: with less gained by the usual choices, no others are tried
+THIN = 4  # times as large is one factor of a product that had better be an atom where sums are multiplied out
 MOST_TRIES = 16  # choices of atoms, beside the usual ones
 MOST_WORK = 1000  # nodes of all regions, each as often as it is tried; beside one for each node of the graph
 
@@ -31,7 +32,7 @@ class Trial:
 
     def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
         """The cheapest choice, and what it costs."""
-        shared, sums = self._candidates(region)
+        shared, sums, thin = self._candidates(region)
         found: tuple[float, frozenset[int]] | None = None
         tried: set[frozenset[int]] = set()
 
@@ -45,7 +46,7 @@ class Trial:
             if price is not None and (found is None or price < found[0]):
                 found = price, atoms
 
-        for atoms in (shared, frozenset[int](), shared | sums, sums):
+        for atoms in (shared, frozenset[int](), shared | sums, sums, shared - sums | thin):
             attempt(atoms)
         if found is None or found[0] > HOPEFUL * before:
             return found
@@ -60,8 +61,8 @@ class Trial:
         """What these nodes cost that are there."""
         return sum(costs_of({id: self._nodes[id] for id in some}, self._nodes, self._users).values())
 
-    def _candidates(self, region: Region) -> tuple[frozenset[int], frozenset[int]]:
-        """The members that may be atoms: those that several read, and sums."""
+    def _candidates(self, region: Region) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+        """The members that may be atoms: those that several read, sums, and what is thin beside its factors."""
         nodes = self._nodes
         members = set(region.members)
         several = {id for id in members if len(self._users.get(id, ())) + (id in region.roots) > 1}
@@ -69,12 +70,17 @@ class Trial:
             if id in several and nodes[id].op.view:
                 several.update(members.intersection(nodes[id].inputs))
         shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
-        sums = [id for id in region.members if nodes[id].op.pointwise and self._adds(id)]
-        alone = shared.union(sums).difference(region.roots) | shared
-        return shared, alone.difference(shared)
+        sums = frozenset([id for id in region.members if nodes[id].op.pointwise and self._adds(id)])
+        thin = frozenset([id for id in region.members if self._is_thin(id)])
+        return shared, sums.difference(region.roots) | shared & sums, thin
 
     def _adds(self, id: int) -> bool:
         return not self._nodes[id].op.traits & Trait.BILINEAR and len(self._nodes[id].inputs) > 1
+
+    def _is_thin(self, id: int) -> bool:
+        node = self._nodes[id]
+        contracts = node.op.traits & Trait.BILINEAR and not node.op.pointwise
+        return bool(contracts) and THIN * node.size <= max([self._nodes[i].size for i in node.inputs])
 
     def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
         """What the region costs with these atoms; None if it stays as it is."""

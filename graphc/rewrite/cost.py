@@ -14,6 +14,7 @@ from graphc.ir import Node
 WRITE = 2  # scalar operations that writing one element is worth
 # Products run several operations in the time of one: vector units, and operands that stay in cache.
 PRODUCT_RATE = 8
+HALF = 2  # times as long as a float's takes an operand of half precision to be read by a product, which converts it
 FUNCTION = 8  # an exponential, a logarithm, a division
 
 
@@ -29,6 +30,7 @@ def work(node: Node, nodes: Mapping[int, Node]) -> float:
     count = operations(node, nodes)
     if node.op.flops is not None:
         read = sum([nodes[i].size for i in node.inputs]) if node.inputs else 0
+        read *= HALF if node.dtype.itemsize == 2 else 1
         return max(count / PRODUCT_RATE, read)  # of a matrix and a vector, or few, the matrix is read and no more
     return count * (FUNCTION if node.op.pointwise and node.op.rule.promote == "float" else 1)
 
