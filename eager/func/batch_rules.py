@@ -137,6 +137,8 @@ def matmul(op: Op, size: int, operands: list[Any], batched: Flags, params: Param
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {ranks[0]}D and {ranks[1]}D")
     if left and not right and ranks[0] == 1 and ranks[1] <= 2:
         return apply(op, (x, y), params)  # the vectors are the rows of a matrix
+    if right and not left and ranks == [2, 1]:
+        return apply(op, (y, _moved(x, 0, 1)), params)
     drop = []
     if left and ranks[0] == 1:
         x = E.reshape(x, shape=(size, 1, x._d.shape[1]))
@@ -360,6 +362,11 @@ def rule_of(op: Op) -> Rule | None:
     if op.pointwise:
         return pointwise
     return shifted if op.params and all(k in SHIFTS or k in KEPT for k in op.params) and _names_dims(op) else one_by_one
+
+
+def is_batched_as_one(op: Op) -> bool:
+    """Whether `op` on the slices of a batch is the same op, or one like it, on the batch."""
+    return rule_of(op) in (pointwise, shifted, repeated, unchanged, matmul, einsum)
 
 
 def definition_of(op: Op) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
 from graphc.passes.fold import fold_constants
 from graphc.passes.inverses import expand_inverses
+from graphc.passes.maps import batch_rows
 from graphc.passes.monomials import collect_terms
 from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
@@ -92,6 +93,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
         ("repeats", repeats),
         trim,
         hoist,
+        ("rows of scans", batch_rows),
         ("products of scans", batch_products),
         ("sums", shorten_sums),
         trim,

@@ -8,12 +8,15 @@ from typing import NamedTuple
 from graphc.ir import Node
 from graphc.ops import OPS
 
-_MATMUL, _PERMUTE, _SUM = OPS["matmul"], OPS["permute"], OPS["sum"]
+_MATMUL, _MUL, _PERMUTE, _SUM = OPS["matmul"], OPS["mul"], OPS["permute"], OPS["sum"]
 MANY = 256  # rows of a product that is large enough by itself
 
 
 class RowProduct(NamedTuple):
-    """A^T B of two matrices or, without A, the sum of the rows of B."""
+    """A^T B of two matrices or, without A, the sum of the rows of B.
+
+    What A and B have in common is the number of rows: `a` and `b` may be vectors that are one row of them.
+    """
 
     a: int | None
     b: int
@@ -31,4 +34,8 @@ def row_product(nodes: Mapping[int, Node], id: int) -> RowProduct | None:
         a, b = nodes[node.inputs[0]].inputs[0], node.inputs[1]
         if nodes[b].aval.ndim == 2 and nodes[a].aval.size + nodes[b].aval.size <= node.aval.size:
             return RowProduct(a, b)
+    if node.op is _MUL and node.aval.ndim == 2 and min(node.shape) > 1:  # a column times a row
+        for a, b in (node.inputs, node.inputs[::-1]):
+            if nodes[a].shape == (node.shape[0], 1) and nodes[b].shape in (node.shape[1:], (1, node.shape[1])):
+                return RowProduct(a, b)
     return None

@@ -86,8 +86,11 @@ def _products(graph: Graph, terms: list[int]) -> list[_Products]:
     groups: dict[object, list[tuple[int, int | None, int]]] = defaultdict(list)
     for id in terms:
         found = row_product(graph.nodes, id)
-        if found is not None and (found.a is None or graph.nodes[found.b].shape[0] < MANY):
-            groups[found.a is None, graph.nodes[found.b].aval].append((id, found.a, found.b))
+        if found is None:
+            continue
+        b = graph.nodes[found.b].aval
+        if found.a is None or b.size < MANY * b.shape[-1]:
+            groups[found.a and graph.nodes[found.a].aval, b].append((id, found.a, found.b))
     columns = [tuple(zip(*group, strict=True)) for group in groups.values() if len(group) >= ENOUGH]
     return [_Products(ids, a if a[0] is not None else (), b) for ids, a, b in columns]
 
@@ -155,17 +158,21 @@ class _Writer:
     def _symbol(self, id: int) -> Symbol:
         return self.builder.symbol(self.new[id])
 
-    def _stack(self, ids: tuple[int, ...]) -> Symbol:
-        """Matrices below each other."""
+    def _stack(self, ids: tuple[int, ...], width: int) -> Symbol:
+        """Matrices below each other, or vectors that are one row each."""
         if ids not in self._stacks:
-            self._stacks[ids] = self.builder.language.cat(*map(self._symbol, ids), axis=0)
+            F, rows = self.builder.language, [self._symbol(id) for id in ids]
+            whole = F.cat(*rows, axis=0)
+            self._stacks[ids] = F.reshape(whole, shape=(whole.aval.size // width, width))
         return self._stacks[ids]
 
     def _product(self, group: _Products) -> Symbol:
         F = self.builder.language
+        *height, width = self._old[group.terms[0]].shape
+        rows = self._stack(group.b, width)
         if not group.a:
-            return F.sum(self._stack(group.b), axis=(0,), keepdims=False)
-        return F.matmul(F.permute(self._stack(group.a), dims=(1, 0)), self._stack(group.b))
+            return F.sum(rows, axis=(0,), keepdims=False)
+        return F.matmul(F.permute(self._stack(group.a, *height), dims=(1, 0)), rows)
 
     def _joined(self, group: _Pieces) -> Symbol:
         F = self.builder.language
