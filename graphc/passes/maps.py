@@ -1,12 +1,13 @@
 """What a scan does with its rows alone, done for all of them at once: by the rules of `vmap`.
 
-A scan without carries is a map. Of one with carries, what reads only rows and constants is: its products of a matrix
-and a row, which reads the matrix and does little else, are one product of two matrices, before the loop.
+A scan without carries is a map. In one with carries there are products of a constant matrix and a vector, which read
+the matrix in each step and do little else: what depends on no carry, or what no carry depends on, is one product of two
+matrices, before the loop or after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from eager.func.batch_rules import is_batched_as_one
 from graphc.capture.building import outside
 from graphc.capture.trace import trace
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol, rename
-from graphc.ir.structure import ITEM, SCAN, ancestors, inline
+from graphc.ir.structure import ITEM, SCAN, ancestors, inline, stack_more
 from graphc.ops import Trait
 from graphc.rewrite.cost import PRODUCT_RATE, operations
 
-MOST = 2**24  # elements of the values of a map that are in memory at once
+MOST = 2**24  # elements of the values of all steps that are in memory at once
 
 
 def batch_rows(graph: Graph) -> Graph:
@@ -40,41 +41,66 @@ def batch_rows(graph: Graph) -> Graph:
             new[id] = result
             continue
         builder.where, builder.scope = node.where, node.scope
-        if node.op is SCAN and (outputs := _as_map(builder, node)) is not None:
+        if node.op is not SCAN:
+            builder.nodes[id] = node
+        elif _is_map(node):
+            outputs = _batched(builder, node.params["body"], node.params["body"].outputs, *_operands(builder, node))
             results |= {(id, k): output.id for k, output in enumerate(outputs)}
-            continue
-        builder.nodes[id] = _with_products_before(builder, node) if node.op is SCAN else node
+        else:
+            node = builder.nodes[id] = _with_products_before(builder, node)
+            results |= {(id, k): output.id for k, output in _products_after(builder, node).items()}
     if builder.next_id == first:
         return graph
     return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
 
 
+def _is_map(node: Node) -> bool:
+    """Whether a scan is no loop that has to be one."""
+    body: Graph = node.params["body"]
+    if node.params["carries"] or node.params["length"] * sum(n.size for n in body.operations()) > MOST:
+        return False
+    return all(map(_can_be_one, body.operations()))
+
+
 def _can_be_one(node: Node) -> bool:
-    """Whether the steps' operations are one operation."""
+    """Whether the operations of all steps can be one operation."""
     return not node.inputs or node.op is ITEM or is_batched_as_one(node.op)
 
 
-def _as_map(builder: Builder, node: Node) -> list[Symbol] | None:
-    """The results of a scan without carries. None if it stays one."""
+def _reads_a_constant(node: Node, nodes: Mapping[int, Node], constant: Collection[int]) -> bool:
+    """Whether a node is a product that reads something constant and does little else."""
+    if not node.op.traits & Trait.CONTRACTS:
+        return False
+    fixed = max([nodes[i].size for i in node.inputs if i in constant], default=0)
+    return operations(node, nodes) < PRODUCT_RATE * fixed
+
+
+def _operands(builder: Builder, node: Node) -> tuple[dict[int, Symbol], set[int]]:
+    """The inputs of a scan's body, but for carries, with what they are, of all steps; and which are constants."""
     body: Graph = node.params["body"]
-    if node.params["carries"] or node.params["length"] * sum(n.size for n in body.operations()) > MOST:
-        return None
-    if not all(map(_can_be_one, body.operations())):
-        return None
-    return _batched(builder, node, body, range(len(node.inputs)))
+    consts, carries = node.params["consts"], node.params["carries"]
+    given = {id: builder.symbol(i) for id, i in zip(body.inputs, node.inputs, strict=True)}
+    for id in body.inputs[consts : consts + carries]:
+        del given[id]
+    return given, set(body.inputs[:consts])
 
 
 def _with_products_before(builder: Builder, node: Node) -> Node:
-    """A scan with its products of rows and constants done before it."""
+    """A scan with its products of constants and rows done before it."""
     body: Graph = node.params["body"]
-    found = _products(body, node.params["consts"], node.params["carries"])
+    given, constant = _operands(builder, node)
+    rows = given.keys() - constant
+    found: list[int] = []
+    for n in body.operations():
+        if constant.issuperset(n.inputs):
+            constant.add(n.id)
+        elif constant.union(rows).issuperset(n.inputs) and _can_be_one(n):
+            rows.add(n.id)
+            if _reads_a_constant(n, body.nodes, constant):
+                found.append(n.id)
     if not found:
         return node
-    needed = ancestors(body.nodes, found)
-    read = [k for k, id in enumerate(body.inputs) if id in needed]
-    nodes = {id: n for id, n in body.nodes.items() if id in needed}
-    inputs = tuple([body.inputs[k] for k in read])
-    products = _batched(builder, node, Graph(body.name, nodes, inputs, tuple(map(Ref, found))), read)
+    products = _batched(builder, body, found, given, constant)
     nodes = dict(body.nodes)
     for id in found:
         n = nodes[id]
@@ -84,36 +110,55 @@ def _with_products_before(builder: Builder, node: Node) -> Node:
     return Node(node.id, SCAN, operands, {**node.params, "body": rest}, node.results, node.where, node.scope)
 
 
-def _products(body: Graph, consts: int, carries: int) -> list[int]:
-    """The products of something that is constant and something of the rows, which reads the constant and no more."""
-    constant, rows = set(body.inputs[:consts]), set(body.inputs[consts + carries :])
-    found: list[int] = []
-    for node in body.operations():
-        inputs = set(node.inputs)
-        if inputs <= constant:
-            constant.add(node.id)
-        elif inputs <= constant | rows and _can_be_one(node):
-            rows.add(node.id)
-            fixed = max([body.nodes[i].size for i in inputs & constant], default=0)
-            contracts = node.op.traits & Trait.CONTRACTS
-            if contracts and operations(node, body.nodes) < PRODUCT_RATE * fixed:
-                found.append(node.id)
-    inner = ancestors(body.nodes, [i for id in found for i in body.nodes[id].inputs])
-    return [id for id in found if id not in inner]
+def _products_after(builder: Builder, node: Node) -> dict[int, Symbol]:
+    """Those results of a scan of `builder`, by number, that come of products no later step reads: done after it."""
+    body: Graph = node.params["body"]
+    given, constant = _operands(builder, node)
+    carried = ancestors(body.nodes, body.outputs[: node.params["carries"]])
+    moved: set[int] = set()
+    for n in body.operations():
+        if constant.issuperset(n.inputs):
+            constant.add(n.id)
+        elif not moved.isdisjoint(n.inputs):
+            if not _can_be_one(n):
+                return {}
+            moved.add(n.id)
+        elif n.id not in carried and _reads_a_constant(n, body.nodes, constant):
+            moved.add(n.id)
+    outputs = [k for k, id in enumerate(body.outputs) if id in moved]
+    needed = ancestors(body.nodes, [body.outputs[k] for k in outputs])
+    read = {i for id in moved & needed for i in body.nodes[id].inputs}
+    stacked = [id for id in body.nodes if id in read - moved - constant and id not in given]
+    if not outputs or node.params["length"] * sum(body.nodes[id].size for id in stacked) > MOST:
+        return {}
+    given |= dict(zip(stacked, stack_more(builder, node, body, stacked), strict=True))
+    found = _batched(builder, body, [body.outputs[k] for k in outputs], given, constant)
+    return dict(zip(outputs, found, strict=True))
 
 
-def _batched(builder: Builder, node: Node, body: Graph, read: Sequence[int]) -> list[Symbol]:
-    """`body`, whose inputs are operands number `read` of scan `node`, for all rows at once."""
-    first = node.params["consts"] + node.params["carries"]
-    dims = tuple([0 if k >= first else None for k in read])
-    operands = [builder.symbol(node.inputs[k]) for k in read]
+def _batched(
+    builder: Builder, body: Graph, outputs: Sequence[int], given: Mapping[int, Symbol], constant: Collection[int]
+) -> list[Symbol]:
+    """The nodes `outputs` of a body, for all steps at once.
+
+    given     nodes that they may be computed from, and what these are: with the steps in front, unless they are
+    constant
+    """
+    needed = ancestors(body.nodes, outputs, given)
+    read = [id for id in given if id in needed]
+    nodes = {id: body.nodes[id] for id in body.nodes if id in needed}
+    for id in read:
+        n = nodes[id]
+        nodes[id] = Node(id, INPUT, (), {"name": f"row_{id}"}, n.results, n.where, n.scope)
+    part = Graph(body.name, nodes, tuple(read), tuple(map(Ref, outputs)))
+    operands = [given[id] for id in read]
     with outside():
-        traced = trace(vmap(_function(body), dims), *map(_example, operands))
+        traced = trace(vmap(_function(part), tuple([None if id in constant else 0 for id in read])), *map(_example, operands))
     mark = builder.next_id
     made = inline(builder, traced, operands)
     for id in range(mark, builder.next_id):
         n = builder.nodes[id]
-        builder.nodes[id] = Node(id, n.op, n.inputs, n.params, n.results, node.where, node.scope)
+        builder.nodes[id] = Node(id, n.op, n.inputs, n.params, n.results, builder.where, builder.scope)
     return made
 
 

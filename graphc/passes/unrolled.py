@@ -299,8 +299,8 @@ class _Writer:
         return _Next(axis, False) if q["stop"][axis] == p["start"][axis] else None
 
     def _joined(self, node: Node) -> Symbol | None:
-        """`node`, if it lays values of loops beside each other: they are."""
-        if not laid_together(self.graph, node) or not self._lazy.issuperset(node.inputs):
+        """`node`, if it lays values of loops beside each other, and perhaps others: these are already."""
+        if not laid_together(self.graph, node) or sum([id in self._lazy for id in node.inputs]) < FEWEST:
             return None
         F, axis = self.builder.language, node.params["axis"]
         whole = self.stack(node.inputs)
