@@ -142,8 +142,8 @@ class Guards:
         return names.bind("holds", ["def holds(tensors):", *lines, " return True"], KNOWN)
 
     def lines(
-        self, names: Names, miss: str, tensors: str, argument: str, arrays: Mapping[int, str] | None = None, unsealed: Any = None,
-        in_place: bool = False, on_host: bool = False, packs: Packs | None = None,
+        self, names: Names, miss: str, tensors: str, argument: str, arrays: Mapping[int, str] | None = None,
+        unsealed: Any = None, in_place: bool = False, on_host: bool = False, packs: Packs | None = None,
     ) -> list[str]:  # fmt: skip
         """Statements that do `miss` if something is not so.
 

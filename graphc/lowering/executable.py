@@ -18,6 +18,7 @@ from graphc.errors import GraphcError, GraphError
 from graphc.ir.calling import arrays_of, raw
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
+from graphc.lowering.blocks import by_blocks
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
@@ -86,13 +87,17 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._program = Source(once if strict else channels_last(once), restore=restore, settled=settled, apart=True)
+        self._device = None if device is None else jax.devices(device)[0]
+        if not strict:
+            once = channels_last(once)
+            if (self._device or default_device()).platform == "cpu":
+                once = by_blocks(once)
+        self._program = Source(once, restore=restore, settled=settled, apart=True)
         self.source = self._program.text
         self._checked = self._program.checked
         self.fails = bool(self._checked)
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
         self._options: Any = options_of(strict)
-        self._device = None if device is None else jax.devices(device)[0]
         self._wide = is_wide(graph)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
         self._plain = not self._wide and self._device is None and distinct and not self._places

@@ -153,7 +153,9 @@ def _batched(
     part = Graph(body.name, nodes, tuple(read), tuple(map(Ref, outputs)))
     operands = [given[id] for id in read]
     with outside():
-        traced = trace(vmap(_function(part), tuple([None if id in constant else 0 for id in read])), *map(_example, operands))
+        traced = trace(
+            vmap(_function(part), tuple([None if id in constant else 0 for id in read])), *map(_example, operands)
+        )
     mark = builder.next_id
     made = inline(builder, traced, operands)
     for id in range(mark, builder.next_id):

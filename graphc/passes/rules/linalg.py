@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ops.dtypes import FLOAT64, INT64
+from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
 from graphc.ops.samples import Counted, Floats, Ints
 from graphc.rewrite import REASSOCIATES, held_array
 from graphc.rewrite import RewriteRule as R
 
 MANY = 4  # times as many rows as are read
+
+
+def _floating(a, *_) -> bool:
+    return is_inexact(a.dtype)
 
 
 def _few(i, size: int) -> bool:
@@ -48,6 +52,12 @@ RULES = (
     R("columns_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
       lambda F, a, b, i, s: a @ F.index(b, i, spec=s), when=_columns_of,
       example={"a": Floats((3, 4)), "b": Floats((4, 9)), "i": Ints((2,), 9), "s": (None, 0)}),
+    # the sign of a zero that is a sum of products depends on their order: where sums begin at zeros(...)
+    R("matmul_and_zero", REASSOCIATES, lambda F, a, b: a @ b + 0.0, lambda F, a, b: a @ b, when=_floating,
+      example={"a": Floats((3, 4)), "b": Floats((4, 2))}),
+    R("einsum_and_zero", REASSOCIATES, lambda F, a, b, e: F.einsum(a, b, equation=e) + 0.0,
+      lambda F, a, b, e: F.einsum(a, b, equation=e), when=_floating,
+      example={"a": Floats((3, 4)), "b": Floats((4, 2)), "e": "ij,jk->ki"}),
     # 0 * inf is nan in the product
     R("rows_by_one_hot", REASSOCIATES, lambda F, i, c, w, t: F.cast(i == c, dtype=t) @ w,
       lambda F, i, c, w, t: _selected(F, i, c, w), when=lambda i, c, w, t: t == w.dtype and _selects(i, c, w),
