@@ -47,6 +47,7 @@ class _Plan(NamedTuple):
 
     a: _Read
     b: _Read
+    shape: tuple[int, int]
     by_rows: bool
     cuts: list[int]
     inner: list[tuple[int, int]]
@@ -103,15 +104,15 @@ def _plan(id: int, a: _Read, b: _Read, facts: Facts, nodes: Mapping[int, Node]) 
         cuts = _cuts(m)
         inner = [(max(0, low - below), min(k, high + above)) for low, high in pairwise(cuts)]
         if _pays(cuts, inner, k):
-            return _Plan(a, b, True, cuts, inner, False)
+            return _Plan(a, b, (m, n), True, cuts, inner, False)
     if n >= LEAST:
         below, above = b.band(facts)
         cuts = _cuts(n)
         inner = [(max(0, low - above), min(k, high + below)) for low, high in pairwise(cuts)]
         if _pays(cuts, inner, k):
-            return _Plan(a, b, False, cuts, inner, False)
+            return _Plan(a, b, (m, n), False, cuts, inner, False)
     if m == n and m >= LEAST and facts.symmetric(id):
-        return _Plan(a, b, True, _cuts(m), [(0, k)] * PARTS, True)
+        return _Plan(a, b, (m, n), True, _cuts(m), [(0, k)] * PARTS, True)
     return None
 
 
@@ -136,8 +137,7 @@ def _written(builder: Builder, plan: _Plan, new: Mapping[int, int]) -> Symbol:
             x = F.slice(x, start=start, stop=stop, step=(1, 1))
         return F.permute(x, dims=(1, 0)) if what.turned else x
 
-    nodes = builder.nodes
-    m, n = plan.a.shape(nodes)[0], plan.b.shape(nodes)[1]
+    m, n = plan.shape
     blocks: list[Symbol] = []
     for (low, high), inner in zip(pairwise(plan.cuts), plan.inner, strict=True):
         rows = (low, high) if plan.by_rows else (0, m)

@@ -48,6 +48,7 @@ LEFT_OUT: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "triangle on the right": (lambda x, y: y.T @ torch.tril(x), (square(), wide())),
     "transposed triangle on the right": (lambda x, y: y.T @ torch.triu(x).T, (square(), wide())),
     "product of triangles": (lambda x, y: torch.tril(x) @ torch.tril(y), (square(), square(1))),
+    "a chain of triangles": (lambda x, y: torch.tril(x) @ y @ torch.triu(x), (square(), square(1))),
     "rows times themselves": (lambda x: x @ x.T, (square(),)),
     "columns times themselves": (lambda x: x.T @ x, (torch.tensor(np.random.default_rng(2).random((9, N))),)),
     "far below the main diagonal": (lambda x, y: torch.tril(x, -5) @ y, (square(), wide())),
