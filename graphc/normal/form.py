@@ -53,6 +53,9 @@ class Form(NamedTuple):
     terms: tuple[Term, ...]
 
 
+MOST_DIAGONALS = 3  # of a constant matrix, that a form has as terms
+
+
 def atom(k: int, shape: Sequence[int]) -> Form:
     """An array as it is."""
     places = tuple([label(axis) for axis in range(len(shape))])
@@ -115,21 +118,24 @@ class Algebra:
     Unsolved = Unsolved
 
     def constant(self, value: np.ndarray) -> Form:
-        """An array of one number, or a matrix that is zero but for one number on one diagonal."""
+        """An array of one number; or a matrix of which that is so but for few diagonals, each of one number."""
         if value.dtype.kind not in "iufc":
             raise Unsolved
-        first = value.flat[0] if value.size else value.dtype.type(0)
-        if (value == first).all():
-            return number(_exact(first), value.shape)
-        if value.ndim != 2 or np.count_nonzero(value) > min(value.shape):
+        common = value.flat[0 if value.ndim != 2 else -value.shape[1]] if value.size else value.dtype.type(0)
+        others = value != common
+        form = number(_exact(common), value.shape)
+        if not others.any():
+            return form
+        if value.ndim != 2 or np.count_nonzero(others) > MOST_DIAGONALS * min(value.shape):
             raise Unsolved
-        rows, columns = np.nonzero(value)
-        offset, only = int(columns[0] - rows[0]), value[rows[0], columns[0]]
-        form = diagonal(_exact(only), value.shape, offset)
-        same = (columns - rows == offset).all() and (value[rows, columns] == only).all()
-        if not same or len(rows) != form.terms[0].elements():
-            raise Unsolved
-        return form
+        rows, columns = np.nonzero(others)
+        terms = list(form.terms)
+        for offset in np.unique(columns - rows).tolist():
+            line = np.diagonal(value, offset)
+            if len(terms) > MOST_DIAGONALS or not (line == line[0]).all():
+                raise Unsolved
+            terms += diagonal(_difference(_exact(line[0]), _exact(common)), value.shape, offset).terms
+        return collected(value.shape, terms)
 
     def zeros(self, shape: Sequence[int]) -> Form:
         """Nothing but zeros."""
@@ -242,6 +248,10 @@ def _exact(value: Any) -> Number:
     if not np.isfinite(value):
         raise Unsolved
     return value.item()
+
+
+def _difference(a: Number, b: Number) -> Number:
+    return a - b if isinstance(a, complex) or isinstance(b, complex) else Fraction(a) - Fraction(b)
 
 
 def _is_sum(form: Form) -> bool:

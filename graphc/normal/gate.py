@@ -100,7 +100,9 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _
     sizes = [nodes[i].size for i in node.inputs]
     if not node.op.pointwise:
         larger = node.size > sum(sizes)
-        return _Flow(sums, structure or larger, zeros or (larger and not node.op.view))
+        same = len(below) == 1 and node.size == sizes[0]
+        outer, scaled = same and below[0].outer, same and below[0].scaled
+        return _Flow(sums, structure or larger, zeros or (larger and not node.op.view), outer, scaled)
     if not node.op.traits & Trait.BILINEAR:
         return _Flow(sums, structure, zeros, any(f.outer for f in below))
     if len(sizes) == 1 or max(sizes) < node.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from graphc.ir import Graph, Node
 from graphc.normal.affine import Equations, Index, Unsolved
@@ -27,6 +27,27 @@ def _lifted(algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequ
     if node.inputs and node.op.has_lone_terms(avals, node.aval, node.params, lambda k, sign: False):
         return algebra.add(form, algebra.zeros(node.shape))
     return form
+
+
+def _lifted_somehow(
+    algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequence[Form], as_atom: Callable[[int], Form]
+) -> Form:
+    """The form of a node of its operands' forms; of two sums, which are not multiplied out, one is an atom."""
+    try:
+        return _lifted(algebra, node, nodes, given)
+    except Unsolved:
+        pass
+    if len(given) == 2:
+        for k in (1, 0):
+            if any(t.factors for t in given[k].terms):
+                single = [
+                    as_atom(i) if j == k else form for j, (i, form) in enumerate(zip(node.inputs, given, strict=True))
+                ]
+                try:
+                    return _lifted(algebra, node, nodes, single)
+                except Unsolved:
+                    continue
+    return as_atom(node.id)
 
 
 def _cancelled(term: Term, nodes: Mapping[int, Node]) -> Term | None:
@@ -104,9 +125,6 @@ def forms_of(
             given = tuple([operand(i) for i in node.inputs])
             key = (id, len(given), *map(builtins.id, given))
             if key not in known:  # which keeps the operands' forms alive
-                try:
-                    known[key] = given, _lifted(algebra, node, nodes, given)
-                except Unsolved:
-                    known[key] = given, own[id]
+                known[key] = given, _lifted_somehow(algebra, node, nodes, given, as_atom)
             own[id] = known[key][1]
     return own

@@ -85,6 +85,10 @@ class Memory:
             found = self._alike[term] = _Alike(factors, out, sizes)
         return found
 
+    def is_needed(self, key: Any) -> bool:
+        """Whether a product is there, or occurs in a term."""
+        return key in self.made or key in self._popular
+
     def sharers(self, key: Any) -> int:
         """In how many terms a product occurs."""
         return max(self._popular[key], 1)
@@ -101,6 +105,29 @@ def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], 
         raise Unsolved
     memory = Memory() if memory is None else memory
     factors = [frozenset([k for place in f.places for k in place.labels]) for f in whole]
+    plan = _planned(whole, factors, out, sizes, memory)
+    uses = Counter(itertools.chain.from_iterable(factors))
+    lone = frozenset([k for k, count in uses.items() if count == 1]) - out
+    if not lone or not 1 < n <= MOST_KEYED:
+        return plan
+    # what others need before these are summed up
+    key, _ = memory.alike(whole, out | lone, sizes).key((1 << n) - 1)
+    if not memory.is_needed(key):
+        return plan
+    longer = _planned(whole, factors, out | lone, sizes, memory)
+    cost = longer.cost + size(out | lone, sizes) + WRITE * size(out, sizes)
+    last = Step((n + len(longer.steps) - 1,), out)
+    return Plan((*longer.steps, last), cost) if cost < plan.cost else plan
+
+
+def _planned(
+    whole: Sequence[Factor],
+    factors: Sequence[frozenset[int]],
+    out: frozenset[int],
+    sizes: Sequence[int],
+    memory: Memory,
+) -> Plan:
+    n = len(whole)
     steps: list[Step] = []
     number = list(range(n))  # of the part that each factor is now
     labels = list(factors)

@@ -46,7 +46,8 @@ class Trial:
             if price is not None and (found is None or price < found[0]):
                 found = price, atoms
 
-        for atoms in (shared, frozenset[int](), shared | sums, sums, shared - sums | thin):
+        factors = frozenset([id for id in shared if not self._is_added_only(id)])
+        for atoms in (shared, frozenset[int](), shared | sums, sums, shared - sums | thin, factors):
             attempt(atoms)
         if found is None or found[0] > HOPEFUL * before:
             return found
@@ -76,6 +77,13 @@ class Trial:
 
     def _adds(self, id: int) -> bool:
         return not self._nodes[id].op.traits & Trait.BILINEAR and len(self._nodes[id].inputs) > 1
+
+    def _is_added_only(self, id: int) -> bool:
+        """Whether a node is read by sums alone, perhaps transposed: they may have factors in common."""
+        users = [self._nodes[k] for k in self._users.get(id, ())]
+        return bool(users) and all(
+            self._is_added_only(n.id) if n.op.view else n.op.pointwise and self._adds(n.id) for n in users
+        )
 
     def _is_thin(self, id: int) -> bool:
         node = self._nodes[id]
