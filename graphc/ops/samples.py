@@ -61,6 +61,13 @@ class Counted(NamedTuple):
     shape: tuple[int]
 
 
+class Picks(NamedTuple):
+    """A matrix with a one in each row, at these places of `size`, and else zeros, known when the graph is made."""
+
+    places: tuple[int, ...]
+    size: int
+
+
 class Ties(NamedTuple):
     """A float array of `shape` with few different values, and zeros among them."""
 

@@ -21,7 +21,7 @@ from graphc.passes.monomials import collect_terms
 from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
-from graphc.passes.rules import ALL
+from graphc.passes.rules import ALL, linalg
 from graphc.passes.solves import solve_systems
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
@@ -84,7 +84,8 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     if licence < REASSOCIATES:
         return (*first, trim, hoist, trim, *once, rules, *last)
     # before these nothing is computed twice
-    algebra = (*once, ("demand", narrow), ("sums of products", sums_of_products))
+    picked = "rows of products", simplify(linalg.RULES)
+    algebra = (*once, picked, ("demand", narrow), ("sums of products", sums_of_products))
     return (
         *first,
         ("inverses", expand_inverses),

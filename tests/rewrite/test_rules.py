@@ -13,7 +13,7 @@ from graphc.errors import GraphcError
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, FLOAT64
-from graphc.ops.samples import Bools, Counted, Floats, Full, Ints
+from graphc.ops.samples import Bools, Counted, Floats, Full, Ints, Picks
 from graphc.passes import optimize
 from graphc.passes.pipeline import simplify
 from graphc.passes.rules import ALL
@@ -40,6 +40,8 @@ def _operand(builder: Builder, name: str, spec: Any, dtype: np.dtype | None = No
         return builder.language.full(shape=spec.shape, value=dtype.type(spec.value).item(), dtype=dtype)
     if isinstance(spec, Counted):
         return builder.constant(np.arange(spec.shape[0]))
+    if isinstance(spec, Picks):
+        return builder.constant(np.eye(spec.size)[list(spec.places)])
     if isinstance(spec, (Floats, Bools, Ints)):
         own = {Floats: FLOAT64, Bools: np.dtype(bool), Ints: np.dtype(np.int64)}[type(spec)]
         return builder.input(name, Aval(spec.shape, dtype or own))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
-from graphc.ops.samples import Counted, Floats, Ints
+from graphc.ops.samples import Counted, Floats, Ints, Picks
 from graphc.rewrite import REASSOCIATES, held_array
 from graphc.rewrite import RewriteRule as R
 
@@ -36,6 +38,24 @@ def _selects(i, c, w) -> bool:
     return column and counts is not None and len(w.shape) == 2 and np.array_equal(counts, np.arange(w.shape[0]))
 
 
+def _picks(c) -> Any:
+    """Of a constant matrix with one 1 in each row, and else zeros, their places; else None."""
+    held = held_array(c) if len(c.shape) == 2 and is_inexact(c.dtype) else None
+    if held is None or not held.size or np.count_nonzero(held) != len(held):
+        return None
+    places = held.argmax(1)
+    return places if (held[np.arange(len(held)), places] == 1).all() else None
+
+
+def _is_identity(c) -> bool:
+    places = _picks(c) if c.shape[0] == c.shape[-1] else None
+    return places is not None and bool((places == np.arange(len(places))).all())
+
+
+def _row_list(i) -> bool:
+    return len(i.shape) == 1 and i.dtype == INT64
+
+
 def _selected(F, i, c, w):
     ok = F.logical_and(i >= 0, i < w.shape[0])
     rows = F.index(w, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), spec=(0,))
@@ -59,6 +79,16 @@ RULES = (
       lambda F, a, b, e: F.einsum(a, b, equation=e), when=_floating,
       example={"a": Floats((3, 4)), "b": Floats((4, 2)), "e": "ij,jk->ki"}),
     # 0 * inf is nan in the product
+    R("rows_by_identity", REASSOCIATES, lambda F, c, i, w: F.index(c, i, spec=(0,)) @ w,
+      lambda F, c, i, w: F.index(w, i, spec=(0,)), when=lambda c, i, w: _row_list(i) and _is_identity(c),
+      example={"c": Picks((0, 1, 2, 3), 4), "i": Ints((6,), 4), "w": Floats((4, 5))}),
+    R("rows_by_constant", REASSOCIATES, lambda F, c, w: c @ w,
+      lambda F, c, w: F.index(w, c.builder.constant(_picks(c)), spec=(0,)),
+      when=lambda c, w: _picks(c) is not None, example={"c": Picks((2, 0, 0), 4), "w": Floats((4, 5))}),
+    R("columns_by_constant", REASSOCIATES, lambda F, w, c: w @ F.permute(c, dims=(1, 0)),
+      lambda F, w, c: F.index(w, c.builder.constant(_picks(c)), spec=(None, 0)),
+      when=lambda w, c: len(w.shape) == 2 and _picks(c) is not None,
+      example={"w": Floats((5, 4)), "c": Picks((2, 0, 0), 4)}),
     R("rows_by_one_hot", REASSOCIATES, lambda F, i, c, w, t: F.cast(i == c, dtype=t) @ w,
       lambda F, i, c, w, t: _selected(F, i, c, w), when=lambda i, c, w, t: t == w.dtype and _selects(i, c, w),
       example=_ONE_HOT),
