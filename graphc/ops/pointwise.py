@@ -175,6 +175,9 @@ def _np_power(x, y):
         n = powers.whole(exponent)
         if n is not None and x.dtype.kind in "fiu" and x.dtype == np.result_type(x, y):
             return powers.product(np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))), n)
+        half = powers.halves(exponent)
+        if half is not None and x.dtype.kind == "f" and x.dtype == np.result_type(x, y):
+            return powers.product_and_root(np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))), half)
         if exponent == 0.5:  # NumPy takes square roots: -0 and nan for -0 and -inf
             result = np.power(x, y)
             if result.dtype.kind == "f":
@@ -241,8 +244,12 @@ def _scalar_power_kernel(xp, x, exponent):
     other = _OTHERS.get(exponent)
     if other is not None:
         return other[1](xp, x)
-    n = powers.whole(exponent) if x.dtype.kind == "f" else None
-    return xp.power(x, exponent) if n is None else powers.product(x, n)
+    if x.dtype.kind == "f":
+        if (n := powers.whole(exponent)) is not None:
+            return powers.product(x, n)
+        if (half := powers.halves(exponent)) is not None:
+            return powers.product_and_root(x, half)
+    return xp.power(x, exponent)
 
 
 # a float array to the power of a Python number, in its own dtype

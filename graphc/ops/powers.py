@@ -1,4 +1,4 @@
-"""Whole powers as products, which cost a few multiplications where `pow` costs a logarithm and an exponential.
+"""Whole powers as products, and those between with a root, which cost a few multiplications where `pow` costs a logarithm and an exponential.
 
 By squarings, in the order of `jax.lax.integer_pow`: both backends round alike. No factor is larger than the result
 where that is above 1, nor smaller where it is below, so that nothing overflows which the result does not; of negative
@@ -22,10 +22,18 @@ def whole(exponent: Any) -> int | None:
     return int(exponent) if exponent == int(exponent) else None
 
 
+def halves(exponent: Any) -> int | None:
+    """2 * `exponent`, a number, if that is odd and the power is taken as a product and a root, or None."""
+    if isinstance(exponent, (bool, complex)) or not LEAST <= exponent <= MOST or exponent in (-0.5, 0.5):
+        return None
+    return int(2 * exponent) if 2 * exponent % 2 == 1 else None
+
+
 def roundings(exponents: np.ndarray) -> np.ndarray:
     """How many results are rounded on the way to a whole power: bounds the error, in units of half an ULP."""
-    taken = (exponents == np.floor(exponents)) & (exponents >= LEAST) & (exponents <= MOST)
-    return np.where(taken, np.where(exponents < 0, -2 * exponents, exponents) - 1, 0).clip(0)
+    taken = (2 * exponents == np.floor(2 * exponents)) & (exponents >= LEAST) & (exponents <= MOST)
+    whole = exponents == np.floor(exponents)
+    return np.where(taken, np.where(exponents < 0, -2 * exponents, exponents) + np.where(whole, -1, 1), 0).clip(0)
 
 
 def product(x: np.ndarray, n: int) -> np.ndarray:
@@ -39,3 +47,11 @@ def product(x: np.ndarray, n: int) -> np.ndarray:
             result = factor if result is None else result * factor
         factor, n = factor * factor, n >> 1
     return np.asarray(factor if result is None else result * factor)
+
+
+def product_and_root(x: np.ndarray, half: int) -> np.ndarray:
+    """x ** (half / 2) for floats: of a negative number nan, but of -inf."""
+    size = np.abs(x)
+    factor = 1 / size if half < 0 else size
+    result = np.asarray(product(factor, abs(half) // 2) * np.sqrt(factor))
+    return np.where(x < 0, np.where(np.isneginf(x), result, np.asarray(np.nan, result.dtype)), result)

@@ -11,7 +11,7 @@ from graphc.ops import OPS, powers
 from graphc.ops.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e18, -1e18, 1e-18, -1e-5, 0.7, -3.1])
-EXPONENTS = [*range(-6, 11), 0.5, 2.5, -0.5, np.inf, np.nan]
+EXPONENTS = [*range(-6, 11), 0.5, -0.5, 1.5, 2.5, 7.5, -1.5, -2.5, 9.5, 0.7, np.inf, np.nan]
 
 
 def lowered(function, *arrays: np.ndarray) -> tuple[np.ndarray, str]:
@@ -56,7 +56,15 @@ def test_the_declared_error_holds(exponent: float) -> None:
         assert (np.abs(found - exact) <= ulps).all()
 
 
-@pytest.mark.parametrize("exponent", [9, -5, 2.5])
+@pytest.mark.parametrize("exponent", [1.5, 2.5, 7.5, -1.5, -3.5])
+def test_powers_between_take_a_root(exponent: float) -> None:
+    x = np.random.default_rng(0).uniform(-2, 2, 1000).astype(np.float32)
+    found, source = lowered(by_tensor(exponent), x)
+    np.testing.assert_allclose(found, OPS["pow"].kernel(x, np.array(exponent, np.float32)), rtol=4e-7)
+    assert "jnp.power" not in source and "sqrt" in source
+
+
+@pytest.mark.parametrize("exponent", [9, -5, 9.5, 0.7])
 def test_other_powers_stay_what_they_are(exponent: float) -> None:
     assert "jnp.power" in lowered(by_tensor(exponent), np.ones(3, np.float32))[1]
 
