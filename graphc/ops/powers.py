@@ -1,4 +1,6 @@
-"""Whole powers as products, and those between with a root, which cost a few multiplications where `pow` costs a logarithm and an exponential.
+"""Powers by whole numbers as products, and by those between with a root.
+
+They cost a few multiplications where `pow` costs a logarithm and an exponential.
 
 By squarings, in the order of `jax.lax.integer_pow`: both backends round alike. No factor is larger than the result
 where that is above 1, nor smaller where it is below, so that nothing overflows which the result does not; of negative

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ops.dtypes import finfo
-from graphc.ops.samples import Floats, Full
+from graphc.ops.samples import Full
 from graphc.passes.rules.operands import floating
 from graphc.rewrite import REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
@@ -34,19 +34,7 @@ def _one_line(x: Any, a: tuple[int, ...], k: bool) -> bool:
     return floating(x) and len(a) == 1 and (k or len(x.shape) == 1)
 
 
-def _order_of(name: str) -> R:
-    """The largest element stays the largest under `name`, of a row with neither nan nor inf."""
-    return R(
-        f"argmax_of_{name}", REASSOCIATES,
-        lambda F, x, a, k: F.argmax(getattr(F, name)(x, axis=a), axis=a, keepdims=k),
-        lambda F, x, a, k: F.argmax(x, axis=a, keepdims=k), when=lambda x, a, k: floating(x),
-        example={"x": Floats((3, 4)), "a": 1, "k": False},
-    )  # fmt: skip
-
-
 RULES = (
-    _order_of("softmax"),
-    _order_of("log_softmax"),
     # before log1p: exp(x) is no -0. exp overflows
     R("log_of_one_and_exp", REASSOCIATES, lambda F, x: F.log(F.exp(x) + 1), lambda F, x: F.softplus(x), when=floating),
     R("log1p", REASSOCIATES, lambda F, x: F.log(x + 1), lambda F, x: F.log1p(x) + 0.0),  # log(1 + x) loses x below eps
