@@ -322,7 +322,7 @@ sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
           vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
 cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, ref="math.cosh",
           vjp=dict(input=lambda F, g, input: g * F.sinh(input)))  # fmt: skip
-tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh",
+tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh", image=(-1, 1),
           vjp=dict(input=lambda F, g, r: g * (1 - r * r)))  # fmt: skip
 
 # --- special functions and activations
@@ -364,7 +364,8 @@ softplus = op(
 relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS | MOVES,
-          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified), image=(0, math.inf),
+          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified),
+          image=lambda params, x: (max(x[0], 0), max(x[1], 0)),
           slopes=dict(input=Each(scalars.rectified_slope)),
           vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip
 
