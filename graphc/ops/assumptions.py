@@ -131,8 +131,15 @@ def _typed(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return x
 
 
+_TRIANGLES: Mapping[Fact, str] = {
+    ("band", math.inf, 0): "lower triangular", ("band", 0, math.inf): "upper triangular", ("band", 0, 0): "diagonal",
+}  # fmt: skip
+
+
 def described(fact: Fact) -> str:
     """A fact in words: that an array "is ..."."""
+    if fact in _TRIANGLES:
+        return _TRIANGLES[fact]
     return KINDS[fact[0]].text.format(*[f"{n:g}" for n in fact[1:]])
 
 

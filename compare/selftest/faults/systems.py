@@ -131,6 +131,6 @@ FAULTS: tuple[Fault, ...] = (
         "logs_of_factors", lambda sound, f: sound(f._replace(parity=1 - f.parity))),
         program(lambda a: torch.linalg.slogdet(a)[0], _large)),
     _lowered("every matrix is symmetric", "solve", _kernel(
-        "factorize", lambda sound, x, symmetric: sound(x, True)),
+        "factorize", lambda sound, x, known: sound(x, "symmetric")),
         program(lambda a, y: solve(a, y), _spd + np.triu(np.ones((LARGE, LARGE)) * 0.01), _y)),
 )  # fmt: skip
