@@ -208,6 +208,8 @@ class Facts:
     def orthogonal(self, id: int) -> bool:
         """Whether the columns of a matrix are orthonormal, but for rounding."""
         node = self._nodes[id]
+        if not is_floating(node.dtype):
+            return False
         passed = self._passed(node)
         return ("orthogonal",) in self.claims(id) or (passed is not None and self.orthogonal(passed))
 
