@@ -6,9 +6,8 @@ from typing import Any
 
 from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
-from eager.engine.dispatch import apply
+from eager.engine.language import E
 from graphc.capture.location import user_line
-from graphc.ops import OPS
 from graphc.ops.assumptions import read
 
 
@@ -35,7 +34,7 @@ def assume(x: Tensor, *facts: Any) -> Tensor:
         raise TypeError(f"assume: expected a Tensor, got {type(x).__name__}")
     for fact in map(read, facts):
         try:
-            x = apply(OPS["assume"], [x], {"fact": fact})
+            x = E.assume(x, fact=fact)
         except ValueError as error:
             if not on_arrays():
                 raise

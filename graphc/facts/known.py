@@ -20,7 +20,7 @@ from graphc.normal.gate import multiplies
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.ops import OPS, Trait
 from graphc.ops.assumptions import Fact
-from graphc.ops.dtypes import is_floating
+from graphc.ops.dtypes import finfo, is_floating
 
 _ITEM = OPS["item"]
 LEAST = math.nextafter(0.0, 1.0)  # of what is positive
@@ -256,7 +256,8 @@ class Facts:
             found.append(Range(*image))
         form = self.form(id)
         if form is not None:
-            found.append(range_of(form, self.range))
+            low, high = range_of(form, self.range)
+            found.append(Range(0.0 if 0 < low < float(finfo(node.dtype).tiny) else low, high))  # products vanish
         return Range(max([r.low for r in found]), min([r.high for r in found]))
 
     def nonnegative(self, id: int) -> bool:

@@ -27,8 +27,10 @@ def range_of(form: Form, atoms: Callable[[int], Range]) -> Range:
     for term in form.terms:
         found = _range_of(term, atoms)
         # zeros stand where the term does not reach
-        if not everywhere or term.places != everywhere[0].places or term.sizes[: len(everywhere[0].sizes)] != (
-            everywhere[0].sizes
+        if (
+            not everywhere
+            or term.places != everywhere[0].places
+            or term.sizes[: len(everywhere[0].sizes)] != (everywhere[0].sizes)
         ):
             found = Range(min(found.low, 0.0), max(found.high, 0.0))
         low, high = low + found.low, high + found.high

@@ -65,7 +65,9 @@ def known_of(id: int, nodes: Mapping[int, Node]) -> str:
     if any(promised(n, nodes) is not None for n in alike):
         return "definite"
     facts = Facts(nodes)
-    return "symmetric" if any(nodes[k].aval.ndim == 2 and facts.symmetric(k) for k in (id, *[n.id for n in alike])) else ""
+    return (
+        "symmetric" if any(nodes[k].aval.ndim == 2 and facts.symmetric(k) for k in (id, *[n.id for n in alike])) else ""
+    )
 
 
 def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str:

@@ -168,9 +168,15 @@ def _holds(xp: Any, x: Any, fact: Fact) -> Any:
         return xp.all(KINDS[fact[0]].holds(xp, x, *fact[1:]))
 
 
+def _np_assume(x: np.ndarray, fact: Fact) -> np.ndarray:
+    if not _holds(np, x, fact):
+        raise ValueError(described(fact))  # the check says the rest
+    return x.copy()
+
+
 assume = op(
-    "assume", "x", params={"fact": ()}, impl=lambda xp, x, fact: x, numpy=lambda x, fact: x.copy(),
-    rule=Rule(_typed), ref=itself, traits=Trait.MOVES, passes=True,
+    "assume", "x", params={"fact": ()}, impl=lambda xp, x, fact: x, numpy=_np_assume,
+    rule=Rule(_typed), ref=itself, traits=Trait.MOVES | Trait.IMPURE, passes=True,  # what is promised is checked, whatever is read
     # of a matrix that is promised to be symmetric too: what is promised is its value, not what it depends on
     vjp=dict(x=lambda F, g: g),
     claims=lambda params, result: (params["fact"],),

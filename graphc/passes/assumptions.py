@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphc.facts.known import Facts
 from graphc.ir import Graph, rename
 from graphc.ops import OPS
+from graphc.ops.assumptions import Fact
 from graphc.passes.dce import eliminate_dead_code
 
 _ASSUME = OPS["assume"]
@@ -17,11 +18,23 @@ def drop_proven(graph: Graph) -> Graph:
     nodes = dict(graph.nodes)
     facts = Facts(nodes)
     new: dict[int, int] = {}
+    made: dict[tuple[int, Fact], int] = {}
     for id, node in graph.nodes.items():
         if new:
             node = nodes[id] = node.on(tuple([new.get(i, i) for i in node.inputs]))
-        if node.op is _ASSUME and facts.holds(node.inputs[0], node.params["fact"]):
+        if node.op is not _ASSUME:
+            continue
+        fact = node.params["fact"]
+        if facts.holds(node.inputs[0], fact):
             new[id] = node.inputs[0]
+        else:
+            first = made.setdefault((node.inputs[0], fact), id)
+            if first != id:
+                new[id] = first
     if not new:
         return graph
-    return eliminate_dead_code(graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs})))
+    for id in new:
+        del nodes[id]
+    return eliminate_dead_code(
+        graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    )

@@ -1,6 +1,6 @@
 """Kronecker products of square matrices, whose inverses and determinants are those of the matrices.
 
-    (A x B)^-1 = A^-1 x B^-1            log |A x B| = m log |A| + n log |B|,  A n by n, B m by m
+(A x B)^-1 = A^-1 x B^-1            log |A x B| = m log |A| + n log |B|,  A n by n, B m by m
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tables of rewrite rules, in the order in which they are tried."""
 
-from graphc.passes.rules import algebra, linalg, movement, scattering, stability
+from graphc.passes.rules import algebra, known, linalg, movement, scattering, stability
 
-ALL = (*algebra.RULES, *movement.RULES, *stability.RULES, *scattering.RULES, *linalg.RULES)
+ALL = (*algebra.RULES, *known.RULES, *movement.RULES, *stability.RULES, *scattering.RULES, *linalg.RULES)
 
 __all__ = ["ALL"]
