@@ -1,7 +1,7 @@
 """Which sums of products are positive semidefinite matrices, by their form.
 
-A term M[i, j] = sum of f(i, k) S(k, l) f(j, l) is one if it is its own image under an exchange of labels, of i and j, of
-k and l: factors are exchanged in pairs, or lie between a label and its image and are semidefinite themselves, or have
+A term M[i, j] = sum of f(i, k) S(k, l) f(j, l) is one if it is its own image under an exchange of labels, of i and j,
+of k and l: factors are exchanged in pairs, or lie between a label and its image and are semidefinite themselves, or have
 only labels that stay and no negative number. Products of the factors in between are Kronecker's or Schur's, both of
 which keep what is semidefinite so.
 """

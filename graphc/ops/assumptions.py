@@ -176,7 +176,8 @@ def _np_assume(x: np.ndarray, fact: Fact) -> np.ndarray:
 
 assume = op(
     "assume", "x", params={"fact": ()}, impl=lambda xp, x, fact: x, numpy=_np_assume,
-    rule=Rule(_typed), ref=itself, traits=Trait.MOVES | Trait.IMPURE, passes=True,  # what is promised is checked, whatever is read
+    rule=Rule(_typed), ref=itself, passes=True,
+    traits=Trait.MOVES | Trait.IMPURE,  # what is promised is checked, whatever is read
     # of a matrix that is promised to be symmetric too: what is promised is its value, not what it depends on
     vjp=dict(x=lambda F, g: g),
     claims=lambda params, result: (params["fact"],),

@@ -146,7 +146,8 @@ class Op:
               above the main one may hold anything but zeros; None for operands that are no matrices
     inverts   whether it is the inverse of a matrix, unless its parameter `checked` lets it refuse one
     symmetric  whether it makes symmetric matrices of such
-    image     (least, largest) that results are: at most such a range; or `f(params, *ranges of the operands)`, which is it
+    image     (least, largest) that results are: at most such a range; or `f(params, *ranges of the operands)`, which
+              is that
     passes    whether the result is the first operand as it is
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
               to `like`

@@ -67,8 +67,8 @@ RULES = (
     R("zero_times_finite", REASSOCIATES, lambda F, x, c: x * c,
       lambda F, x, c: F.full(shape=np.broadcast_shapes(x.shape, c.shape), value=0, dtype=x.dtype), numbers="c",
       when=_vanishes, example={**_X, "c": Full((), 0.0)}),
-    R("finite_less_itself", REASSOCIATES, lambda F, x: x - x, lambda F, x: F.full(shape=x.shape, value=0, dtype=x.dtype),
-      when=finite, example=_X),
-    R("quotient_of_itself", REASSOCIATES, lambda F, x: x / x, lambda F, x: F.full(shape=x.shape, value=1, dtype=x.dtype),
-      when=positive_and_finite, example=_X),
+    R("finite_less_itself", REASSOCIATES, lambda F, x: x - x,
+      lambda F, x: F.full(shape=x.shape, value=0, dtype=x.dtype), when=finite, example=_X),
+    R("quotient_of_itself", REASSOCIATES, lambda F, x: x / x,
+      lambda F, x: F.full(shape=x.shape, value=1, dtype=x.dtype), when=positive_and_finite, example=_X),
 )  # fmt: skip
