@@ -1,9 +1,9 @@
 """Which sums of products are positive semidefinite matrices, by their form.
 
 A term M[i, j] = sum of f(i, k) S(k, l) f(j, l) is one if it is its own image under an exchange of labels, of i and j,
-of k and l: factors are exchanged in pairs, or lie between a label and its image and are semidefinite themselves, or have
-only labels that stay and no negative number. Products of the factors in between are Kronecker's or Schur's, both of
-which keep what is semidefinite so.
+of k and l: factors are exchanged in pairs, or lie between a label and its image and are semidefinite themselves, or
+have only labels that stay and no negative number. Products of the factors in between are Kronecker's or Schur's, both
+of which keep what is semidefinite so.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def semidefinite(term: Term, asked: Asked) -> bool:
 
 
 def centers(term: Term, rows: int) -> list[int] | None:
-    """The matrices whose Kronecker product a term is, of so many rows; None for others."""
+    """The matrices whose Kronecker product, perhaps with identities, a term of so many rows is; None for others."""
     row, column = term.places
     exchange = _exchanged({}, row, column, term.sizes)
     if exchange is None or row == column or not covers(row, term.sizes, rows):
@@ -49,6 +49,7 @@ def centers(term: Term, rows: int) -> list[int] | None:
         if len(f.places) != 2 or exchange.get(_label(f.places[0]), -1) != _label(f.places[1]):
             return None
         met += [_label(place) for place in f.places]
+    met += [k for k in row.labels if exchange[k] == k]  # of identities
     whole = len(met) == len(set(met)) == len(term.sizes)
     return [f.atom for f in term.factors] if whole else None
 

@@ -11,11 +11,12 @@ from typing import final
 
 from graphc.facts.bands import Band, band_of, whole
 from graphc.facts.definite import Asked, centers, covers, semidefinite
+from graphc.facts.mirrors import mirror
 from graphc.facts.ranges import ANYTHING, Range, range_of
 from graphc.ir import Node
 from graphc.normal.affine import Unsolved
 from graphc.normal.find import MOST_NODES
-from graphc.normal.form import Factor, Form, Term, tidy
+from graphc.normal.form import Form, Term
 from graphc.normal.gate import multiplies
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.ops import OPS, Trait
@@ -35,7 +36,7 @@ class Facts:
         self._nodes = nodes
         self._forms: dict[int, Form | None] = {}
         self._bands: dict[int, Band] = {}
-        self._symmetric: dict[int, bool] = {}
+        self._mirrors: dict[int, int] = {}
         self._definite: dict[int, bool] = {}
         self._semidefinite: dict[int, bool] = {}
         self._ranges: dict[int, Range] = {}
@@ -130,26 +131,30 @@ class Facts:
 
     def symmetric(self, id: int) -> bool:
         """Whether a matrix is its transpose, but for rounding."""
-        if id not in self._symmetric:
-            self._symmetric[id] = False
-            self._symmetric[id] = self._is_symmetric(id)
-        return self._symmetric[id]
+        return self.mirror(id) == 1
 
-    def _is_symmetric(self, id: int) -> bool:
+    def mirror(self, id: int) -> int:
+        """1 if an array is the same, -1 if it is its negative, with its first two axes exchanged, but for rounding."""
+        if id not in self._mirrors:
+            self._mirrors[id] = 0
+            self._mirrors[id] = self._mirror(id)
+        return self._mirrors[id]
+
+    def _mirror(self, id: int) -> int:
         node, nodes = self._nodes[id], self._nodes
-        m, n = node.shape
-        if m != n:
-            return False
-        if not {SYMMETRIC, DEFINITE, SEMIDEFINITE}.isdisjoint(self.claims(id)):
-            return True
+        if node.aval.ndim < 2 or node.shape[0] != node.shape[1]:
+            return 0
+        if node.aval.ndim == 2 and not {SYMMETRIC, DEFINITE, SEMIDEFINITE}.isdisjoint(self.claims(id)):
+            return 1
         form = self._formed(id, deep=True)
-        if form is not None:
-            own = {self._canonical(t) for t in form.terms}
-            return own == {self._canonical(t._replace(places=t.places[::-1])) for t in form.terms}
-        if not (node.op.pointwise or node.op.symmetric or node.op.passes) or not node.inputs:
-            return False
+        found = 0 if form is None else mirror(form, self.mirror)
+        if found or not (node.op.pointwise or node.op.symmetric or node.op.passes) or not node.inputs:
+            return found
         operands = [nodes[i] for i in (node.inputs[:1] if node.op.passes else node.inputs)]
-        return all(x.size == 1 or (x.shape == node.shape and self.symmetric(x.id)) for x in operands)
+        signs = {1 if x.size == 1 else self.mirror(x.id) if x.shape == node.shape else 0 for x in operands}
+        if signs == {-1} and node.op.traits & Trait.EVEN:
+            return 1
+        return 1 if signs == {1} else 0
 
     def semidefinite(self, id: int) -> bool:
         """Whether a matrix is symmetric and has no eigenvalue below 0, but for rounding."""
@@ -212,22 +217,6 @@ class Facts:
             return False
         passed = self._passed(node)
         return ("orthogonal",) in self.claims(id) or (passed is not None and self.orthogonal(passed))
-
-    def _canonical(self, term: Term) -> Term | None:
-        """The term with labels by their first use: equal ones become alike."""
-        found: Term | None = term
-        for _ in range(3):
-            if found is None:
-                return None
-            factors = sorted([self._turned(f) for f in found.factors])
-            found = tidy(found.coefficient, factors, found.places, found.sizes)
-        return found
-
-    def _turned(self, factor: Factor) -> Factor:
-        """A factor of a symmetric matrix with its places in order."""
-        if len(factor.places) == 2 and self._nodes[factor.atom].aval.ndim == 2 and self.symmetric(factor.atom):
-            return Factor(factor.atom, tuple(sorted(factor.places)))
-        return factor
 
     # --- ranges
 

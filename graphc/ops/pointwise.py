@@ -80,7 +80,7 @@ abs = op(
     "input",
     impl="abs",
     rule=modulus,
-    traits=Trait.IDEMPOTENT,
+    traits=Trait.IDEMPOTENT | Trait.EVEN,
     rounding=Rounding(of_complex(2.0)),
     domain=(0.2, 3.0),
     ref=Each(scalars.absolute),
@@ -254,8 +254,8 @@ pow_scalar = op(
     samples=(Sample((2, 3), exponent=3), *(Sample((3,), exponent=n) for n in _OTHERS), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
-square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=Each(lambda x: x * x),
-            lifting=lambda N, x: N.mul(x, x),
+square = op("square", "input", impl="square", rule=pointwise_number, traits=Trait.EVEN, label="Pow", ref=Each(lambda x: x * x),
+            lifting=lambda N, x: N.mul(x, x), image=lambda params, x: (max(x[0], -x[1], 0) ** 2, max(x[1], -x[0]) ** 2),
             rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
@@ -320,7 +320,7 @@ atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
 sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
           vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
-cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, ref="math.cosh",
+cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, traits=Trait.EVEN, ref="math.cosh",
           vjp=dict(input=lambda F, g, input: g * F.sinh(input)))  # fmt: skip
 tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh", image=(-1, 1),
           vjp=dict(input=lambda F, g, r: g * (1 - r * r)))  # fmt: skip
