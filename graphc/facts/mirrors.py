@@ -75,8 +75,6 @@ def _matched(
             found: Mapping[int, int] | None = names
             for here, there in zip(places, other.places, strict=True):
                 found = None if found is None else _named(found, here, there, a, b)
-            if found is not None and _matched(
-                rest, [*right[:k], *right[k + 1 :]], found, sign * way, a, b, signs
-            ):
+            if found is not None and _matched(rest, [*right[:k], *right[k + 1 :]], found, sign * way, a, b, signs):
                 return True
     return False

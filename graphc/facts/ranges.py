@@ -23,18 +23,18 @@ ANYTHING = Range(-math.inf, math.inf)
 def range_of(form: Form, atoms: Callable[[int], Range]) -> Range:
     """Of an array that is a form of atoms. `atoms`: that of each."""
     low = high = 0.0
-    everywhere = number(1, form.shape).terms
     for term in form.terms:
         found = _range_of(term, atoms)
-        # zeros stand where the term does not reach
-        if (
-            not everywhere
-            or term.places != everywhere[0].places
-            or term.sizes[: len(everywhere[0].sizes)] != (everywhere[0].sizes)
-        ):
+        if not _is_everywhere(term, form.shape):  # zeros stand where it does not reach
             found = Range(min(found.low, 0.0), max(found.high, 0.0))
         low, high = low + found.low, high + found.high
     return Range(low, high)
+
+
+def _is_everywhere(term: Term, shape: tuple[int, ...]) -> bool:
+    """Whether a term reaches every place of an array."""
+    whole = number(1, shape).terms
+    return any(term.places == t.places and term.sizes[: len(t.sizes)] == t.sizes for t in whole)
 
 
 def _range_of(term: Term, atoms: Callable[[int], Range]) -> Range:

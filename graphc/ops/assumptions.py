@@ -17,7 +17,7 @@ import numpy as np
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import finfo, is_floating, is_half
 from graphc.ops.places import itself
-from graphc.ops.samples import Definite, Floats, Sample
+from graphc.ops.samples import Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
 
 Fact = tuple[Any, ...]
@@ -183,8 +183,7 @@ assume = op(
     claims=lambda params, result: (params["fact"],),
     check=Check(_holds, ValueError, lambda params: f"assume: this is not {described(params['fact'])}",
                 detail=lambda x, fact: _worst(x, fact)),
-    samples=(Sample(Definite((3, 3)), fact=("definite",)), Sample(Definite((2, 2, 2)), fact=("symmetric",)),
-             Sample(Floats((3, 2)), fact=("range", -2.5, 2.5)), Sample((4,), fact=("finite",))),
+    samples=(Sample((3, 2), fact=("range", -2.5, 2.5)), Sample((4,), fact=("finite",))),  # which hold beside as well
 )  # fmt: skip
 
 

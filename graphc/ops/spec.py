@@ -29,7 +29,7 @@ class Trait(enum.Flag):
     LINEAR = enum.auto()  # linear in its first argument
     BILINEAR = enum.auto()  # linear in each of its first two arguments
     IDEMPOTENT = enum.auto()  # f(f(x)) = f(x), bit for bit
-    EVEN = enum.auto()  # f(-x) = f(x), bit for bit
+    EVEN = enum.auto()  # f(-x) = f(x), bit for bit but for nan
     VIEW = enum.auto()  # the eager result may share memory with the first argument
     HOLOMORPHIC = enum.auto()  # the gradient rules are written for reals: of complex numbers they are conjugated around
     ORDERS = enum.auto()  # needs an order, which complex numbers do not have: they are refused
