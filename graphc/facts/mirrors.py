@@ -67,10 +67,10 @@ def _matched(
     for k, other in enumerate(right):
         if other.atom != first.atom:
             continue
-        turned = signs(first.atom) if len(first.places) > 1 else 0
-        ways = [(1, first.places)]
-        if turned:
-            ways.append((turned, (first.places[1], first.places[0], *first.places[2:])))
+        ways = [(1, list(first.places))]
+        if len(ways[0][1]) > 1 and signs(first.atom):
+            row, column, *others = first.places
+            ways.append((signs(first.atom), [column, row, *others]))
         for way, places in ways:
             found: Mapping[int, int] | None = names
             for here, there in zip(places, other.places, strict=True):

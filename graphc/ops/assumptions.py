@@ -119,8 +119,10 @@ KINDS: Mapping[str, Kind] = {
 
 
 def _typed(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
-    (x,), (name, *_) = avals, params["fact"]
-    kind = KINDS[name]
+    (x,), (name, *numbers) = avals, params["fact"] or ("",)
+    kind = KINDS.get(name)
+    if kind is None or len(numbers) != kind.text.count("{}") or any(isinstance(n, str) or n != n for n in numbers):
+        raise ValueError(f"assume: {params['fact']!r} is no fact")
     if kind.of:
         if len(x.shape) < 2 or (kind.of.startswith("square") and x.shape[-1] != x.shape[-2]):
             raise ValueError(f"assume: only {kind.of} can be {name}, got {x}")

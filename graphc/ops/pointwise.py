@@ -254,8 +254,10 @@ pow_scalar = op(
     samples=(Sample((2, 3), exponent=3), *(Sample((3,), exponent=n) for n in _OTHERS), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
-square = op("square", "input", impl="square", rule=pointwise_number, traits=Trait.EVEN, label="Pow", ref=Each(lambda x: x * x),
-            lifting=lambda N, x: N.mul(x, x), image=lambda params, x: (max(x[0], -x[1], 0) ** 2, max(x[1], -x[0]) ** 2),
+square = op("square", "input", impl="square", rule=pointwise_number, traits=Trait.EVEN, label="Pow",
+            ref=Each(lambda x: x * x),
+            lifting=lambda N, x: N.mul(x, x),
+            image=lambda params, x: (max(x[0], -x[1], 0) ** 2, max(x[1], -x[0]) ** 2),
             rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),

@@ -133,7 +133,8 @@ LEFT: dict[str, set[str]] = {
     "inv b": {"solve"}, "chain": {"solve", "matmul"}, "diag": set(), "diag+c": set(), "tril": {"solve_triangular"},
     "LLt": {"solve_triangular"}, "logdet LLt": set(), "logdet tri": set(), "det tri": set(), "low": set(),
     "low d": set(), "low ld": set(), "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
-    "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "Q": set(), "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
+    "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "Q": set(),
+    "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
 }  # fmt: skip
 DEAR = {"solve", "inv", "slogdet", "det", "cholesky", "solve_triangular", "lu", "cofactor"}
 
