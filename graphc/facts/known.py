@@ -91,6 +91,30 @@ class Facts:
                 atoms.add(k)  # what is below is of no interest
                 continue
             stack += [(i, inside or multiplies(node)) for i in node.inputs]
+        return self._form_of(id, found, atoms)
+
+    def product(self, id: int) -> Form | None:
+        """A node as a product of atoms, among them sums and parts of arrays, element by element."""
+        nodes = self._nodes
+        found: set[int] = set()
+        atoms: set[int] = set()
+        stack = [id]
+        while stack:
+            k = stack.pop()
+            node = nodes[k]
+            if k in found or not is_lifted(node, nodes):
+                continue
+            found.add(k)
+            one = node.op.traits & (Trait.MOVES | Trait.BILINEAR | Trait.LINEAR) and not multiplies(node)
+            if not node.inputs or (one and all(node.size >= nodes[i].size for i in node.inputs)):
+                stack += node.inputs
+            else:
+                atoms.add(k)
+        return None if id in atoms else self._form_of(id, found, atoms)
+
+    def _form_of(self, id: int, found: set[int], atoms: set[int]) -> Form | None:
+        """The form of a node, of nodes that are `found` to matter."""
+        nodes = self._nodes
         if id not in found:
             return None
         some = {k: nodes[k] for k in sorted(found)}

@@ -127,7 +127,7 @@ class _Writer:
     def _kronecker(self, x: Symbol) -> Kronecker | None:
         if not self._one_matrix(x) or not is_floating(x.dtype):
             return None
-        return kronecker(self._facts.form(x.id), self._builder)
+        return kronecker(self._facts.product(x.id), self._builder)
 
     def _blocks(self, x: Symbol) -> list[tuple[int, int]]:
         """The rows from, to of the blocks on the diagonal, outside of which all is zero."""

@@ -89,7 +89,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "two": lambda A,b: solve(A,b)+solve(A,2*b+1)+solve(A.T,b),
     "mult": lambda A,B,b: (inv(A)@B)[2]@b,
     "kron": lambda X, b: solve(torch.kron(one(11), X[:6] @ X[:6].T + one(6)), b),
-    "kron two": lambda A, X, b: solve(-2 * torch.kron(A[:8, :8].T, X[:7] + 2 * one(7)), b[:56]),
+    "kron two": lambda A, X, b: solve(-2 * torch.kron(A[:10, :10].T, X[:7] + 2 * one(7)), torch.cat([b, b[:4]])),
     "kron logdet": lambda A, X: slogdet(torch.kron(A[:9, :9], torch.kron(X[:7] + 2 * one(7), A[:2, :2]) * -3))[1],
     "kron sign": lambda A, X: slogdet(torch.kron(A[:9, :9], X[:7] + 2 * one(7)) * -3)[0] + A[0, 0],
     "kron solve of eye": lambda X, b: solve(torch.kron(X[:6] @ X[:6].T + one(6), one(11)), b),
