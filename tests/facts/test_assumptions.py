@@ -100,6 +100,31 @@ def test_programs_refuse_what_is_false(backend: str):
             assert "test_assumptions.py:" in str(refused.value)
 
 
+def test_sessions_refuse_what_is_false():
+    x = graphc.placeholder((None,), torch.float64, name="x")
+    root = torch.sqrt(graphc.assume(x, "nonnegative"))
+    with graphc.Session() as session:
+        np.testing.assert_allclose(session.run(root, feed_dict={x: _V}).numpy(), np.sqrt(_V))
+        with pytest.raises(ValueError, match=r"not from 0 to inf \(at .*test_assumptions.py:"):
+            session.run(root, feed_dict={x: -_V})
+
+
+@pytest.mark.parametrize("f", [torch.vmap, lambda f: graphc.compile(torch.vmap(f))], ids=["eager", "compiled"])
+def test_under_vmap(f: Callable[..., Any]):
+    stack = torch.from_numpy(np.stack([_SPD, 2 * _SPD]))
+    logs = f(lambda K: torch.logdet(graphc.assume(K, "spd")))
+    np.testing.assert_allclose(logs(stack).numpy(), np.linalg.slogdet(stack.numpy())[1])
+    with pytest.raises(ValueError, match="not symmetric and positive definite"):
+        logs(stack - 5)
+
+
+def test_inside_loops():
+    fast = graphc.compile(lambda xs: graphc.scan(lambda c, x: (c + graphc.assume(x, "positive"), c), xs[0] * 0, xs)[0])
+    assert fast(torch.ones(4)).item() == 4
+    with pytest.raises(ValueError, match="not positive"):
+        fast(-torch.ones(4))
+
+
 def test_a_promise_is_checked_though_nothing_reads_it():
     def f(v: Any) -> Any:
         graphc.assume(v, "positive")
