@@ -19,10 +19,11 @@ import jax.scipy.linalg as jsl
 import numpy as np
 
 import eager as torch
+import graphc
 
 
 class Row(NamedTuple):
-    """arguments: the shape of each array as a function of n, or "spd", "lower", "positive" with it."""
+    """arguments: the shape of each array as a function of n, or "spd", "orthogonal", "lower", "positive" with it."""
 
     group: str
     name: str
@@ -42,6 +43,8 @@ def arrays(row: Row, n: int) -> Iterator[np.ndarray]:
             x /= np.sqrt(shape[-1])
         if kind == "spd":
             x = x @ x.T + np.eye(len(x))
+        elif kind == "orthogonal":
+            x = np.linalg.qr(x)[0]
         elif kind == "lower":
             x = np.tril(x) + 2 * np.eye(len(x))
         elif kind == "positive":
@@ -199,6 +202,11 @@ ROWS = (
     Row("solves", "logdet(LL')", lambda n: (("lower", _square(n)),), lambda L: torch.logdet(torch.tril(L) @ torch.tril(L).T), lambda L: 2 * jnp.log(jnp.abs(jnp.diagonal(L))).sum()),
     Row("solves", "logdet(tril(L))", lambda n: (("lower", _square(n)),), lambda L: torch.logdet(torch.tril(L)), lambda L: jnp.log(jnp.diagonal(L)).sum()),
     Row("solves", "Gaussian likelihood", lambda n: (("spd", _square(n)), (n,)), _likelihood, _likelihood_best),
+    Row("solves", "Gaussian likelihood, K assumed spd", lambda n: (("spd", _square(n)), (n,)), lambda K, y: _likelihood(graphc.assume(K, "spd"), y), _likelihood_best),
+    Row("solves", "solve(Q, b), Q assumed orthogonal", lambda n: (("orthogonal", _square(n)), (n,)), lambda Q, b: torch.linalg.solve(graphc.assume(Q, "orthogonal"), b), lambda Q, b: b @ Q),
+    Row("solves", "solve(L, B), L assumed lower", lambda n: (("lower", _square(n)), (n, n // 6)), lambda L, B: torch.linalg.solve(graphc.assume(L, "lower"), B), lambda L, B: jsl.solve_triangular(L, B, lower=True)),
+    Row("solves", "solve(kron(A, B), x)", lambda n: (("spd", (36, 36)), ("spd", (36, 36)), (36 * 36,)), lambda A, B, x: torch.linalg.solve(torch.kron(A, B), x), lambda A, B, x: jnp.linalg.solve(A, jnp.linalg.solve(B, x.reshape(36, 36).T).T).reshape(-1)),
+    Row("solves", "logdet(kron(A, B))", lambda n: (("spd", (36, 36)), ("spd", (36, 36))), lambda A, B: torch.logdet(torch.kron(A, B)), lambda A, B: 36 * (jnp.linalg.slogdet(A)[1] + jnp.linalg.slogdet(B)[1])),
     Row("solves", "solve(I + UU', b)", lambda n: ((n, 32), (n,)), lambda U, b: torch.linalg.solve(torch.eye(U.shape[0]) + U @ U.T, b), lambda U, b: b - U @ jsl.cho_solve(jsl.cho_factor(jnp.eye(U.shape[1]) + U.T @ U), U.T @ b)),
     Row("solves", "det(A) det(B)", _two, lambda A, B: torch.linalg.det(A @ B), lambda A, B: jnp.linalg.det(A) * jnp.linalg.det(B), False),
     Row("solves", "inv(inv(A))", lambda n: (_square(n),), lambda A: torch.linalg.inv(torch.linalg.inv(A)), lambda A: A + 0),

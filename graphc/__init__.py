@@ -13,6 +13,7 @@ _WHERE = {
     "Graph": "graphc.ir.graph",
     "Node": "graphc.ir.graph",
     "trace": "graphc.capture",
+    "assume": "graphc.capture.assuming",
     "gradients": "graphc.capture.building",
     "placeholder": "graphc.capture.building",
     "Session": "graphc.session",
@@ -39,6 +40,7 @@ _WHERE = {
 __all__ = [
     "Graph",
     "Node",
+    "assume",
     "codegen",
     "compile",
     "cond",

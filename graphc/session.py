@@ -14,7 +14,7 @@ from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Computed, Effect
 from graphc.capture.symbolic_program import derived, sizes_of_shapes
 from graphc.capture.tree import Slot, leaves_of, map_leaves
-from graphc.execution.runner import Runner
+from graphc.execution.runner import CheckFailed, Runner
 from graphc.ir import INPUT
 from graphc.ops.aval import Aval
 from graphc.ops.dims import is_dim
@@ -143,7 +143,10 @@ class Function:
             tensors = [
                 self._fitting(v, t, name) for v, t, name in zip(values, self._inputs, self._names, strict=True)
             ]  # fmt: skip
-            return self._runner(tensors).run(tensors)
+            try:
+                return self._runner(tensors).run(tensors)
+            except CheckFailed as failed:
+                raise failed.__cause__ or failed from None
 
     def _fitting(self, value: Any, wanted: Tensor, name: str) -> Tensor:
         """`value` as a tensor that may be fed. TypeError or ValueError if it does not fit."""

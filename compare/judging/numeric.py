@@ -227,7 +227,7 @@ def evaluate(
         operands = [values[i] for i in node.inputs]
         check = node.check
         if checked and check is not None and not check.ok(np, *operands, **node.params):
-            raise check.failure(node.params, node.where or "unknown line")
+            raise check.failure(node.params, node.where or "unknown line", operands)
         if node.op.structured:
             values[node.id] = run_kernel(
                 node.op, operands, node.params if rounding is None else _inside(node, rounding)

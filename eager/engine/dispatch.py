@@ -88,7 +88,7 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         error.add_note(f"in {call_text(op, operands)}")
         raise
     if op.check is not None and not op.check.ok(np, *arrays, **params):
-        raise op.check.failure(params)
+        raise op.check.failure(params, None, arrays)
     if op.several:
         results = tuple(map(Tensor._wrap, run_kernel(op, arrays, params)))
         if op.vjp and grad_enabled():

@@ -71,7 +71,7 @@ class ExampleValues:
             node = concrete_node(node, None)
         check = node.check
         if check is not None and not check.ok(np, *operands, **node.params):
-            raise check.failure(node.params, node.where)
+            raise check.failure(node.params, node.where, operands)
         return run_kernel(node.op, operands, node.params)
 
 

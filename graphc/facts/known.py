@@ -1,18 +1,31 @@
-"""Facts about the nodes of a graph, found when they are asked for: forms, bands, symmetry, signs."""
+"""Facts about the nodes of a graph, found when they are asked for: forms, bands, symmetry, definiteness, ranges.
+
+They follow from how values are made, and from what their users have assumed of them (`Op.claims`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from typing import final
 
 from graphc.facts.bands import Band, band_of, whole
+from graphc.facts.definite import Asked, centers, covers, semidefinite
+from graphc.facts.mirrors import mirror
+from graphc.facts.ranges import ANYTHING, Range, range_of
 from graphc.ir import Node
 from graphc.normal.affine import Unsolved
 from graphc.normal.find import MOST_NODES
-from graphc.normal.form import Factor, Form, Term, number, tidy
+from graphc.normal.form import Form, Term
 from graphc.normal.gate import multiplies
 from graphc.normal.lift import forms_of, is_lifted
-from graphc.ops.dtypes import is_floating
+from graphc.ops import OPS, Trait
+from graphc.ops.assumptions import Fact
+from graphc.ops.dtypes import finfo, is_floating
+
+_ITEM = OPS["item"]
+LEAST = math.nextafter(0.0, 1.0)  # of what is positive
+SYMMETRIC, DEFINITE, SEMIDEFINITE = ("symmetric",), ("definite",), ("semidefinite",)
 
 
 @final
@@ -23,8 +36,38 @@ class Facts:
         self._nodes = nodes
         self._forms: dict[int, Form | None] = {}
         self._bands: dict[int, Band] = {}
-        self._symmetric: dict[int, bool] = {}
-        self._nonnegative: dict[int, bool] = {}
+        self._mirrors: dict[int, int] = {}
+        self._definite: dict[int, bool] = {}
+        self._semidefinite: dict[int, bool] = {}
+        self._ranges: dict[int, Range] = {}
+
+    def claims(self, id: int) -> Collection[Fact]:
+        """What is declared of a node, by its op or its user."""
+        node, result = self._nodes[id], 0
+        if node.op is _ITEM:
+            node, result = self._nodes[node.inputs[0]], node.params["index"]
+        return () if node.op.claims is None else node.op.claims(node.params, result)
+
+    def _passed(self, node: Node) -> int | None:
+        """The node whose value a node has."""
+        return node.inputs[0] if node.op.passes else None
+
+    def holds(self, id: int, fact: Fact) -> bool:
+        """Whether a fact (graphc.ops.assumptions) is known of a node."""
+        name, *numbers = fact
+        match name:
+            case "symmetric" | "semidefinite" | "definite":
+                return self._nodes[id].aval.ndim == 2 and getattr(self, name)(id)
+            case "band":
+                found = self.band(id) if self._nodes[id].aval.ndim == 2 else None
+                return found is not None and found.below <= numbers[0] and found.above <= numbers[1]
+            case "range":
+                found = self.range(id)
+                return found.low >= numbers[0] and found.high <= numbers[1] and self.finite(id)  # nan is in no range
+            case "positive":
+                return self.positive(id) and self.finite(id)
+            case _:
+                return getattr(self, name)(id)
 
     def form(self, id: int) -> Form | None:
         """A node as a sum of products, at most one of which is a product of nodes: those of others are atoms."""
@@ -48,6 +91,30 @@ class Facts:
                 atoms.add(k)  # what is below is of no interest
                 continue
             stack += [(i, inside or multiplies(node)) for i in node.inputs]
+        return self._form_of(id, found, atoms)
+
+    def product(self, id: int) -> Form | None:
+        """A node as a product of atoms, among them sums and parts of arrays, element by element."""
+        nodes = self._nodes
+        found: set[int] = set()
+        atoms: set[int] = set()
+        stack = [id]
+        while stack:
+            k = stack.pop()
+            node = nodes[k]
+            if k in found or not is_lifted(node, nodes):
+                continue
+            found.add(k)
+            one = node.op.traits & (Trait.MOVES | Trait.BILINEAR | Trait.LINEAR) and not multiplies(node)
+            if not node.inputs or (one and all(node.size >= nodes[i].size for i in node.inputs)):
+                stack += node.inputs
+            else:
+                atoms.add(k)
+        return None if id in atoms else self._form_of(id, found, atoms)
+
+    def _form_of(self, id: int, found: set[int], atoms: set[int]) -> Form | None:
+        """The form of a node, of nodes that are `found` to matter."""
+        nodes = self._nodes
         if id not in found:
             return None
         some = {k: nodes[k] for k in sorted(found)}
@@ -66,6 +133,12 @@ class Facts:
             node = self._nodes[id]
             least = whole(node.shape)
             self._bands[id] = least
+            passed = self._passed(node)
+            if passed is not None:
+                least = self.band(passed)
+            for name, *numbers in self.claims(id):
+                if name == "band":
+                    least = Band(*map(min, least, numbers))
             if node.op.band is not None:
                 given = [self.band(i) if self._nodes[i].aval.ndim == 2 else None for i in node.inputs]
                 least = Band(*map(min, least, node.op.band(node.shape, node.params, *given)))
@@ -82,66 +155,144 @@ class Facts:
 
     def symmetric(self, id: int) -> bool:
         """Whether a matrix is its transpose, but for rounding."""
-        if id not in self._symmetric:
-            self._symmetric[id] = False
-            self._symmetric[id] = self._is_symmetric(id)
-        return self._symmetric[id]
+        return self.mirror(id) == 1
 
-    def _is_symmetric(self, id: int) -> bool:
+    def mirror(self, id: int) -> int:
+        """1 if an array is the same, -1 if it is its negative, with its first two axes exchanged, but for rounding."""
+        if id not in self._mirrors:
+            self._mirrors[id] = 0
+            self._mirrors[id] = self._mirror(id)
+        return self._mirrors[id]
+
+    def _mirror(self, id: int) -> int:
         node, nodes = self._nodes[id], self._nodes
-        m, n = node.shape
-        if m != n:
-            return False
+        if node.aval.ndim < 2 or node.shape[0] != node.shape[1]:
+            return 0
+        if node.aval.ndim == 2 and not {SYMMETRIC, DEFINITE, SEMIDEFINITE}.isdisjoint(self.claims(id)):
+            return 1
         form = self._formed(id, deep=True)
-        if form is not None:
-            own = {self._canonical(t) for t in form.terms}
-            return own == {self._canonical(t._replace(places=t.places[::-1])) for t in form.terms}
-        if not (node.op.pointwise or node.op.symmetric) or not node.inputs:
+        found = 0 if form is None else mirror(form, self.mirror)
+        if found or not (node.op.pointwise or node.op.symmetric or node.op.passes) or not node.inputs:
+            return found
+        operands = [nodes[i] for i in (node.inputs[:1] if node.op.passes else node.inputs)]
+        signs = {1 if x.size == 1 else self.mirror(x.id) if x.shape == node.shape else 0 for x in operands}
+        if signs == {-1} and node.op.traits & Trait.EVEN:
+            return 1
+        return 1 if signs == {1} else 0
+
+    def semidefinite(self, id: int) -> bool:
+        """Whether a matrix is symmetric and has no eigenvalue below 0, but for rounding."""
+        if id not in self._semidefinite:
+            self._semidefinite[id] = False
+            self._semidefinite[id] = self.definite(id) or self._is_semidefinite(id)
+        return self._semidefinite[id]
+
+    def _is_semidefinite(self, id: int) -> bool:
+        node = self._nodes[id]
+        if node.aval.ndim != 2 or node.shape[0] != node.shape[1] or not is_floating(node.dtype):
             return False
-        operands = [nodes[i] for i in node.inputs]
-        return all(x.size == 1 or (x.shape == node.shape and self.symmetric(x.id)) for x in operands)
+        if SEMIDEFINITE in self.claims(id):
+            return True
+        passed = self._passed(node)
+        if passed is not None:
+            return self.semidefinite(passed)
+        form = self._formed(id, deep=True)
+        return form is not None and all(semidefinite(t, self._asked()) for t in form.terms)
 
-    def _canonical(self, term: Term) -> Term | None:
-        """The term with labels by their first use: equal ones become alike."""
-        found: Term | None = term
-        for _ in range(3):
-            if found is None:
-                return None
-            factors = sorted([self._turned(f) for f in found.factors])
-            found = tidy(found.coefficient, factors, found.places, found.sizes)
-        return found
+    def _asked(self) -> Asked:
+        return Asked(lambda id: self._nodes[id].aval.ndim == 2 and self.semidefinite(id), self.nonnegative)
 
-    def _turned(self, factor: Factor) -> Factor:
-        """A factor of a symmetric matrix with its places in order."""
-        if len(factor.places) == 2 and self._nodes[factor.atom].aval.ndim == 2 and self.symmetric(factor.atom):
-            return Factor(factor.atom, tuple(sorted(factor.places)))
-        return factor
+    def definite(self, id: int) -> bool:
+        """Whether a matrix is symmetric and has positive eigenvalues only, but for rounding."""
+        if id not in self._definite:
+            self._definite[id] = False
+            self._definite[id] = self._is_definite(id)
+        return self._definite[id]
 
-    # --- signs
+    def _is_definite(self, id: int) -> bool:
+        node = self._nodes[id]
+        if node.aval.ndim != 2 or node.shape[0] != node.shape[1] or not is_floating(node.dtype):
+            return False
+        if DEFINITE in self.claims(id):
+            return True
+        passed = self._passed(node)
+        if passed is not None or node.op.inverts:
+            return self.definite(node.inputs[0])
+        form = self._formed(id, deep=True)
+        if form is None or not all(semidefinite(t, self._asked()) for t in form.terms):
+            return False
+        return any(self._definite_term(t, node.shape[0]) for t in form.terms)
+
+    def _definite_term(self, term: Term, n: int) -> bool:
+        """Of a term that is semidefinite: whether it is definite."""
+        if not term.coefficient:
+            return False
+        row, column = term.places
+        if row == column:
+            whole = covers(row, term.sizes, n) and len(row.steps) == len(term.sizes)
+            return whole and all(self.positive(f.atom) for f in term.factors)
+        met = centers(term, n)
+        return met is not None and all(map(self.definite, met))
+
+    def orthogonal(self, id: int) -> bool:
+        """Whether the columns of a matrix are orthonormal, but for rounding."""
+        node = self._nodes[id]
+        if not is_floating(node.dtype):
+            return False
+        passed = self._passed(node)
+        return ("orthogonal",) in self.claims(id) or (passed is not None and self.orthogonal(passed))
+
+    # --- ranges
+
+    def range(self, id: int) -> Range:
+        """Between which numbers the elements lie; nan is none."""
+        if id not in self._ranges:
+            self._ranges[id] = ANYTHING
+            self._ranges[id] = self._range(id)
+        return self._ranges[id]
+
+    def _range(self, id: int) -> Range:
+        node = self._nodes[id]
+        if not is_floating(node.dtype):
+            return ANYTHING
+        found = [ANYTHING]
+        for name, *numbers in self.claims(id):
+            if name in ("range", "positive"):
+                found.append(Range(*numbers) if numbers else Range(LEAST, math.inf))
+        passed = self._passed(node)
+        if passed is not None:
+            found.append(self.range(passed))
+        image = node.op.image
+        if callable(image):
+            found.append(Range(*image(node.params, *map(self.range, node.inputs))))
+        elif image is not None:
+            found.append(Range(*image))
+        form = self.form(id)
+        if form is not None:
+            low, high = range_of(form, self.range)
+            found.append(Range(0.0 if 0 < low < float(finfo(node.dtype).tiny) else low, high))  # products vanish
+        return Range(max([r.low for r in found]), min([r.high for r in found]))
 
     def nonnegative(self, id: int) -> bool:
         """Whether no element is less than 0."""
-        if id not in self._nonnegative:
-            self._nonnegative[id] = False
-            node = self._nodes[id]
-            form = self.form(id)
-            below = node.op.image is not None and node.op.image[0] >= 0 and is_floating(node.dtype)
-            self._nonnegative[id] = below or (form is not None and all(map(self._adds_up, form.terms)))
-        return self._nonnegative[id]
+        return self.range(id).low >= 0
 
     def positive(self, id: int) -> bool:
         """Whether every element is at least some number greater than 0."""
-        form = self.form(id)
-        if form is None or not is_floating(self._nodes[id].dtype) or not all(map(self._adds_up, form.terms)):
-            return False
-        everywhere = number(1, form.shape).terms
-        return any(t.coefficient > 0 and t._replace(coefficient=1) in everywhere for t in form.terms)
+        return self.range(id).low > 0
 
-    def _adds_up(self, term: Term) -> bool:
-        """Whether a term is never negative: a number that is not, times squares and factors that are not."""
-        if isinstance(term.coefficient, complex) or term.coefficient < 0:
-            return False
-        odd: set[Factor] = set()
-        for factor in term.factors:
-            odd ^= {factor}
-        return all(self.nonnegative(factor.atom) for factor in odd)
+    def finite(self, id: int) -> bool:
+        """Whether no element is nan or infinite."""
+        node = self._nodes[id]
+        if node.dtype.kind in "iub":
+            return True
+        if ("finite",) in self.claims(id):
+            return True
+        low, high = self.range(id)
+        bounded = math.isfinite(low) and math.isfinite(high)
+        if bounded and any(name == "range" for name, *_ in self.claims(id)):
+            return True  # nan is in no range
+        if not node.inputs:
+            return bounded  # a constant
+        kept = node.op.passes or node.op.traits & Trait.MOVES or (bounded and node.op.pointwise)
+        return bool(kept) and all(map(self.finite, node.inputs))

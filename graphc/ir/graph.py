@@ -253,7 +253,7 @@ class Graph:
             for node in self.operations():
                 operands = [values[i] for i in node.inputs]
                 if node.check is not None and not node.check.ok(np, *operands, **node.params):
-                    raise node.check.failure(node.params, node.where or "unknown line")
+                    raise node.check.failure(node.params, node.where or "unknown line", operands)
                 values[node.id] = run_kernel(node.op, operands, node.params)
         except Exception as error:
             if node is not None:

@@ -4,10 +4,11 @@ JAX's own functions would each factorize, and always by elimination. Here a matr
 Cholesky's factorization first, which takes half the time and fails unless it is positive definite; whether it is
 symmetric is known from the graph, or tested: a first row that is not the first column says no at once.
 
-    A[:, order] = L U, in `packed`: L its lower triangle, U its upper one, with ones on the diagonal
+    A^T[order] = L U, in `packed`: L below the diagonal, with ones on it, U above;    A = C C^T, where it is `halved`
 
-Both ways end there, so that what is computed from factors need not ask. LAPACK reads columns, to which a matrix that
-lies in rows is its transpose: A^T is what it is given, and what it returns is transposed, so that nothing is copied.
+LAPACK reads columns, to which a matrix that lies in rows is its transpose: A^T is what it is given, so that nothing is
+copied. Which of the two it was is asked where factors are used, unless it is known: a matrix that its user has assumed
+to be positive definite is factorized in one way only, and that this succeeds is the check of what was assumed.
 """
 
 from __future__ import annotations
@@ -19,30 +20,54 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.facts.known import Facts
+from graphc.facts.known import DEFINITE, Facts
 from graphc.ir.graph import Node
 from graphc.ir.matrices import transposes
 from graphc.ops import OPS
+from graphc.ops.assumptions import KINDS
 from graphc.ops.dtypes import is_half
 
 LEAST = 64  # rows of a matrix: with fewer, what is saved is less than asking
 _SOLVE, _INV, _SLOGDET, _DET = FACTORED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
 
 
+def _base(id: int, nodes: Mapping[int, Node]) -> tuple[int, bool]:
+    """The matrix that a node is as it is, or is the transpose of; and whether it is that."""
+    turned = False
+    while nodes[id].op.passes or transposes(nodes[id]):
+        turned ^= transposes(nodes[id])
+        id = nodes[id].inputs[0]
+    return id, turned
+
+
+def _is_large(x: Node) -> bool:
+    sizes = x.shape[-2:]
+    whole = all(type(n) is int for n in x.shape)
+    return whole and len(sizes) == 2 and sizes[0] >= LEAST and 0 not in x.shape and not is_half(x.dtype)
+
+
 def matrix_of(node: Node, nodes: Mapping[int, Node]) -> tuple[int, bool] | None:
     """The matrix to factorize for a node, and whether the node is about its transpose; None for other nodes."""
-    if node.op not in FACTORED:
+    if node.op not in FACTORED or not _is_large(nodes[node.inputs[0]]):
         return None
-    x = nodes[node.inputs[0]]
-    sizes = x.shape[-2:]
-    if not all(type(n) is int for n in x.shape) or sizes[0] < LEAST or 0 in x.shape or is_half(x.dtype):
-        return None
-    return (x.inputs[0], True) if transposes(x) else (x.id, False)
+    return _base(node.inputs[0], nodes)
 
 
-def is_symmetric(id: int, nodes: Mapping[int, Node]) -> bool:
-    """Whether a matrix is known to be symmetric but for rounding."""
-    return len(nodes[id].shape) == 2 and Facts(nodes).symmetric(id)
+def promised(node: Node, nodes: Mapping[int, Node]) -> int | None:
+    """The matrix to factorize for the check of a node, which is that the matrix is definite; None for other nodes."""
+    claims = node.op.claims is not None and node.op.passes and node.op.claims(node.params, 0)
+    return _base(node.id, nodes)[0] if claims and DEFINITE in claims and _is_large(node) else None
+
+
+def known_of(id: int, nodes: Mapping[int, Node]) -> str:
+    """What is known of a matrix: that it is "definite", as somebody checks, "symmetric" but for rounding, or ""."""
+    alike = [n for n in nodes.values() if n.op.passes and _base(n.id, nodes)[0] == id]
+    if any(promised(n, nodes) is not None for n in alike):
+        return "definite"
+    facts = Facts(nodes)
+    return (
+        "symmetric" if any(nodes[k].aval.ndim == 2 and facts.symmetric(k) for k in (id, *[n.id for n in alike])) else ""
+    )
 
 
 def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str:
@@ -55,45 +80,48 @@ def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str
 
 
 class Factors(NamedTuple):
-    """See above. parity: 0 or 1, that of `order`"""
+    """See above. parity: 0 or 1, that of `order`; halved: True, False, or which of the two when the program runs"""
 
     packed: Any
     order: Any
     parity: Any
+    halved: Any
 
 
 def _turned(x: Any) -> Any:
     return jnp.swapaxes(x, -1, -2)
 
 
-def factorize(x: Any, symmetric: bool) -> Factors:
-    """The factors of square matrices. symmetric: whether they are known to be."""
+def factorize(x: Any, known: str) -> Factors:
+    """The factors of square matrices. known: see `known_of`"""
     n = x.shape[-1]
+
+    def unordered(x: Any) -> tuple[Any, Any]:
+        return jnp.broadcast_to(jnp.arange(n, dtype=np.int32), x.shape[:-1]), jnp.zeros(x.shape[:-2], np.int32)
 
     def eliminate(x: Any) -> Factors:
         factors, swaps, order = lax.linalg.lu(_turned(x))
         parity = (swaps != jnp.arange(n, dtype=swaps.dtype)).sum(axis=-1, dtype=np.int32) % 2
-        return Factors(_turned(factors), order, parity)
+        return Factors(factors, order, parity, False)
 
     def halve(x: Any) -> Factors:
-        factor = jnp.linalg.cholesky(_turned(x), symmetrize_input=False)
-        order = jnp.broadcast_to(jnp.arange(n, dtype=np.int32), x.shape[:-1])
-        none = jnp.zeros(x.shape[:-2], np.int32)
+        return Factors(jnp.linalg.cholesky(_turned(x), symmetrize_input=False), *unordered(x), True)
 
-        def done(x: Any, factor: Any) -> Factors:  # C C^T = (C d) (C / d)^T, d the diagonal of C
-            d = jnp.diagonal(factor, axis1=-2, axis2=-1)
-            lower, upper = factor * d[..., None, :], _turned(factor) / d[..., :, None]
-            rows, columns = (lax.broadcasted_iota(np.dtype(np.int32), (n, n), k) for k in range(2))
-            return Factors(jnp.where(rows < columns, upper, lower), order, none)
-
-        failed = jnp.isnan(factor[..., -1, -1]).any()  # nan anywhere reaches the last element
-        return lax.cond(failed, lambda x, factor: eliminate(x), done, x, factor)
+    def attempt(x: Any) -> Factors:
+        found = halve(x)
+        failed = jnp.isnan(found.packed[..., -1, -1]).any()  # nan anywhere reaches the last element
+        return lax.cond(failed, lambda x, packed: _decided(eliminate(x)),
+                        lambda x, packed: _decided(found._replace(packed=packed)), x, found.packed)  # fmt: skip
 
     if x.dtype.kind == "c":
         return eliminate(x)
-    if symmetric:
-        return halve(x)
-    return lax.cond(_is_mirrored(x), halve, eliminate, x)
+    if known:
+        return halve(x) if known == "definite" else attempt(x)
+    return lax.cond(_is_mirrored(x), attempt, lambda x: _decided(eliminate(x)), x)
+
+
+def _decided(factors: Factors) -> Factors:
+    return factors._replace(halved=jnp.bool_(factors.halved))
 
 
 def _is_mirrored(x: Any) -> Any:
@@ -115,16 +143,24 @@ def _is_mirrored(x: Any) -> Any:
 
 def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
     """A^-1 y, or A^-T y."""
-    packed, order = _turned(factors.packed), factors.order  # A^T[order] = L U, in LAPACK's columns
 
-    def substitute(y: Any, **how: Any) -> Any:
+    def substitute(packed: Any, y: Any, **how: Any) -> Any:
         return lax.linalg.triangular_solve(packed, y, left_side=True, **how)
 
-    if turned:
-        return substitute(substitute(_rows(y, order), lower=True, unit_diagonal=True), lower=False)
-    y = substitute(y, lower=False, transpose_a=True)
-    y = substitute(y, lower=True, unit_diagonal=True, transpose_a=True)
-    return _rows(y, jnp.argsort(order, axis=-1))
+    def by_halves(packed: Any, order: Any, y: Any) -> Any:
+        return substitute(packed, substitute(packed, y, lower=True), lower=True, transpose_a=True)
+
+    def by_elimination(packed: Any, order: Any, y: Any) -> Any:
+        if turned:
+            return substitute(packed, substitute(packed, _rows(y, order), lower=True, unit_diagonal=True), lower=False)
+        y = substitute(packed, y, lower=False, transpose_a=True)
+        y = substitute(packed, y, lower=True, unit_diagonal=True, transpose_a=True)
+        return _rows(y, jnp.argsort(order, axis=-1))
+
+    packed, order, _, halved = factors
+    if isinstance(halved, bool):
+        return (by_halves if halved else by_elimination)(packed, order, y)
+    return lax.cond(halved, by_halves, by_elimination, packed, order, y)
 
 
 def _rows(y: Any, order: Any) -> Any:
@@ -138,19 +174,21 @@ def invert_factored(factors: Factors, turned: bool) -> Any:
 
 
 def _pivots(factors: Factors) -> Any:
+    """Their roots, of what is halved."""
     return jnp.diagonal(factors.packed, axis1=-2, axis2=-1)
 
 
 def logs_of_factors(factors: Factors) -> tuple[Any, Any]:
     """The sign, or phase, of the determinant, and the logarithm of its size."""
     d = _pivots(factors)
-    return jnp.sign(d).prod(axis=-1) * _sign(factors).astype(d.dtype), jnp.log(jnp.abs(d)).sum(axis=-1)
+    logs = jnp.log(jnp.abs(d)).sum(axis=-1)
+    return jnp.sign(d).prod(axis=-1) * _sign(factors).astype(d.dtype), jnp.where(factors.halved, 2 * logs, logs)
 
 
 def determinant_of_factors(factors: Factors) -> Any:
     """The determinant."""
-    d = _pivots(factors)
-    return d.prod(axis=-1) * _sign(factors).astype(d.dtype)
+    d = _pivots(factors).prod(axis=-1)
+    return jnp.where(factors.halved, d * d, d) * _sign(factors).astype(d.dtype)
 
 
 def _sign(factors: Factors) -> Any:
@@ -162,8 +200,14 @@ def regular_factors(factors: Factors, checked: bool = True, **params: Any) -> An
     return (_pivots(factors) != 0).all() if checked else True
 
 
+def definite_factors(factors: Factors, x: Any) -> Any:
+    """Whether matrices, whose factors these are, are symmetric but for rounding, and positive definite."""
+    return jnp.isfinite(_pivots(factors)[..., -1]).all() & KINDS["symmetric"].holds(jnp, x).all()
+
+
 KERNELS = {
     f.__name__: f for f in (
         factorize, solve_factored, invert_factored, logs_of_factors, determinant_of_factors, regular_factors,
+        definite_factors,
     )
 }  # fmt: skip

@@ -268,8 +268,8 @@ class Source:
             for name, kernel in factors.KERNELS.items():
                 setattr(self.scope["ops"], name, kernel)
             self._factors[id] = f"factors_{self._names[id]}"
-            known = factors.is_symmetric(id, self.graph.nodes)
-            self._state(f"{self._factors[id]} = ops.factorize({self._names[id]}, symmetric={known})")
+            known = factors.known_of(id, self.graph.nodes)
+            self._state(f"{self._factors[id]} = ops.factorize({self._names[id]}, known={known!r})")
         return self._factors[id]
 
     def _of_number(self, node: Node) -> str | None:
@@ -308,6 +308,9 @@ class Source:
         matrix = factors.matrix_of(node, self.graph.nodes)
         if matrix is not None:
             return f"ops.regular_factors({self._factors_of(matrix[0])}, checked={node.params['checked']})"
+        promised = factors.promised(node, self.graph.nodes)
+        if promised is not None:
+            return f"ops.definite_factors({self._factors_of(promised)}, {self._names[promised]})"
         return f"{self._check(node.op)}({self._arguments(node)})"
 
     def _check(self, op: Op) -> str:

@@ -10,6 +10,7 @@ The gradient with respect to a Hermitian matrix is Hermitian, as in PyTorch.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -287,7 +288,9 @@ def _qr_vjp(F, g_q, g_r, r_q, r_r, input, input_shape, input_dtype, complete):
 qr = op(
     "qr", "input", results="q r", params={"complete": False}, impl=_qr,
     numpy=small_alone("numpy")(functools.partial(_qr, np)), rule=Rule(_qr_shape, accepts=FLOATING),
-    label="LinalgQr", rounding=Rounding(terms=along(-2), operand=norm), ref=_ref_qr,
+    label="LinalgQr",
+    claims=lambda params, result: (("band", 0, math.inf),) if result else (("orthogonal",),),
+    rounding=Rounding(terms=along(-2), operand=norm), ref=_ref_qr,
     samples=(Sample(Regular((3, 3)), complete=False), Sample(Regular((4, 2)), complete=False),
              Sample(Regular((2, 2, 3)), complete=False), Sample(Regular((2, 2)), complete=True)),
     vjp=dict(input=_qr_vjp),

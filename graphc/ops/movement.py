@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -458,6 +459,13 @@ arange = op(
     samples=(Sample(shape=(5,), start=2, step=3, dtype=np.dtype(np.int64)),),
     ref=lambda shape, start, step, dtype: np.array([start + i * step for i in range(shape[0])], dtype),
 )
+
+
+def _extremes(x: np.ndarray) -> tuple[float, float]:
+    known = x.size and x.dtype.kind in "iuf" and not np.isnan(x).any()
+    return (float(x.min()), float(x.max())) if known else (-math.inf, math.inf)
+
+
 constant = op(
     "constant",
     "",
@@ -465,6 +473,7 @@ constant = op(
     impl=lambda xp, value: xp.asarray(value.array),
     rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
     lifting=lambda N, value: N.constant(value.array),
+    image=lambda params: _extremes(params["value"].array),
     traits=Trait.LITERAL,
     rounding=EXACT,
     samples=(Sample(value=Literal(np.array([1.5, -0.0]))),),

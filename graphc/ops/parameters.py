@@ -29,6 +29,7 @@ _NEVER_NEGATIVE = frozenset("shape size low high interior kernel stride padding 
 _POSITIVE = frozenset("kernel dilation groups".split())
 _SLICES = frozenset("start stop step".split())  # where they are tuples: from the front, forwards
 _FREE = frozenset("message equation".split())  # any text; elsewhere a text is one of those that the declaration shows
+_FACTS = frozenset({"fact"})  # a name and numbers, which the op's shape rule looks at
 
 
 def check_aval(aval: Aval) -> None:
@@ -96,6 +97,8 @@ def _patterns(op: Op) -> dict[str, frozenset[str]]:
             found[name] |= _kinds(default)
         if name in _FREE:
             found[name] = {"text"}
+        if name in _FACTS:
+            found[name] = {"tuple of text", "tuple of integer", "tuple of number"}
         if name in _DTYPES:
             found[name] = {"dtype"}
         elif name == _SPEC:

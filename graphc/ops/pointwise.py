@@ -80,7 +80,7 @@ abs = op(
     "input",
     impl="abs",
     rule=modulus,
-    traits=Trait.IDEMPOTENT,
+    traits=Trait.IDEMPOTENT | Trait.EVEN,
     rounding=Rounding(of_complex(2.0)),
     domain=(0.2, 3.0),
     ref=Each(scalars.absolute),
@@ -261,8 +261,10 @@ pow_scalar = op(
     samples=(Sample((2, 3), exponent=3), *(Sample((3,), exponent=n) for n in _OTHERS), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
-square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=Each(lambda x: x * x),
+square = op("square", "input", impl="square", rule=pointwise_number, traits=Trait.EVEN, label="Pow",
+            ref=Each(lambda x: x * x),
             lifting=lambda N, x: N.mul(x, x),
+            image=lambda params, x: (max(x[0], -x[1], 0) ** 2, max(x[1], -x[0]) ** 2),
             rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
@@ -327,9 +329,9 @@ atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
 sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
           vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
-cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, ref="math.cosh",
+cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, traits=Trait.EVEN, ref="math.cosh",
           vjp=dict(input=lambda F, g, input: g * F.sinh(input)))  # fmt: skip
-tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh",
+tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh", image=(-1, 1),
           vjp=dict(input=lambda F, g, r: g * (1 - r * r)))  # fmt: skip
 
 # --- special functions and activations
@@ -371,7 +373,8 @@ softplus = op(
 relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS | MOVES,
-          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified), image=(0, math.inf),
+          domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified),
+          image=lambda params, x: (max(x[0], 0), max(x[1], 0)),
           slopes=dict(input=Each(scalars.rectified_slope)),
           vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip
 

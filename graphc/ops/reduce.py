@@ -364,6 +364,7 @@ dot_along = op(
 softmax = op(
     "softmax",
     "input",
+    image=(0, 1),
     parts=parts.ROWS,
     params=ALONG,
     impl=_softmax,

@@ -12,7 +12,7 @@ def _requirement(name: str, error: type[Exception]) -> Op:
     return op(
         name, "input condition", params={"message": None}, impl=lambda xp, x, condition, message: x,
         numpy=lambda x, condition, message: x.copy(), rule=Rule(lambda op, avals, params: avals[0]),
-        ref=itself, traits=Trait.MOVES,
+        ref=itself, traits=Trait.MOVES, passes=True,
         check=Check(lambda xp, x, condition, message: xp.all(condition), error, lambda params: params["message"]),
         samples=(Sample((3, 2), Ints((4,), 5, 1), message="all must be positive"),), vjp=dict(input=lambda F, g: g),
     )  # fmt: skip

@@ -30,6 +30,7 @@ def _choice(name: str, better, ufunc, ref):
 
     return op(
         name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), ref=ref, rule=_ORDERED,
+        image=lambda params, x, y: (x[0] if better(x[0], y[0]) else y[0], x[1] if better(x[1], y[1]) else y[1]),
         domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS | Trait.MOVES, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
         vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
                  other=lambda F, g, input, other: share(F, g, other, input)),
@@ -40,7 +41,7 @@ def _choice(name: str, better, ufunc, ref):
 maximum = _choice("maximum", operator.gt, np.maximum, Each(scalars.larger))
 minimum = _choice("minimum", operator.lt, np.minimum, Each(scalars.smaller))
 where = op("where", "condition input other", impl="where", rule=where_rule, ref=Each(scalars.chosen),
-           traits=Trait.MOVES,
+           traits=Trait.MOVES, image=lambda params, condition, x, y: (min(x[0], y[0]), max(x[1], y[1])),
            slopes=dict(input=Each(scalars.where_slope(True)), other=Each(scalars.where_slope(False))),
            vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
                     other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip

@@ -7,7 +7,7 @@ docs/extending.md; the fields are documented on `Op`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, final
 
@@ -29,6 +29,7 @@ class Trait(enum.Flag):
     LINEAR = enum.auto()  # linear in its first argument
     BILINEAR = enum.auto()  # linear in each of its first two arguments
     IDEMPOTENT = enum.auto()  # f(f(x)) = f(x), bit for bit
+    EVEN = enum.auto()  # f(-x) = f(x), bit for bit but for nan
     VIEW = enum.auto()  # the eager result may share memory with the first argument
     HOLOMORPHIC = enum.auto()  # the gradient rules are written for reals: of complex numbers they are conjugated around
     ORDERS = enum.auto()  # needs an order, which complex numbers do not have: they are refused
@@ -140,11 +141,15 @@ class Op:
     lifting   of an op that is linear in each operand: `f(N, *forms, **params)`, what it is as a sum of products, in the
               language of graphc.normal.form
     parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
+    claims    `f(params, result)`, the facts that hold of result number `result` (0 where there is one), as tuples
+              (graphc.ops.assumptions)
     band      of an op that makes matrices: `f(shape, params, *bands of the operands)`, how many diagonals below and
               above the main one may hold anything but zeros; None for operands that are no matrices
     inverts   whether it is the inverse of a matrix, unless its parameter `checked` lets it refuse one
     symmetric  whether it makes symmetric matrices of such
-    image     (least, largest) that results are: at most such a range
+    image     (least, largest) that results are: at most such a range; or `f(params, *ranges of the operands)`, which
+              is that
+    passes    whether the result is the first operand as it is
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
               to `like`
     """
@@ -153,6 +158,7 @@ class Op:
         "args",
         "band",
         "check",
+        "claims",
         "commutative",
         "cpu_name",
         "definition",
@@ -177,6 +183,7 @@ class Op:
         "overloads",
         "params",
         "parts",
+        "passes",
         "ref",
         "results",
         "rounding",
@@ -222,9 +229,11 @@ class Op:
         lifting: Callable[..., Any] | None = None,
         parts: Parts | None = None,
         band: Callable[..., tuple[int, int]] | None = None,
+        claims: Callable[[Mapping[str, Any], int], Collection[tuple[Any, ...]]] | None = None,
         inverts: bool = False,
         symmetric: bool = False,
-        image: tuple[float, float] | None = None,
+        image: tuple[float, float] | Callable[..., tuple[float, float]] | None = None,
+        passes: bool = False,
         nearest: Callable[[Any, Any], Any] | None = None,
         doc: str = "",
     ):
@@ -263,9 +272,11 @@ class Op:
         self.lifting = lifting
         self.parts = parts
         self.band = band
+        self.claims = claims
         self.inverts = inverts
         self.symmetric = symmetric
         self.image = image
+        self.passes = passes
         self.nearest = nearest
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)
@@ -327,6 +338,7 @@ class Check(NamedTuple):
 
     bounds  of a test that integers lie in ranges: f(*arrays, **params) gives (array, low, high) for each, high excluded
     whole_only  whether the test holds for all results but integers and bools
+    detail  f(*arrays, **params): what is wrong where, for the message, where the arrays are at hand
     """
 
     ok: Callable[..., Any]
@@ -334,10 +346,15 @@ class Check(NamedTuple):
     message: str | Callable[[Mapping[str, Any]], str]
     bounds: Callable[..., Iterable[tuple[Any, int, int]]] | None = None
     whole_only: bool = False
+    detail: Callable[..., str] | None = None
 
-    def failure(self, params: Mapping[str, Any], where: str | None = None) -> Exception:
-        """The error, which ends with the user's line if that is known."""
+    def failure(
+        self, params: Mapping[str, Any], where: str | None = None, arrays: Sequence[np.ndarray] | None = None
+    ) -> Exception:
+        """The error for operands `arrays`, which ends with the user's line if that is known."""
         message = self.message if isinstance(self.message, str) else self.message(params)
+        if self.detail is not None and arrays is not None:
+            message = f"{message}: {self.detail(*arrays, **params)}"
         return self.error(message + (f" (at {where})" if where else ""))
 
 

@@ -160,7 +160,8 @@ def _ref_eigh(x, upper):
 
 eigh = op(
     "eigh", "input", results="values vectors", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
-    rule=Rule(_eigh_shape, accepts=FLOATING), label="LinalgEigh", rounding=ROTATED, ref=_ref_eigh,
+    rule=Rule(_eigh_shape, accepts=FLOATING), label="LinalgEigh",
+    claims=lambda params, result: (("orthogonal",),) if result else (), rounding=ROTATED, ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),
     vjp=dict(input=_eigh_vjp), nearest=_nearest_vectors,
 )  # fmt: skip

@@ -4,6 +4,7 @@ Systems of equations are products with inverses here, so that the normal form fi
 left of them is solved at the end (graphc.passes.solves). Before that, inverses become those of smaller things:
 
     diag(d)^-1 = diag(1 / d)          (P Q)^-1 = Q^-1 P^-1          (P^T)^-1 = (P^-1)^T          (s P)^-1 = P^-1 / s
+    Q^-1 = Q^T, Q orthogonal          (P x Q)^-1 = P^-1 x Q^-1, Kronecker's product
     of blocks on the diagonal: the inverses of the blocks
     (D + U U^T)^-1 = D^-1 - D^-1 U (1 + U^T D^-1 U)^-1 U^T D^-1     D diagonal and positive, U with few columns
 
@@ -27,6 +28,7 @@ from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.ops.solving import singular_message
 from graphc.passes.diagonals import Parts, diagonal_matrix, identity
+from graphc.passes.kronecker import Kronecker, kronecker, product
 
 THIN = 0.5  # columns of U for each row, at most
 _SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
@@ -121,6 +123,11 @@ class _Writer:
 
     def _one_matrix(self, x: Symbol) -> bool:
         return len(x.shape) == 2 and x.shape[0] > 1 and all(type(n) is int for n in x.shape)
+
+    def _kronecker(self, x: Symbol) -> Kronecker | None:
+        if not self._one_matrix(x) or not is_floating(x.dtype):
+            return None
+        return kronecker(self._facts.product(x.id), self._builder)
 
     def _blocks(self, x: Symbol) -> list[tuple[int, int]]:
         """The rows from, to of the blocks on the diagonal, outside of which all is zero."""
@@ -233,6 +240,13 @@ class _Writer:
         factors = self._factors(x)
         if factors is not None:
             return inverse(factors[1]) @ inverse(factors[0])
+        if self._facts.orthogonal(x.id):
+            return swap_last(F, x)
+        parts = self._kronecker(x)
+        if parts is not None:
+            small = [inverse(p) if isinstance(p, Symbol) else p for p in parts.parts]
+            found = product(F, small, x.dtype)
+            return found if parts.coefficient == 1 else found * (1 / parts.coefficient)
         if self._one_matrix(x):
             if max(self._facts.band(x.id)) <= 0:
                 d = self._parts.diagonal(x)
@@ -286,6 +300,9 @@ class _Writer:
             if min(self._facts.band(x.id)) <= 0:
                 d = self._parts.diagonal(x)
                 return F.prod(F.sgn(d), axis=(0,), keepdims=False), F.sum(F.log(F.abs(d)), axis=(0,), keepdims=False)
+            parts = self._kronecker(x)
+            if parts is not None:
+                return self._logs_of_product(parts, x)
             blocks = self._blocks(x)
             if len(blocks) > 1:
                 return functools.reduce(_both, [self._logs(self._parts.block(x, *b)) for b in blocks])
@@ -298,6 +315,18 @@ class _Writer:
                 return F.where(regular, sign, 0), F.where(regular, logs, -math.inf)
         found: Any = F.slogdet(x)  # of an op with two results
         return found
+
+    def _logs_of_product(self, parts: Kronecker, x: Symbol) -> tuple[Symbol, Symbol]:
+        F, n = self._builder.language, x.shape[0]
+        size, negative = n * math.log(abs(parts.coefficient)), parts.coefficient < 0 and n % 2
+        sign = F.full(shape=(), value=-1 if negative else 1, dtype=x.dtype)
+        logs = F.full(shape=(), value=size, dtype=x.dtype)
+        for part in parts.parts:
+            if isinstance(part, Symbol):
+                times = n // part.shape[0]
+                own, log = self._logs(part)
+                sign, logs = sign * (own if times % 2 else F.square(own)), logs + log * times
+        return sign, logs
 
     def _determinant(self, x: Symbol) -> Symbol:
         F = self._builder.language

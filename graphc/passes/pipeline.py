@@ -10,6 +10,7 @@ from graphc.ir import Graph
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
 from graphc.normal.regions import rewrite_regions
+from graphc.passes.assumptions import drop_proven
 from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
@@ -88,6 +89,7 @@ def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], .
     algebra = (*once, picked, ("demand", narrow), ("sums of products", sums_of_products))
     return (
         *first,
+        ("assumptions", drop_proven),
         ("inverses", expand_inverses),
         ("pads", join_pads),
         *algebra,

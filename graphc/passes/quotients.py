@@ -223,7 +223,7 @@ class _Writer:
             result = F.broadcast_to(result, shape=self.node.shape)
         for id in mixed:
             if nodes[id].op not in POSITIVE and not self._is_positive(id):
-                result = F.where(self.builder.symbol(id) == 0, float("nan"), result)
+                result = F.where(F.abs(self.builder.symbol(id)) > 0, result, float("nan"))  # of 0, and of nan
         return result
 
     def _is_positive(self, id: int) -> bool:

@@ -63,6 +63,8 @@ SAMPLE = (
     "gradient of matmul: wrong where the operand has gaps",
     "kernels of cumsum: exclusive",
     "kernels of logsumexp: not shifted",
+    "pass 'assumptions': both sides are one",
+    "rule quotient_of_itself: another guard",
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}
 

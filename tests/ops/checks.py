@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops.assumptions import KINDS
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, is_inexact
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
@@ -243,6 +244,27 @@ def check_idempotent(op: Op, arrays: Arrays, params: Params) -> None:
     assert evaluate(op, [once], params).tobytes() == once.tobytes(), f"{op.name} is declared IDEMPOTENT, but is not"
 
 
+def check_even(op: Op, arrays: Arrays, params: Params) -> None:
+    same = evaluate(op, [-x for x in arrays], params).tobytes() == evaluate(op, arrays, params).tobytes()
+    assert same, f"{op.name} is declared EVEN, but is not"
+
+
+def check_facts(op: Op, arrays: Arrays, params: Params) -> None:
+    """What the op declares of its results, whatever they are, holds for these operands."""
+    given = promoted(op, arrays)
+    result = evaluate(op, given, params)
+    if op.passes:
+        assert result.tobytes() == given[0].tobytes(), f"{op.name} does not pass its operand"
+    for name, *numbers in op.claims(params, 0) if op.claims is not None else ():
+        holds = bool(np.all(KINDS[name].holds(np, result, *numbers)))
+        assert holds or result.dtype.kind == "c", f"{op.name}: the result is not {name} {numbers}"
+    if op.image is not None and result.dtype.kind == "f":
+        ranges = [(np.nanmin(x), np.nanmax(x)) if x.size else (-np.inf, np.inf) for x in given]
+        low, high = op.image(params, *ranges) if callable(op.image) else op.image
+        inside = bool(np.all((result >= low) & (result <= high) | np.isnan(result)))
+        assert inside, f"{op.name}: results are not from {low} to {high}"
+
+
 def check_linear(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator, moved: Sequence[int]) -> None:
     """Linear in the operands numbered `moved`, taken together."""
     others = [np.asarray(rng.uniform(-1, 1, a.shape), a.dtype) if i in moved else a for i, a in enumerate(arrays)]
@@ -267,5 +289,7 @@ def check_traits(op: Op, arrays: Arrays, params: Params, rng: np.random.Generato
         check_commutative(op, arrays, params)
     if Trait.IDEMPOTENT in op.traits:
         check_idempotent(op, arrays, params)
+    if Trait.EVEN in op.traits:
+        check_even(op, arrays, params)
     for moved in linear_operands(op, arrays):
         check_linear(op, arrays, params, rng, moved)

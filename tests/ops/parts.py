@@ -44,7 +44,7 @@ def part(op: Op, index: int) -> Op:
         rule=op.rule._replace(infer=lambda _, avals, params: op.rule.infer(op, avals, params)[index]),
         vjp=vjp, ref=None if op.ref is None else reference,
         traits=op.traits, domain=op.domain, samples=op.samples, rounding=op.rounding, check=op.check,
-        cpu_name=op.cpu_name,
+        cpu_name=op.cpu_name, claims=None if op.claims is None else lambda params, _: op.claims(params, index),
     )  # fmt: skip
 
 

@@ -100,6 +100,24 @@ def test_traits_hold(case: Case, rng: np.random.Generator):
     checks.check_traits(case.op, arrays, case.sample.params, rng)
 
 
+@each_case([c for c in ALL if c.op.claims or c.op.image or c.op.passes])
+def test_declared_facts_hold(case: Case, rng: np.random.Generator):
+    checks.check_facts(case.op, case.arrays(rng), case.sample.params)
+
+
+@pytest.mark.parametrize("op", [op for op in POINTWISE if op.image or Trait.EVEN in op.traits], ids=lambda op: op.name)
+def test_facts_hold_at_special_values(op: Op):
+    values = np.append(SPECIAL, np.nan)
+    arrays = [values > 0] if op.rule.first else []
+    arrays += [np.array(a) for a in np.broadcast_arrays(*([values[:, None], values] if len(op.args) > 1 else [values]))]
+    if op.rule.first:
+        arrays = [np.array(a) for a in np.broadcast_arrays(*arrays)]
+    with np.errstate(all="ignore"):
+        checks.check_facts(op, arrays, {})
+        if Trait.EVEN in op.traits:
+            checks.check_even(op, [SPECIAL], {})
+
+
 @pytest.mark.parametrize("op", [op for op in POINTWISE if Trait.COMMUTATIVE in op.traits], ids=lambda op: op.name)
 def test_commutative_at_special_values(op: Op):
     values = SPECIAL if op.rule.infer is not integral.infer else np.array([0, -1, 1, 2**62, -(2**63)])

@@ -56,6 +56,10 @@ def traits_check(*arrays: np.ndarray) -> Callable[[Op], None]:
     return lambda op: checks.check_traits(op, arrays, {}, np.random.default_rng(1))
 
 
+def facts_check(*arrays: np.ndarray) -> Callable[[Op], None]:
+    return lambda op: checks.check_facts(op, arrays, {})
+
+
 def _scalar_result(op: Op, avals: list[Aval], params: Any) -> Aval:
     return Aval((), avals[0].dtype)
 
@@ -95,6 +99,12 @@ FAULTS: dict[str, tuple[Op, Callable[[Op], None]]] = {
     "affine, not linear": (planted(impl=lambda xp, x: 2 * x + 1, traits=Trait.LINEAR), traits_check(X)),
     "not bilinear": (planted("x y", impl="add", traits=Trait.BILINEAR, **NO_VJP), traits_check(X, Y)),
     "not idempotent": (planted(traits=Trait.IDEMPOTENT), traits_check(X)),
+    "not even": (planted(impl=lambda xp, x: x * x + x, traits=Trait.EVEN), traits_check(X)),
+    "beyond its image": (planted(image=(0, 3.9)), facts_check(np.full((2, 3), 2.0))),
+    "beyond the image of its operand": (planted(image=lambda params, x: x), facts_check(X / 2)),
+    "not what it claims": (planted(claims=lambda params, result: (("band", 0, 9),)), facts_check(X)),
+    "not symmetric": (planted(claims=lambda params, result: (("symmetric",),)), facts_check(X[:, :2])),
+    "not its operand": (planted(passes=True), facts_check(X)),
 }  # fmt: skip
 
 

@@ -92,3 +92,11 @@ def test_products_of_equal_factors_are_one() -> None:
     assert shorter.outputs[0] == shorter.outputs[1] != shorter.outputs[2]
     for a, b in zip(shorter(x, x), graph(x, x), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-15)
+
+
+def test_what_is_no_number_stays_none() -> None:
+    x = np.array([-1.5, 0.0, 0.5, np.nan])
+    graph = traced(lambda x: torch.sqrt(x) * x / torch.sqrt(x), x)
+    shorter = cancel_quotients(graph)
+    np.testing.assert_array_equal(np.isnan(graph(x)), [True, True, False, True])
+    np.testing.assert_allclose(shorter(x), graph(x), rtol=1e-12)

@@ -89,6 +89,12 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "two": lambda A,b: solve(A,b)+solve(A,2*b+1)+solve(A.T,b),
     "mult": lambda A,B,b: (inv(A)@B)[2]@b,
     "kron": lambda X, b: solve(torch.kron(one(11), X[:6] @ X[:6].T + one(6)), b),
+    "kron two": lambda A, X, b: solve(-2 * torch.kron(A[:10, :10].T, X[:7] + 2 * one(7)), torch.cat([b, b[:4]])),
+    "kron logdet": lambda A, X: slogdet(torch.kron(A[:9, :9], torch.kron(X[:7] + 2 * one(7), A[:2, :2]) * -3))[1],
+    "kron sign": lambda A, X: slogdet(torch.kron(A[:9, :9], X[:7] + 2 * one(7)) * -3)[0] + A[0, 0],
+    "kron solve of eye": lambda X, b: solve(torch.kron(X[:6] @ X[:6].T + one(6), one(11)), b),
+    "Q": lambda A, b: solve(torch.linalg.qr(A)[0], b) + inv(torch.linalg.qr(A)[0].T)[2],
+    "assumed": lambda S, b: (lambda S: solve(S, b) @ b + slogdet(S)[1] + inv(S.T)[1] @ b)(graphc.assume(S, "spd")),
     "newton": lambda A,b: b-inv(A.T@A+.1*one())@(A.T@(A@b)),
     "exp kernel": lambda X,b: solve(torch.exp(-torch.cdist(X,X)**2)+one()*.1,b),
 }  # fmt: skip
@@ -127,7 +133,8 @@ LEFT: dict[str, set[str]] = {
     "inv b": {"solve"}, "chain": {"solve", "matmul"}, "diag": set(), "diag+c": set(), "tril": {"solve_triangular"},
     "LLt": {"solve_triangular"}, "logdet LLt": set(), "logdet tri": set(), "det tri": set(), "low": set(),
     "low d": set(), "low ld": set(), "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
-    "inv row": {"solve"}, "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
+    "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "Q": set(),
+    "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
 }  # fmt: skip
 DEAR = {"solve", "inv", "slogdet", "det", "cholesky", "solve_triangular", "lu", "cofactor"}
 

@@ -7,6 +7,7 @@ from compare.selftest.faults import (
     batching,
     combinations,
     control_flow,
+    facts,
     functionalization,
     generated,
     gradients,
@@ -27,6 +28,7 @@ from compare.selftest.faults import (
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
     control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
+    facts,
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 

@@ -47,7 +47,7 @@ def _lowered(what: str, op: str, plant: Plant, trials: Trials) -> Fault:
     return Fault(f"lowering of {op}: {what}", "lowerings", plant, Expected(op, "lowering"), trials)
 
 
-def _kernel(name: str, wrong: Any) -> Plant:
+def kernel_on_factors(name: str, wrong: Any) -> Plant:
     """`wrong(the sound kernel, ...)` in place of a kernel on factors."""
 
     def plant() -> Any:
@@ -121,16 +121,16 @@ FAULTS: tuple[Fault, ...] = (
     _fault("a diagonal that is not inverted", SYSTEMS, wrapped(diagonals.Parts, "_reciprocal", _no_inverse),
         program(lambda a: torch.tril(torch.linalg.inv_ex(torch.triu(a)).inverse * 2), _lower)),
     # factorizations
-    _lowered("an order that is not undone", "solve", _kernel(
+    _lowered("an order that is not undone", "solve", kernel_on_factors(
         "solve_factored", lambda sound, f, y, turned: sound(f._replace(order=f.order[::-1]), y, turned)),
         program(lambda a, y: solve(a, y), _large, _y)),
-    _lowered("the transposed system", "solve", _kernel(
+    _lowered("the transposed system", "solve", kernel_on_factors(
         "solve_factored", lambda sound, f, y, turned: sound(f, y, not turned)),
         program(lambda a, y: solve(a, y), _large, _y)),
-    _lowered("the sign of the order", "slogdet", _kernel(
+    _lowered("the sign of the order", "slogdet", kernel_on_factors(
         "logs_of_factors", lambda sound, f: sound(f._replace(parity=1 - f.parity))),
         program(lambda a: torch.linalg.slogdet(a)[0], _large)),
-    _lowered("every matrix is symmetric", "solve", _kernel(
-        "factorize", lambda sound, x, symmetric: sound(x, True)),
+    _lowered("every matrix is symmetric", "solve", kernel_on_factors(
+        "factorize", lambda sound, x, known: sound(x, "symmetric")),
         program(lambda a, y: solve(a, y), _spd + np.triu(np.ones((LARGE, LARGE)) * 0.01), _y)),
 )  # fmt: skip
