@@ -87,7 +87,8 @@ class Node(_Fields, metaclass=_Frozen):
     @property
     def size(self) -> int:
         """The number of elements of all results."""
-        return sum([aval.size for aval in self.results])
+        results = self.results
+        return results[0].size if len(results) == 1 else sum([aval.size for aval in results])
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ A region can become cheaper where sums meet: a sum of a sum, whose order may be 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -13,19 +14,36 @@ from typing import NamedTuple
 from graphc.ir import Node
 from graphc.ir.graph import INPUT
 from graphc.normal.lift import is_lifted
-from graphc.ops import Trait
+from graphc.ops import Op, Trait
 
 
 def adds_up(node: Node) -> bool:
     """Whether a node adds up many elements."""
-    traits = node.op.traits
-    linear = bool(traits & Trait.LINEAR) and not traits & Trait.MOVES and not node.op.pointwise
-    return linear or multiplies(node)
+    return _adds_up(node.op)
 
 
 def multiplies(node: Node) -> bool:
     """Whether a node adds up products."""
-    return node.op.flops is not None and bool(node.op.traits & Trait.CONTRACTS or node.op.lifting is not None)
+    return _multiplies(node.op)
+
+
+@functools.cache
+def _adds_up(op: Op) -> bool:
+    return (bool(op.traits & Trait.LINEAR) and not op.moves and not op.pointwise) or _multiplies(op)
+
+
+@functools.cache
+def _multiplies(op: Op) -> bool:
+    return op.flops is not None and (bool(op.traits & Trait.CONTRACTS) or op.lifting is not None)
+
+
+def may_start_gain(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether a node is such that a region with it may gain: without one, nothing adds up, no pieces are put together,
+    and products are of arrays of their own size."""
+    op = node.op
+    if not op.pointwise:
+        return _adds_up(op) or (op.moves and len(node.inputs) > 2)
+    return op.bilinear and len(node.inputs) > 1 and node.size > max([nodes[i].size for i in node.inputs])
 
 
 class _Flow(NamedTuple):
@@ -79,10 +97,10 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
             and _parts_only(node.inputs[0], nodes, users)
         ):
             return True
-        joins = len(node.inputs) > 1 and bool(node.op.traits & Trait.MOVES)
+        joins = len(node.inputs) > 1 and node.op.moves
         if joins and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
             return True  # pieces of one array, perhaps in its order
-        adds = len(node.inputs) > 1 and not node.op.traits & Trait.BILINEAR and (node.op.pointwise or joins)
+        adds = len(node.inputs) > 1 and not node.op.bilinear and (node.op.pointwise or joins)
         if adds and (all(f.outer for f in below) or _have_a_common_factor([f.sums for f in below], nodes)):
             return True
         flows[id] = _through(node, nodes, below)
@@ -99,7 +117,7 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _
     if not node.op.pointwise:
         larger = node.size > sum(sizes)
         return _Flow(sums, structure or larger, zeros or (larger and not node.op.view))
-    if not node.op.traits & Trait.BILINEAR:
+    if not node.op.bilinear:
         return _Flow(sums, structure, zeros, any(f.outer for f in below))
     if len(sizes) == 1 or max(sizes) < node.size:
         return _Flow(sums, structure or len(sizes) > 1, zeros, len(sizes) > 1)

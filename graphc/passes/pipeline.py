@@ -75,7 +75,8 @@ def rules_for(licence: Licence) -> list[RewriteRule]:
 
 def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
     """The passes, in order."""
-    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
+    # in this order, for constants that are equal when folded are one
+    once = (("constant folding", fold_constants), ("common subexpressions", eliminate_common_subexpressions))
     trim, hoist = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
     rules = "simplify", simplify(rules_for(licence))
     first = ("gradient rules", without_rules), ("dead code", eliminate_dead_code)
@@ -168,9 +169,13 @@ def optimize(
 
     if any(op.structured for op in graph.ops):
         graph = map_bodies(graph, optimized)
+    idle: dict[Pass, Graph] = {}  # the graph that a pass has found nothing to do in: it is not asked again
     for name, run in default_passes(EXACT if strict else REASSOCIATES) if passes is None else passes:
         before = graph
-        graph = run(graph)
+        if idle.get(run) is not graph:
+            graph = run(graph)
+            if graph is before:
+                idle[run] = graph
         if len(graph.history) == len(before.history) and graph is not before:
             graph = _recorded(graph, Record(name, len(before), len(graph)))
         if after_each is not None:
