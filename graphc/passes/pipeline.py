@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
@@ -27,6 +28,14 @@ from graphc.passes.sums import join_pads, shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 Pass = Callable[[Graph], Graph]
+
+
+class Simplify(Protocol):
+    """A pass that may be told at which nodes rules may match, where others are known to be as they should."""
+
+    def __call__(self, graph: Graph, where: Container[int] | None = None) -> Graph: ...
+
+
 SWEEPS = 8  # simplification stops by itself long before
 
 
@@ -40,17 +49,16 @@ class Record(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Pass:
+def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Simplify:
     """A pass that applies `rules` until none fires.
 
     most     how often rules may fire in all graphs that the pass is given; None: as often as they match
     firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
     """
-    table = RuleIndex(rules)
+    table = _index(tuple(rules))
     done = [] if firings is None else firings
 
-    def run(graph: Graph) -> Graph:
-        where = None
+    def run(graph: Graph, where: Container[int] | None = None) -> Graph:
         for _ in range(SWEEPS):
             rewritten, fired = rewrite(graph, table, where, None if most is None else most - len(done))
             if most is not None:
@@ -66,6 +74,12 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
         return graph
 
     return run
+
+
+@functools.lru_cache(maxsize=16)
+def _index(rules: tuple[RewriteRule, ...]) -> RuleIndex:
+    """What has been looked up for one graph is known for the next."""
+    return RuleIndex(rules)
 
 
 def rules_for(licence: Licence) -> list[RewriteRule]:
@@ -120,7 +134,10 @@ def sums_of_products(graph: Graph) -> Graph:
 def like_terms(graph: Graph) -> Graph:
     """`graph` with like terms collected, and simplified again if there were any."""
     collected = collect_terms(graph)
-    return graph if collected is graph else simplify(rules_for(REASSOCIATES))(eliminate_dead_code(collected))
+    if collected is graph:
+        return graph
+    clean = eliminate_dead_code(collected)
+    return simplify(rules_for(REASSOCIATES))(clean, changed(graph, clean))
 
 
 def _counted(found: Sequence[Any]) -> list[str]:
