@@ -237,7 +237,7 @@ class _Writer:
     def _needed(self) -> set[int]:
         """What is written: what others read, and the atoms of what is written."""
         needed = set(self._graph.outputs)
-        for id, node in reversed(self._graph.nodes.items()):
+        for id, node in reversed(list(self._graph.nodes.items())):
             form = self._forms.get(id)
             if form is None:
                 needed.update(node.inputs)
