@@ -23,12 +23,28 @@ _ITEM, _SLICE = OPS["item"], OPS["slice"]
 def narrow(graph: Graph) -> Graph:
     """`graph` without the parts of arrays that nobody reads. Rounds differently."""
     nodes = graph.nodes
-    if not any(node.op is _SLICE for node in nodes.values()):
+    if _SLICE not in graph.ops or not _cuts_what_is_computed(nodes):
         return graph
     boxes = _demanded(graph)
     if not any(_is_less(node, boxes.get(id), nodes) for id, node in nodes.items()):
         return graph
     return _Writer(graph, boxes).written()
+
+
+def _cuts_what_is_computed(nodes: Mapping[int, Node]) -> bool:
+    """Whether any slice, or a slice of a view, is of something that could be computed in part."""
+    stack = [node.inputs[0] for node in nodes.values() if node.op is _SLICE]
+    seen: set[int] = set()
+    while stack:
+        id = stack.pop()
+        node = nodes[id]
+        if id in seen or not node.inputs or _parts(node, nodes) is None:
+            continue
+        if not node.op.view and node.op is not _ITEM:
+            return True
+        seen.add(id)
+        stack += node.inputs
+    return False
 
 
 def _is_less(node: Node, box: Box | None, nodes: Mapping[int, Node]) -> bool:
