@@ -61,6 +61,9 @@ class _Flow(NamedTuple):
     outer: bool = False
 
 
+_NOTHING = _Flow()
+
+
 def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
     """Whether the nodes of a region, in order, may cost less in another form."""
     flows: dict[int, _Flow] = {}
@@ -70,15 +73,16 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         if id not in flows:  # views of atoms, and numbers: few
             node = nodes[id]
             below = node.op.view or not node.inputs
-            flows[id] = (
-                _through(node, nodes, [flow(i) for i in node.inputs]) if below and is_lifted(node, nodes) else _Flow()
-            )
+            flows[id] = _NOTHING
+            if below and is_lifted(node, nodes):
+                found = [flow(i) for i in node.inputs]
+                flows[id] = _through(node, nodes, found, _sums(found))
         return flows[id]
 
     for id in members:
         node = nodes[id]
-        below = [flow(i) for i in node.inputs]
-        sums = frozenset[int]().union(*[f.sums for f in below])
+        below = [flows.get(i) or flow(i) for i in node.inputs]
+        sums = _sums(below)
         if adds_up(node):
             helped = any(f.structure if multiplies(node) else f.outer for f in below)
             if helped or any(multiplies(nodes[k]) for k in sums):
@@ -103,15 +107,22 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         adds = len(node.inputs) > 1 and not node.op.bilinear and (node.op.pointwise or joins)
         if adds and (all(f.outer for f in below) or _have_a_common_factor([f.sums for f in below], nodes)):
             return True
-        flows[id] = _through(node, nodes, below)
+        flows[id] = _through(node, nodes, below, sums)
     return False
 
 
-def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _Flow:
-    """What is above a node that adds nothing up."""
+def _sums(below: Sequence[_Flow]) -> frozenset[int]:
+    """The nodes that add up in any of these."""
+    found = [f.sums for f in below if f.sums]
+    return found[0].union(*found[1:]) if found else frozenset()
+
+
+def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums: frozenset[int]) -> _Flow:
+    """What is above a node that adds nothing up, but has `sums` below it."""
     if not node.inputs:
         return _Flow(structure=node.size > 1, zeros=node.size > 1)
-    sums = frozenset[int]().union(*[f.sums for f in below])
+    if len(below) == 1 and node.op.pointwise and not node.op.bilinear:
+        return below[0]
     structure, zeros = any(f.structure for f in below), any(f.zeros for f in below)
     sizes = [nodes[i].size for i in node.inputs]
     if not node.op.pointwise:
