@@ -22,12 +22,11 @@ from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
+from graphc.passes.settled import Pass
 from graphc.passes.solves import solve_systems
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
-
-Pass = Callable[[Graph], Graph]
 
 
 class Simplify(Protocol):
@@ -154,7 +153,9 @@ def repeats(graph: Graph) -> Graph:
 
 
 def _recorded(graph: Graph, record: Record) -> Graph:
-    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record), graph.call)
+    same = Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record), graph.call)
+    same.settled |= graph.settled
+    return same
 
 
 @without_collector
