@@ -123,8 +123,11 @@ class _Forms:
             terms = sum([len(self.of[i]) for i in taken]) + len(inputs) - len(taken)
             return len(form) < terms or bool(_common(list(form)))
         ((key, number),) = form.items()
-        if len([i for i in inputs if i in taken or () not in self._leaves[i]]) == 1:  # something times a number
-            return any(self._uses[i] == 1 and abs(self.of[i][key]) != 1 != abs(number) for i in taken)
+        read = [(i, self.of[i] if i in taken else self._leaves[i]) for i in inputs]
+        factors = [(i, factor) for i, factor in read if () not in factor]
+        if len(factors) == 1 and key in factors[0][1]:  # something times a number: only two numbers can be one
+            ((i, factor),) = factors
+            return i in taken and self._uses[i] == 1 and abs(factor[key]) != 1 != abs(number)
         like = self._first.setdefault(key, id)
         self._join(id, [like])
         return like != id or key[0][1] == len(key) == 1 or any(n > 2 for _, n in key)
