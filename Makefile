@@ -35,6 +35,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/lowering.py
 	$(BIN)/python benchmarks/capture.py
+	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/calls.py
 	$(BIN)/python benchmarks/training_steps.py
 	$(BIN)/python benchmarks/linear_algebra.py

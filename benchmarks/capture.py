@@ -1,16 +1,14 @@
-"""What `graphc.compile` costs around XLA: a call, capturing and differentiating large programs, a second process.
+"""What `graphc.compile` costs around XLA: a call, and a second process. `passes.py` has the compiler's own work.
 
 Run: python benchmarks/capture.py [--quick]
 
-A *call* is compared with bare `jax.jit` on the same arrays. The compiler's own work (trace, gradients, passes) is
-compared with what JAX takes to trace and lower `jax.value_and_grad` of the same program. The *second process* finds
-the programs that the first has left in the cache on disk.
+A *call* is compared with bare `jax.jit` on the same arrays. The *second process* finds the programs that the first has
+left in the cache on disk.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import statistics
 import tempfile
 import time
@@ -65,69 +63,6 @@ def hit(rounds: int) -> None:
         row(what, f"{extra:+.1f} us of {t.least['jax.jit'] * 1e6:.1f} us", goal)
 
 
-# --- the compiler's own work
-
-
-def chain(n: int, tanh: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A program of `n` operations, four kinds in turn."""
-
-    def f(x: Any, w: Any) -> Any:
-        for _ in range(n // 4):
-            x = x * w
-            x = x + 1.5
-            x = tanh(x)
-            x = x - w
-        return x.sum()
-
-    return f
-
-
-def layers(n: int, tanh: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A residual network of about `n` operations: products, shapes and reductions among the pointwise ones."""
-
-    def f(x: Any, w: Any) -> Any:
-        for _ in range(n // 6):
-            x = x + tanh(x @ w)
-            x = x - x.mean(1).reshape(8, 1)
-            x = x * 0.9
-        return x.sum()
-
-    return f
-
-
-def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    times: list[float] = []
-    for _ in range(repeats):
-        gc.collect()
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def compiler_speed(repeats: int) -> None:
-    """Trace, gradients and passes, beside JAX's own trace and lowering of the value and gradient."""
-    for name, program in (("chain", chain), ("residual layers", layers)):
-        took: dict[int, float] = {}
-        for n in (1_000, 3_000, 10_000):
-            ours, theirs = program(n, eager.tanh), program(n, jnp.tanh)
-            arrays = floats(8, 8), floats(8, 8)
-            tensors = [eager.tensor(a, requires_grad=True) for a in arrays]
-            took[n] = median_seconds(
-                lambda ours=ours, tensors=tensors: graphc.optimize(graphc.gradients(graphc.trace(ours, *tensors))),
-                repeats,
-            )
-            by_jax = median_seconds(
-                lambda theirs=theirs, arrays=arrays: jax.jit(
-                    jax.value_and_grad(lambda *given: theirs(*given), (0, 1))
-                ).lower(*arrays),
-                max(1, repeats // 2),
-            )
-            what = f"{name}, {n:,} nodes: trace + gradients + passes"
-            row(what, f"{took[n] * 1e3:.0f} ms, {took[n] / by_jax:.2f} of JAX's {by_jax * 1e3:.0f} ms", "<= 0.20")
-        row(f"{name}: 10,000 nodes beside 1,000", f"{took[10_000] / took[1_000]:.1f} x as long", "<= 13")
-
-
 # --- a second process
 
 
@@ -178,7 +113,6 @@ def main() -> None:
         print(first_call())
         return
     hit(101 if given.quick else 501)
-    compiler_speed(1 if given.quick else 7)
     second_process(1 if given.quick else 3)
 
 

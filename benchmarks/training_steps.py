@@ -39,11 +39,11 @@ class Side(NamedTuple):
     buffers: Callable[[], Any]
 
 
-def graphc_side(training: Training) -> Side:
+def graphc_step(training: Training) -> Callable[..., torch.Tensor]:
+    """One step, as a PyTorch user writes it."""
     model_loss = training.loss  # not `training` itself: its arrays would be compared at each call
     optimizer = training.optimizer.of(training.model.parameters())
 
-    @graphc.compile
     def step(*batch: torch.Tensor) -> torch.Tensor:
         optimizer.zero_grad()
         loss = model_loss(*batch)
@@ -51,13 +51,18 @@ def graphc_side(training: Training) -> Side:
         optimizer.step()
         return loss
 
+    return step
+
+
+def graphc_side(training: Training) -> Side:
+    step = graphc.compile(graphc_step(training))
     onto = graphc.compile(lambda *tensors: tuple(t + 0 for t in tensors))
     batch = onto(*map(torch.tensor, training.batch))
     return Side(lambda: jax.block_until_ready(step(*batch)._d.array), training.buffers or tuple)
 
 
-def jax_side(training: Training) -> Side:
-    """The same by hand."""
+def jax_step(training: Training) -> tuple[Callable[..., Any], Any, Any]:
+    """The same by hand: (f(state, batch) -> (new state, loss), state, batch)."""
     optimizer = training.optimizer
 
     def loss_and_buffers(parameters: Any, buffers: Any, batch: Any) -> Any:
@@ -71,11 +76,16 @@ def jax_side(training: Training) -> Side:
         parameters, slots = optimizer.update(parameters, grads, slots)
         return (parameters, buffers, slots), loss
 
-    donated = jax.jit(update, donate_argnums=0)
     parameters = jax.tree.map(jnp.array, training.parameters)
     buffers = jax.tree.map(jnp.array, training.buffers()) if training.buffers else ()
     state = jax.block_until_ready((parameters, buffers, optimizer.slots(parameters)))
     batch = jax.block_until_ready([jnp.array(a) for a in training.jax_batch or training.batch])  # labels become int32
+    return update, state, batch
+
+
+def jax_side(training: Training) -> Side:
+    update, state, batch = jax_step(training)
+    donated = jax.jit(update, donate_argnums=0)
 
     def step() -> Any:
         nonlocal state

@@ -87,7 +87,8 @@ class Node(_Fields, metaclass=_Frozen):
     @property
     def size(self) -> int:
         """The number of elements of all results."""
-        return sum([aval.size for aval in self.results])
+        results = self.results
+        return results[0].size if len(results) == 1 else sum([aval.size for aval in results])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -143,6 +144,7 @@ class Graph:
     history  a record of each pass that the graph went through (see graphc.passes); not part of its value
     call     how the function was called that the graph was traced from (see graphc.ir.calling), None if from none;
              not part of its value
+    settled  the passes that are known to leave the graph as it is; not part of its value
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class Graph:
     ):
         self.history = history
         self.call = call
+        self.settled: set[Callable[[Graph], Graph]] = set()
         self.name = name
         self.nodes = nodes
         self.inputs = inputs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from graphc.ir import Graph
@@ -18,8 +18,8 @@ class Region(NamedTuple):
     roots: tuple[int, ...]
 
 
-def regions_of(graph: Graph, users: Mapping[int, list[int]]) -> list[Region]:
-    """All regions, each with all roots that share something dear."""
+def regions_of(graph: Graph, users: Mapping[int, list[int]], seeds: Set[int]) -> list[Region]:
+    """The regions with any of the nodes `seeds`, each with all roots that share something dear."""
     nodes, outputs = graph.nodes, set(graph.outputs)
     lifted = {id for id, node in nodes.items() if is_lifted(node, nodes)}
     group: dict[int, int] = {}
@@ -37,16 +37,17 @@ def regions_of(graph: Graph, users: Mapping[int, list[int]]) -> list[Region]:
                 group[id] = id
                 for i in below:
                     group[leader(i)] = id
+    leaders = {leader(id) for id in seeds if id in group}
     members: dict[int, list[int]] = {}
-    for id in nodes:
-        if id in group:
-            members.setdefault(leader(id), []).append(id)
+    for id in group if leaders else ():
+        if (first := leader(id)) in leaders:
+            members.setdefault(first, []).append(id)
     found: list[Region] = []
     for own in members.values():
         if len(own) <= MOST_NODES:
             found.append(Region(tuple(own), tuple([id for id in own if _is_root(id, lifted, users, outputs)])))
         else:
-            found += _pieces(own, lifted, users, outputs)
+            found += [piece for piece in _pieces(own, users, outputs) if not seeds.isdisjoint(piece.members)]
     return found
 
 
@@ -54,9 +55,7 @@ def _is_root(id: int, inside: Collection[int], users: Mapping[int, list[int]], o
     return id in outputs or any(k not in inside for k in users.get(id, ()))
 
 
-def _pieces(
-    members: Sequence[int], lifted: Collection[int], users: Mapping[int, list[int]], outputs: Collection[int]
-) -> list[Region]:
+def _pieces(members: Sequence[int], users: Mapping[int, list[int]], outputs: Collection[int]) -> list[Region]:
     """A large region, cut where a node has several users."""
     top: dict[int, int] = {}  # the root of each
     for id in reversed(members):

@@ -6,6 +6,7 @@ A region can become cheaper where sums meet: a sum of a sum, whose order may be 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -13,19 +14,36 @@ from typing import NamedTuple
 from graphc.ir import Node
 from graphc.ir.graph import INPUT
 from graphc.normal.lift import is_lifted
-from graphc.ops import Trait
+from graphc.ops import Op, Trait
 
 
 def adds_up(node: Node) -> bool:
     """Whether a node adds up many elements."""
-    traits = node.op.traits
-    linear = bool(traits & Trait.LINEAR) and not traits & Trait.MOVES and not node.op.pointwise
-    return linear or multiplies(node)
+    return _adds_up(node.op)
 
 
 def multiplies(node: Node) -> bool:
     """Whether a node adds up products."""
-    return node.op.flops is not None and bool(node.op.traits & Trait.CONTRACTS or node.op.lifting is not None)
+    return _multiplies(node.op)
+
+
+@functools.cache
+def _adds_up(op: Op) -> bool:
+    return (bool(op.traits & Trait.LINEAR) and not op.moves and not op.pointwise) or _multiplies(op)
+
+
+@functools.cache
+def _multiplies(op: Op) -> bool:
+    return op.flops is not None and (bool(op.traits & Trait.CONTRACTS) or op.lifting is not None)
+
+
+def may_start_gain(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether a node is such that a region with it may gain: without one, nothing adds up, no pieces are put together,
+    and products are of arrays of their own size."""
+    op = node.op
+    if not op.pointwise:
+        return _adds_up(op) or (op.moves and len(node.inputs) > 2)
+    return op.bilinear and len(node.inputs) > 1 and node.size > max([nodes[i].size for i in node.inputs])
 
 
 class _Flow(NamedTuple):
@@ -45,6 +63,9 @@ class _Flow(NamedTuple):
     scaled: bool = False
 
 
+_NOTHING = _Flow()
+
+
 def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
     """Whether the nodes of a region, in order, may cost less in another form."""
     flows: dict[int, _Flow] = {}
@@ -54,15 +75,16 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         if id not in flows:  # views of atoms, and numbers: few
             node = nodes[id]
             below = node.op.view or not node.inputs
-            flows[id] = (
-                _through(node, nodes, [flow(i) for i in node.inputs]) if below and is_lifted(node, nodes) else _Flow()
-            )
+            flows[id] = _NOTHING
+            if below and is_lifted(node, nodes):
+                found = [flow(i) for i in node.inputs]
+                flows[id] = _through(node, nodes, found, _sums(found))
         return flows[id]
 
     for id in members:
         node = nodes[id]
-        below = [flow(i) for i in node.inputs]
-        sums = frozenset[int]().union(*[f.sums for f in below])
+        below = [flows.get(i) or flow(i) for i in node.inputs]
+        sums = _sums(below)
         if adds_up(node):
             helped = any(f.structure if multiplies(node) else f.outer or f.scaled for f in below)
             if helped or any(multiplies(nodes[k]) for k in sums):
@@ -81,21 +103,28 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
             and _parts_only(node.inputs[0], nodes, users)
         ):
             return True
-        joins = len(node.inputs) > 1 and bool(node.op.traits & Trait.MOVES)
+        joins = len(node.inputs) > 1 and node.op.moves
         if joins and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
             return True  # pieces of one array, perhaps in its order
-        adds = len(node.inputs) > 1 and not node.op.traits & Trait.BILINEAR and (node.op.pointwise or joins)
+        adds = len(node.inputs) > 1 and not node.op.bilinear and (node.op.pointwise or joins)
         if adds and (all(f.outer for f in below) or _have_a_common_factor([f.sums for f in below], nodes)):
             return True
-        flows[id] = _through(node, nodes, below)
+        flows[id] = _through(node, nodes, below, sums)
     return False
 
 
-def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _Flow:
-    """What is above a node that adds nothing up."""
+def _sums(below: Sequence[_Flow]) -> frozenset[int]:
+    """The nodes that add up in any of these."""
+    found = [f.sums for f in below if f.sums]
+    return found[0].union(*found[1:]) if found else frozenset()
+
+
+def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums: frozenset[int]) -> _Flow:
+    """What is above a node that adds nothing up, but has `sums` below it."""
     if not node.inputs:
         return _Flow(structure=node.size > 1, zeros=node.size > 1)
-    sums = frozenset[int]().union(*[f.sums for f in below])
+    if len(below) == 1 and node.op.pointwise and not node.op.bilinear:
+        return below[0]
     structure, zeros = any(f.structure for f in below), any(f.zeros for f in below)
     sizes = [nodes[i].size for i in node.inputs]
     if not node.op.pointwise:
@@ -103,7 +132,7 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _
         same = len(below) == 1 and node.size == sizes[0]
         outer, scaled = same and below[0].outer, same and below[0].scaled
         return _Flow(sums, structure or larger, zeros or (larger and not node.op.view), outer, scaled)
-    if not node.op.traits & Trait.BILINEAR:
+    if not node.op.bilinear:
         return _Flow(sums, structure, zeros, any(f.outer for f in below))
     if len(sizes) == 1 or max(sizes) < node.size:
         return _Flow(sums, structure or len(sizes) > 1, zeros, len(sizes) > 1)

@@ -9,13 +9,21 @@ from graphc.ir import Graph, Node
 from graphc.normal.affine import Equations, Index, Unsolved
 from graphc.normal.form import Algebra, Factor, Form, Term, atom, collected, tidy
 
+_NUMBERS = frozenset([int])  # what sizes are that are not symbolic
+
 
 def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether a node may be a form of its operands: of one dtype, since no form tells where numbers are rounded."""
-    if node.op.lifting is None or node.dtype.kind == "b" or not all(type(n) is int for n in node.shape):
+    if node.op.lifting is None:
         return False
-    operands = [nodes[i] for i in node.inputs]
-    return all(not x.op.several and x.dtype == node.dtype for x in operands)
+    shape, dtype = node.results[0]
+    if dtype.kind == "b" or not _NUMBERS.issuperset(map(type, shape)):
+        return False
+    for i in node.inputs:
+        operand = nodes[i]
+        if operand.op.several or (operand.results[0].dtype is not dtype and operand.results[0].dtype != dtype):
+            return False
+    return True
 
 
 def _lifted(algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequence[Form]) -> Form:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from graphc.ir import Builder, Graph, Node, rename
 from graphc.normal.find import Region, regions_of
-from graphc.normal.gate import may_gain
+from graphc.normal.gate import may_gain, may_start_gain
 from graphc.normal.plan import Memory
 from graphc.normal.trial import Trial
 from graphc.normal.write import Writer, costs_of, lifted_below
@@ -35,8 +35,12 @@ class Rewritten(NamedTuple):
 
 def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
     """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently."""
-    nodes, users = graph.nodes, graph.users()
-    regions = [region for region in regions_of(graph, users) if may_gain(region.members, nodes, users)]
+    nodes = graph.nodes
+    seeds = {id for id, node in nodes.items() if may_start_gain(node, nodes)}
+    if not seeds:
+        return graph, []
+    users = graph.users()
+    regions = [region for region in regions_of(graph, users, seeds) if may_gain(region.members, nodes, users)]
     if not regions:
         return graph, []
     least = WORTH * sum(costs_of(nodes, nodes, users).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
@@ -37,10 +38,7 @@ def types_text(avals: Sequence[Aval]) -> str:
 
 def size_of(shape: tuple[int, ...]) -> int:
     """The number of elements of an array of this shape."""
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size
+    return math.prod(shape)
 
 
 def same_shape(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

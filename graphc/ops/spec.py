@@ -157,6 +157,7 @@ class Op:
     __slots__ = (
         "args",
         "band",
+        "bilinear",
         "check",
         "claims",
         "commutative",
@@ -176,6 +177,7 @@ class Op:
         "lens",
         "lifting",
         "lone_term",
+        "moves",
         "name",
         "naming",
         "nearest",
@@ -184,6 +186,7 @@ class Op:
         "params",
         "parts",
         "passes",
+        "pointwise",
         "ref",
         "results",
         "rounding",
@@ -252,7 +255,10 @@ class Op:
         self.commutative = bool(traits & Trait.COMMUTATIVE)
         self.impure = bool(traits & Trait.IMPURE)
         self.view = bool(traits & Trait.VIEW)
+        self.moves = bool(traits & Trait.MOVES)
+        self.bilinear = bool(traits & Trait.BILINEAR)
         self.structured = bool(traits & Trait.STRUCTURED)
+        self.pointwise = rule.pointwise
         self.holomorphic = rule.holomorphic or bool(traits & Trait.HOLOMORPHIC)
         self.domain = domain
         self.kinks = kinks
@@ -260,7 +266,7 @@ class Op:
         self.slopes = MappingProxyType(dict(slopes or {}))
         self.samples = samples
         self.flops = flops
-        self.rounding = (rounding or Rounding()).completed(bool(traits & Trait.MOVES), rule.pointwise)
+        self.rounding = (rounding or Rounding()).completed(self.moves, self.pointwise)
         self.lone_term = lone_term
         self.lens = lens
         self.check = check
@@ -306,10 +312,6 @@ class Op:
         if unknown := [n for n in names if n not in known]:
             raise RegistryError(f"{self.name}: vjp of '{arg}' asks for {unknown}; it may ask for {sorted(known)}")
         return Vjp(fn, names)
-
-    @property
-    def pointwise(self) -> bool:
-        return self.rule.pointwise
 
     @property
     def differentiable(self) -> bool:

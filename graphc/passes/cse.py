@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import INPUT, Graph, Node, rename
+from graphc.passes.settled import settling
 
 
+@settling
 def eliminate_common_subexpressions(graph: Graph) -> Graph:
     """`graph` with every pure operation computed once. Operands of commutative ops are compared in either order."""
     alone: dict[tuple[Any, ...], int] = {}  # by op and operands, which are seldom those of another node

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from graphc.ir import INPUT, Graph
+from graphc.passes.settled import settling
 
 
+@settling
 def eliminate_dead_code(graph: Graph) -> Graph:
     """`graph` without the nodes that neither the result nor an impure op depends on."""
     live = set(graph.outputs)

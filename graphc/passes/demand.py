@@ -23,17 +23,34 @@ _ITEM, _SLICE = OPS["item"], OPS["slice"]
 def narrow(graph: Graph) -> Graph:
     """`graph` without the parts of arrays that nobody reads. Rounds differently."""
     nodes = graph.nodes
-    if not any(node.op is _SLICE for node in nodes.values()):
+    if _SLICE not in graph.ops or not _cuts_what_is_computed(nodes):
         return graph
-    boxes = _demanded(graph)
-    if not any(_is_less(node, boxes.get(id), nodes) for id, node in nodes.items()):
+    boxes, all_of = _demanded(graph)
+    if not any(_is_less(nodes[id], box, nodes) for id, box in boxes.items()):
         return graph
+    boxes.update((id, whole(_shape(nodes[id]))) for id in all_of if id not in boxes)
     return _Writer(graph, boxes).written()
 
 
-def _is_less(node: Node, box: Box | None, nodes: Mapping[int, Node]) -> bool:
+def _cuts_what_is_computed(nodes: Mapping[int, Node]) -> bool:
+    """Whether any slice, or a slice of a view, is of something that could be computed in part."""
+    stack = [node.inputs[0] for node in nodes.values() if node.op is _SLICE]
+    seen: set[int] = set()
+    while stack:
+        id = stack.pop()
+        node = nodes[id]
+        if id in seen or not node.inputs or _parts(node, nodes) is None:
+            continue
+        if not node.op.view and node.op is not _ITEM:
+            return True
+        seen.add(id)
+        stack += node.inputs
+    return False
+
+
+def _is_less(node: Node, box: Box, nodes: Mapping[int, Node]) -> bool:
     """Whether a node that computes something is demanded in a part that is worth it."""
-    if box is None or node.op.view or not node.inputs or node.op is _ITEM or _parts(node, nodes) is None:
+    if node.op.view or not node.inputs or node.op is _ITEM or _parts(node, nodes) is None:
         return False
     return math.prod(sizes(box)) <= LESS * node.size / len(node.results)
 
@@ -55,26 +72,33 @@ def _shape(node: Node) -> tuple[int, ...]:
     return node.results[0].shape
 
 
-def _demanded(graph: Graph) -> dict[int, Box]:
-    """The box of each node that is read."""
+def _demanded(graph: Graph) -> tuple[dict[int, Box], set[int]]:
+    """The box of each node that is read in part; and the nodes that are read as a whole."""
     nodes = graph.nodes
-    boxes: dict[int, Box] = {id: whole(_shape(nodes[id])) for id in graph.outputs}
-    for node in reversed(list(nodes.values())):
-        if node.op.impure:
-            boxes.setdefault(node.id, whole(_shape(node)))
-        box, parts = boxes.get(node.id), _parts(node, nodes)
-        if box is None:
+    boxes: dict[int, Box] = {}
+    all_of = {*graph.outputs, *[id for id, node in nodes.items() if node.op.impure]}
+    for id, node in reversed(list(nodes.items())):
+        if id in all_of:
+            boxes.pop(id, None)
+            if node.op.parts is None and node.op is not _ITEM:  # pointwise ones read the whole, for all of it
+                all_of.update(node.inputs)
+                continue
+            box = whole(_shape(node))
+        elif id in boxes:
+            box = boxes[id]
+        else:
             continue
-        if 0 in sizes(box):
-            parts = None
-        if parts is not None:
-            box = boxes[node.id] = parts.least(box, _shape(node), node.params)
+        parts = None if 0 in sizes(box) else _parts(node, nodes)
+        if parts is None:
+            all_of.update(node.inputs)
+            continue
+        boxes[id] = box = parts.least(box, _shape(node), node.params)
         for i in node.inputs:
             shape = _shape(nodes[i])
-            read = whole(shape) if parts is None else parts.reads(box, shape, node.params)
+            read = parts.reads(box, shape, node.params)
             known = boxes.get(i, read)
             boxes[i] = tuple([(min(a, c), max(b, d)) for (a, b), (c, d) in zip(read, known, strict=True)])
-    return boxes
+    return boxes, all_of
 
 
 @final

@@ -10,6 +10,7 @@ from graphc.ir import Graph, Node
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import aval_of
 from graphc.ops.interpret import run_kernel
+from graphc.passes.settled import settling
 
 LARGEST = 1024  # elements; larger results stay computations, so that graphs stay small
 MODEST = 1 << 20
@@ -18,6 +19,7 @@ _CONSTANT = OPS["constant"]
 _FULL = OPS["full"]
 
 
+@settling
 def fold_constants(graph: Graph) -> Graph:
     """`graph` with every pure operation on constants replaced by its value, up to `LARGEST` elements.
 

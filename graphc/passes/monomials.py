@@ -9,8 +9,10 @@ which would cancel digits; and no term vanishes: x - x is nan where x is inf.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ops.dtypes import finfo
@@ -25,14 +27,13 @@ TERMS, DEGREE = 16, 32  # more are not taken together
 def collect_terms(graph: Graph) -> Graph:
     """`graph` with like terms collected where that takes fewer operations. Rounds differently."""
     found = _Forms(graph)
-    left = found.promising()
+    left = found.promising
     while left:
-        writer = _Writer(graph, found, left)
-        rewritten = writer.written()
-        worse = {part for part in left if writer.cost[part] >= found.cost[part]}
+        writer = _Writer(graph, found.of, left)
+        worse = {part for part, members in left.items() if writer.cost[part] >= members.cost}
         if not worse:
-            return rewritten
-        left -= worse
+            return writer.written()
+        left = {part: members for part, members in left.items() if part not in worse}
     return graph
 
 
@@ -64,108 +65,138 @@ class _Algebra:
 
     def mul(self, x: Form, y: Form) -> Form:
         ((p, a),), ((q, b),) = x.items(), y.items()
-        powers = defaultdict(int, p)
+        powers = dict(p)
         for atom, n in q:
-            powers[atom] += n
-        if sum(powers.values()) > DEGREE:
+            powers[atom] = powers.get(atom, 0) + n
+        if not self._least <= abs(a * b) <= self._most or sum(powers.values()) > DEGREE:
             raise _Refused
-        return self._checked({tuple(sorted(powers.items())): a * b})
+        return {tuple(sorted(powers.items())): a * b}
 
     def __getattr__(self, name: str) -> Any:
         raise _Refused
 
 
-def _one(atom: int) -> Form:
-    return {((atom, 1),): 1.0}
+class _Part(NamedTuple):
+    """Ids of nodes, in order, and what they cost as they are."""
+
+    members: list[int]
+    cost: float
+
+
+_ALGEBRAS = {np.dtype(name): _Algebra(np.dtype(name)) for name in ("float32", "float64")}
 
 
 @final
 class _Forms:
-    """The forms of the nodes of a graph, and the parts of it that they make: connected, or with a product in common.
+    """The forms of the nodes of a graph, and the parts of it that they make: where one form is part of another, or two
+    are one product but for a number.
 
-    of    id -> form, of the nodes that are more than an atom
-    part  id -> the part that the node is in
-    cost  of each part
+    of         id -> form, of the nodes that are more than an atom
+    promising  the parts in which two products are one, or a sum has a factor or like terms, by the id of one node
     """
 
     def __init__(self, graph: Graph):
         self.of: dict[int, Form] = {}
+        self._leaves: dict[int, Form] = {}
         self._above: dict[int, int] = {}
         self._nodes = graph.nodes
-        self._uses = graph.uses()
-        algebras: dict[Any, _Algebra] = {}
-        first: dict[Monomial, int] = {}
+        ops = {op for op in graph.ops if op.pointwise and op.lifting is not None and not op.several}
+        self._uses = graph.uses() if ops else {}
+        self._first: dict[Monomial, int] = {}  # of the products that are equal but for a number
+        gains: list[int] = []
         for id, node in graph.nodes.items():
-            if self._is_product_or_sum(node):
-                algebra = algebras.get(node.dtype) or algebras.setdefault(node.dtype, _Algebra(node.dtype))
-                form = self._form(node, algebra)
-                if form is not None:
-                    self.of[id] = form
-                    self._join(id, [i for i in node.inputs if i in self.of])
-                    if len(form) == 1:
-                        self._join(id, [first.setdefault(next(iter(form)), id)])
-        self.part = {id: self._root(id) for id in self.of}
-        self.cost: dict[int, float] = defaultdict(float)
-        for id, part in self.part.items():
-            self.cost[part] += node_cost(graph.nodes[id], graph.nodes)
+            if node.op not in ops or not self._is_of_one_dtype(node):
+                continue
+            form, taken = self._form(node)
+            if form is None:
+                continue
+            self.of[id] = form
+            self._join(id, taken)
+            if self._may_gain(id, form, taken):
+                gains.append(id)
+        self.promising = self._parts(gains)
 
-    def _is_product_or_sum(self, node: Node) -> bool:
-        op = node.op
-        if op.several or not op.pointwise or op.lifting is None or node.dtype.name not in ("float32", "float64"):
+    def _may_gain(self, id: int, form: Form, taken: Sequence[int]) -> bool:
+        """Whether a product has a like, which it is joined with, or a power; or a sum a factor or like terms."""
+        inputs = self._nodes[id].inputs
+        if len(form) > 1:
+            terms = sum([len(self.of[i]) for i in taken]) + len(inputs) - len(taken)
+            return len(form) < terms or bool(_common(list(form)))
+        ((key, number),) = form.items()
+        read = [(i, self.of[i] if i in taken else self._leaves[i]) for i in inputs]
+        factors = [(i, factor) for i, factor in read if () not in factor]
+        if len(factors) == 1 and key in factors[0][1]:  # something times a number: only two numbers can be one
+            ((i, factor),) = factors
+            return i in taken and self._uses[i] == 1 and abs(factor[key]) != 1 != abs(number)
+        like = self._first.setdefault(key, id)
+        self._join(id, [like])
+        return like != id or key[0][1] == len(key) == 1 or any(n > 2 for _, n in key)
+
+    def _is_of_one_dtype(self, node: Node) -> bool:
+        dtype = node.results[0].dtype
+        if dtype not in _ALGEBRAS:
             return False
-        return all(not self._nodes[i].op.several and self._nodes[i].dtype == node.dtype for i in node.inputs)
+        return all(self._nodes[i].results[0].dtype == dtype for i in node.inputs)
 
-    def _form(self, node: Node, algebra: _Algebra) -> Form | None:
-        def operand(id: int) -> Form:
-            form = self.of.get(id)
-            if form is not None and (len(form) == 1 or self._uses[id] == 1):
-                return form
-            number = held_number(id, self._nodes)
-            return {(): float(number)} if isinstance(number, (int, float)) else _one(id)
-
-        assert node.op.lifting is not None
-        given = [operand(i) for i in node.inputs]
-        for forms in (given, [f if len(f) == 1 else _one(i) for f, i in zip(given, node.inputs, strict=True)]):
+    def _form(self, node: Node) -> tuple[Form | None, list[int]]:
+        """The form of a node, None if it is an atom; and of which operands the forms are parts of it."""
+        lifting, algebra = node.op.lifting, _ALGEBRAS[node.results[0].dtype]
+        assert lifting is not None
+        inputs = node.inputs
+        taken = [i for i in inputs if i in self.of and (len(self.of[i]) == 1 or self._uses[i] == 1)]
+        single = [i for i in taken if len(self.of[i]) == 1]
+        for chosen in (taken, single) if len(single) < len(taken) else (taken,):
+            given = [self.of[i] if i in chosen else self._leaf(i) for i in inputs]
             try:
-                form = node.op.lifting(algebra, *forms, **node.params)
+                form = lifting(algebra, *given, **node.params)
             except (_Refused, ValueError):  # of mul, which takes one term each
                 continue
-            return None if any(form is f for f in forms) or (() in form and len(form) == 1) else form
-        return None
+            if form in given or (len(form) == 1 and () in form):
+                break
+            return form, chosen
+        return None, []
+
+    def _leaf(self, id: int) -> Form:
+        """The form of an operand that is a number, or an atom."""
+        leaf = self._leaves.get(id)
+        if leaf is None:
+            number = held_number(id, self._nodes) if id not in self.of else None
+            leaf = {(): float(number)} if isinstance(number, (int, float)) else {((id, 1),): 1.0}
+            self._leaves[id] = leaf
+        return leaf
 
     def _root(self, id: int) -> int:
-        while (above := self._above.get(id, id)) != id:
-            self._above[id] = self._above.get(above, above)
-            id = above
+        above = self._above
+        while (over := above.get(id, id)) != id:
+            above[id] = above.get(over, over)
+            id = over
         return id
 
     def _join(self, id: int, others: Sequence[int]) -> None:
         for other in others:
             self._above[self._root(other)] = self._root(id)
 
-    def promising(self) -> set[int]:
-        """The parts in which two products are one but for a number, or a sum has a factor or like terms."""
-        seen: dict[tuple[int, Monomial], int] = {}
-        found: set[int] = set()
-        for id, form in self.of.items():
-            part = self.part[id]
-            if len(form) == 1:
-                ((key, _),) = form.items()
-                repeated = seen.setdefault((part, key), id) != id or any(n > 2 for _, n in key)
-            else:
-                written = sum(
-                    len(self.of[i]) if self._uses[i] == 1 and i in self.of else 1 for i in self._nodes[id].inputs
-                )
-                repeated = len(form) < written or bool(_common(list(form)))
-            if repeated:
-                found.add(part)
-        return found
+    def _parts(self, gains: Sequence[int]) -> dict[int, _Part]:
+        """The parts that these nodes are in."""
+        members: dict[int, list[int]] = {self._root(id): [] for id in gains}
+        for id in self.of if members else ():
+            root = self._root(id)
+            if root in members:
+                members[root].append(id)
+        nodes = self._nodes
+        return {part: _Part(ids, sum([node_cost(nodes[i], nodes) for i in ids])) for part, ids in members.items()}
 
 
 def _common(keys: Sequence[Monomial]) -> Monomial:
     """The factors that all have."""
-    first, *rest = map(dict, keys)
-    return tuple((atom, n) for atom in first if (n := min([first[atom], *(k.get(atom, 0) for k in rest)])))
+    first, *rest = keys
+    atoms = {atom for atom, _ in first}
+    for key in rest:
+        atoms.intersection_update([atom for atom, _ in key])
+        if not atoms:
+            return ()
+    others = [dict(key) for key in rest]
+    return tuple([(atom, min([n, *[powers[atom] for powers in others]])) for atom, n in first if atom in atoms])
 
 
 def _without(key: Monomial, factor: Monomial) -> Monomial | None:
@@ -180,19 +211,17 @@ def _without(key: Monomial, factor: Monomial) -> Monomial | None:
 
 @final
 class _Writer:
-    """Writes a graph anew, the nodes of some parts by their forms.
+    """Writes the nodes of some parts by their forms.
 
     cost  what each of these parts takes now
     """
 
-    def __init__(self, graph: Graph, forms: _Forms, parts: set[int]):
-        self.cost: dict[int, float] = defaultdict(float)
+    def __init__(self, graph: Graph, forms: Mapping[int, Form], parts: Mapping[int, _Part]):
         self._graph = graph
-        self._forms = {id: form for id, form in forms.of.items() if forms.part[id] in parts}
-        self._part = forms.part
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
-        self._new: dict[int, int] = {}
+        self._builder = Builder(graph.nodes)
+        self._forms = {id: forms[id] for part in parts.values() for id in part.members}
+        self._new: dict[int, int] = {}  # of what is written
+        self._made: dict[int, range] = {}  # for it
         self._products: dict[Monomial, Symbol] = {}
         self._as_written: set[Monomial] = set()
         self._with: dict[int, list[Monomial]] = defaultdict(list)  # those of an atom
@@ -202,37 +231,47 @@ class _Writer:
                     self._as_written.add(key)
                     for atom, _ in key:
                         self._with[atom].append(key)
-
-    def written(self) -> Graph:
-        graph, builder = self._graph, self._builder
-        needed = self._needed()
-        for id, node in graph.nodes.items():
-            if id in self._forms and id not in needed:
-                continue
-            builder.where, builder.scope = node.where, node.scope
-            if id not in self._forms:
-                builder.nodes[id] = node.on(tuple([self._new[i] for i in node.inputs]))
-                self._new[id] = id
-                continue
-            first = builder.next_id
-            value = self._sum(self._forms[id])
-            for k in range(first, builder.next_id):
-                self.cost[self._part[id]] += node_cost(builder.nodes[k], builder.nodes)
-            if value.aval != node.aval:  # a number has given it its shape
-                self.cost[self._part[id]] = float("inf")
-            self._new[id] = value.id
-        return graph.replace(builder.nodes, rename(graph.result, {id: self._new[id] for id in graph.outputs}))
+        needed, made = self._needed(), self._made
+        for id in graph.nodes:
+            if id in self._forms and id in needed:
+                self._write(id)
+        self.cost = {name: sum([self._cost(i) for i in part.members if i in made]) for name, part in parts.items()}
 
     def _needed(self) -> set[int]:
         """What is written: what others read, and the atoms of what is written."""
         needed = set(self._graph.outputs)
-        for id in reversed(list(self._graph.nodes)):
+        for id, node in reversed(list(self._graph.nodes.items())):
             form = self._forms.get(id)
             if form is None:
-                needed.update(self._graph.nodes[id].inputs)
+                needed.update(node.inputs)
             elif id in needed:
-                needed.update(atom for key in form for atom, _ in key)
+                needed.update([atom for key in form for atom, _ in key])
         return needed
+
+    def _write(self, id: int) -> None:
+        builder, node = self._builder, self._graph.nodes[id]
+        builder.where, builder.scope = node.where, node.scope
+        first = builder.next_id
+        self._new[id] = self._sum(self._forms[id]).id
+        self._made[id] = range(first, builder.next_id)
+
+    def _cost(self, id: int) -> float:
+        """What the nodes cost that were made for node `id`."""
+        nodes = self._builder.nodes
+        if nodes[self._new[id]].aval != nodes[id].aval:  # a number has given it its shape
+            return float("inf")
+        return sum([node_cost(nodes[k], nodes) for k in self._made[id]])
+
+    def written(self) -> Graph:
+        """The graph with these nodes in place of the former ones."""
+        graph, written, new = self._graph, self._builder.nodes, self._new
+        nodes: dict[int, Node] = {}
+        for id, node in graph.nodes.items():
+            if id not in self._forms:
+                nodes[id] = node.on(tuple([new.get(i, i) for i in node.inputs]))
+            else:
+                nodes.update((k, written[k]) for k in self._made.get(id, ()))
+        return graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
 
     def _sum(self, form: Form) -> Symbol:
         factor = _common(list(form)) if len(form) > 1 else ()
@@ -266,7 +305,7 @@ class _Writer:
 
     def _multiplied(self, key: Monomial) -> Symbol:
         if len(key) == 1 and key[0][1] == 1:
-            return self._builder.symbol(self._new[key[0][0]])
+            return self._builder.symbol(self._new.get(key[0][0], key[0][0]))
         if all(n % 2 == 0 for _, n in key):
             half = tuple((atom, n // 2) for atom, n in key)
             if half in self._products or self._may_be_part(half):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
@@ -23,12 +24,19 @@ from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg
+from graphc.passes.settled import Pass
 from graphc.passes.solves import solve_systems
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
-Pass = Callable[[Graph], Graph]
+
+class Simplify(Protocol):
+    """A pass that may be told at which nodes rules may match, where others are known to be as they should."""
+
+    def __call__(self, graph: Graph, where: Container[int] | None = None) -> Graph: ...
+
+
 SWEEPS = 8  # simplification stops by itself long before
 
 
@@ -42,17 +50,16 @@ class Record(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Pass:
+def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Simplify:
     """A pass that applies `rules` until none fires.
 
     most     how often rules may fire in all graphs that the pass is given; None: as often as they match
     firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
     """
-    table = RuleIndex(rules)
+    table = _index(tuple(rules))
     done = [] if firings is None else firings
 
-    def run(graph: Graph) -> Graph:
-        where = None
+    def run(graph: Graph, where: Container[int] | None = None) -> Graph:
         for _ in range(SWEEPS):
             rewritten, fired = rewrite(graph, table, where, None if most is None else most - len(done))
             if most is not None:
@@ -70,6 +77,12 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
     return run
 
 
+@functools.lru_cache(maxsize=16)
+def _index(rules: tuple[RewriteRule, ...]) -> RuleIndex:
+    """What has been looked up for one graph is known for the next."""
+    return RuleIndex(rules)
+
+
 def rules_for(licence: Licence) -> list[RewriteRule]:
     """The rules that claim no more than `licence`."""
     return [rule for rule in ALL if rule.licence <= licence]
@@ -77,7 +90,8 @@ def rules_for(licence: Licence) -> list[RewriteRule]:
 
 def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
     """The passes, in order."""
-    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
+    # in this order, for constants that are equal when folded are one
+    once = (("constant folding", fold_constants), ("common subexpressions", eliminate_common_subexpressions))
     trim, hoist = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
     rules = "simplify", simplify(rules_for(licence))
     first = ("gradient rules", without_rules), ("dead code", eliminate_dead_code)
@@ -124,7 +138,10 @@ def sums_of_products(graph: Graph) -> Graph:
 def like_terms(graph: Graph) -> Graph:
     """`graph` with like terms collected, and simplified again if there were any."""
     collected = collect_terms(graph)
-    return graph if collected is graph else simplify(rules_for(REASSOCIATES))(eliminate_dead_code(collected))
+    if collected is graph:
+        return graph
+    clean = eliminate_dead_code(collected)
+    return simplify(rules_for(REASSOCIATES))(clean, changed(graph, clean))
 
 
 def _counted(found: Sequence[Any]) -> list[str]:
@@ -141,7 +158,9 @@ def repeats(graph: Graph) -> Graph:
 
 
 def _recorded(graph: Graph, record: Record) -> Graph:
-    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record), graph.call)
+    same = Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record), graph.call)
+    same.settled |= graph.settled
+    return same
 
 
 @without_collector
@@ -173,9 +192,13 @@ def optimize(
 
     if any(op.structured for op in graph.ops):
         graph = map_bodies(graph, optimized)
+    idle: dict[Pass, Graph] = {}  # the graph that a pass has found nothing to do in: it is not asked again
     for name, run in default_passes(EXACT if strict else REASSOCIATES) if passes is None else passes:
         before = graph
-        graph = run(graph)
+        if idle.get(run) is not graph:
+            graph = run(graph)
+            if graph is before:
+                idle[run] = graph
         if len(graph.history) == len(before.history) and graph is not before:
             graph = _recorded(graph, Record(name, len(before), len(graph)))
         if after_each is not None:

@@ -27,6 +27,7 @@ TREE = frozenset((_MUL, _DIV, _NEG, _SQUARE, _RECIPROCAL))
 POSITIVE = frozenset((_EXP, _SIGMOID, _SOFTMAX))
 FACTORS = 12  # operands of a tree; beyond that it stays as it is
 SWEEPS = 4  # products that are equal once others are shortened
+_MASK = (1 << 61) - 1
 WORTH = 3  # operations for each element that a quotient may cost more
 
 
@@ -53,10 +54,12 @@ def cancel_quotients(graph: Graph) -> Graph:
 
 def _sweep(graph: Graph) -> Graph:
     nodes = graph.nodes
-    if sum(node.op in TREE for node in nodes.values()) < 2:
+    if TREE.isdisjoint(graph.ops):
         return graph
     uses = graph.uses()
-    inner = {i for node in nodes.values() if node.op in TREE for i in node.inputs if uses[i] == 1}
+    roots = _worth_a_look(nodes, uses)
+    if not roots:
+        return graph
     builder = Builder()
     builder.next_id = max(nodes) + 1
     new: dict[int, int] = {}
@@ -64,7 +67,7 @@ def _sweep(graph: Graph) -> Graph:
     for id, node in nodes.items():
         node = node.on(tuple([new.get(i, i) for i in node.inputs])) if new else node
         builder.nodes[id] = node
-        if node.op in TREE and id not in inner and is_floating(node.dtype):
+        if id in roots and node.op in TREE:
             product = _factors(builder.nodes, id)
             if product is None:
                 continue
@@ -79,6 +82,60 @@ def _sweep(graph: Graph) -> Graph:
     return eliminate_dead_code(
         graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
     )
+
+
+_OVER, _WITH_EXP, _WITH_SIGMOID = 1, 2, 4  # what a tree has: a division, and these factors
+_PAIR = _WITH_EXP | _WITH_SIGMOID
+
+
+def _worth_a_look(nodes: Mapping[int, Node], uses: Mapping[int, int]) -> set[int]:
+    """The roots of trees that may have factors in common with others, or above and below: in one pass over the nodes.
+
+    Equal products have equal hashes, for that of a product is the sum of those of its factors, times their powers.
+    """
+    hashes: dict[int, int] = {}
+    kinds: dict[int, int] = {}
+    first: dict[int, int] = {}  # of each hash
+    found: set[int] = set()
+    inner = {i for node in nodes.values() if node.op in TREE for i in node.inputs if uses[i] == 1}
+
+    def hash_of(id: int) -> int:
+        value = hashes.get(id)
+        if value is None:  # not a tree itself
+            value = hashes[id] = 0 if held_number(id, nodes) is not None else hash((id,)) & _MASK
+        return value
+
+    for id, node in nodes.items():
+        op, inputs = node.op, node.inputs
+        if op is _EXP or op is _SIGMOID:
+            kinds[id] = _WITH_EXP if op is _EXP else _WITH_SIGMOID
+            continue
+        if op is _SPREAD:
+            if nodes[inputs[0]].op is _DIV:
+                hashes[id], kinds[id] = hash_of(inputs[0]), _OVER
+            continue
+        if op is _ADD:
+            if inputs[0] == inputs[1]:
+                hashes[id], kinds[id] = hash_of(inputs[0]), kinds.get(inputs[0], 0)
+            continue
+        if op not in TREE:
+            continue
+        value, kind = hash_of(inputs[0]), kinds.get(inputs[0], 0)
+        if op is _MUL or op is _DIV:
+            value += hash_of(inputs[1]) if op is _MUL else -hash_of(inputs[1])
+            kind |= kinds.get(inputs[1], 0)
+        elif op is not _NEG:
+            value *= 2 if op is _SQUARE else -1
+        if op is _DIV or op is _RECIPROCAL:
+            kind |= _OVER
+        hashes[id], kinds[id] = value & _MASK, kind
+        if id not in inner and is_floating(node.dtype):
+            like = first.setdefault(value & _MASK, id)
+            if like != id:
+                found |= {like, id}
+            if kind & _OVER or kind & _PAIR == _PAIR:
+                found.add(id)
+    return found
 
 
 def _shortened(builder: Builder, id: int, product: _Product, uses: Counter[int]) -> Symbol | None:

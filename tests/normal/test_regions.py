@@ -11,6 +11,8 @@ import eager as torch
 import graphc
 from graphc.ir import Graph
 from graphc.ir.check import check
+from graphc.normal.find import regions_of
+from graphc.normal.gate import may_gain, may_start_gain
 from graphc.normal.regions import rewrite_regions
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
@@ -107,6 +109,26 @@ def test_what_is_best_as_it_is_stays(f):
     rewritten, found = rewrite_regions(graph)
     assert rewritten is graph
     assert found == []
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_regions_that_may_gain_have_a_node_at_which_that_starts(differentiated: bool):
+    graphs = [traced(f, shapes)[0] for f, shapes in (PROGRAMS | HALVES).values()]
+    graphs += [random_program(seed, 1 + seed % 3) for seed in range(40)]
+    alone = [lambda x, y, z: x[:, None] * y + x[:, None] * z, lambda x, y, z: torch.cat([x[9:], x[:5], x[5:9]])]
+    graphs += [traced(f, (V, V, V))[0] for f in alone]
+    if differentiated:
+        leaves = [[a.requires_grad_() for a in map(torch.ones, shapes)] for _, shapes in PROGRAMS.values()]
+        losses = [lambda *given, f=f: f(*given).square().sum() for f, _ in PROGRAMS.values()]
+        graphs = [graphc.gradients(graphc.trace(f, *given)) for f, given in zip(losses, leaves, strict=True)]
+    found = 0
+    for graph in graphs:
+        nodes, users = graph.nodes, graph.users()
+        for region in regions_of(graph, users, set(nodes)):
+            if may_gain(region.members, nodes, users):
+                found += 1
+                assert any(may_start_gain(nodes[id], nodes) for id in region.members), str(graph)
+    assert found >= len(PROGRAMS) + 2 * (not differentiated)
 
 
 def check_regions(seeds: range) -> int:

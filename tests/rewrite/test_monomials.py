@@ -43,6 +43,10 @@ def drawn(*counts: int) -> list[torch.Tensor]:
         (lambda x, y: 3 * x - y + 2 * x, {"mul": 1, "sub": 1}),
         (lambda x, y: x * y.sin() + x * y.cos(), {"sin": 1, "cos": 1, "add": 1, "mul": 1}),
         (lambda x, y: (x * y * y, x * (y * y)), {"mul": 2}),
+        (lambda x, y: 2 * x + 2 * x, {"mul": 1}),
+        (lambda x, y: ((x * y).square(), (y * y) * (x * x)), {"mul": 1, "square": 1}),
+        (lambda x, y: 2 * (x * y) + 2 * (y * x), {"mul": 2}),
+        (lambda x, y: (x * y).sin() * -(-0.5 * (3 * y)), {"mul": 3, "sin": 1}),
     ],
 )
 def test_like_terms_are_one(f: Callable[..., Any], expected: dict[str, int]):
@@ -76,6 +80,24 @@ def test_these_stay_as_they_are(f: Callable[..., Any]):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.int32, torch.complex64])
 def test_other_dtypes_are_left_alone(dtype: torch.dtype):
     before = traced(lambda x: x * x * x + 2 * x * x, torch.ones(3).to(dtype))
+    assert collect_terms(before) is before
+
+
+def test_one_part_is_rewritten_beside_another_that_is_not():
+    """A part that costs as much as before stays, whatever else reads the same values."""
+
+    def f(x, y):
+        shared = x * y
+        return shared * y + y.sin(), (shared + x).exp() * 3 + (shared + x).exp() * 4
+
+    before = traced(f, *drawn(5, 5))
+    assert ops(collect_terms(before)) == Counter(mul=3, add=2, sin=1, exp=1)
+
+
+def test_values_times_numbers_are_not_written_to_see_what_they_cost(monkeypatch: pytest.MonkeyPatch):
+    """As an optimizer's step has for each parameter: averages of gradients, and of their squares."""
+    before = traced(lambda m, v: (0.9 * m + 0.1 * v, 0.99 * m + 0.01 * (v * v), -m, 0.5 * (v * v)), *drawn(3, 3))
+    monkeypatch.setattr("graphc.passes.monomials._Writer", None)
     assert collect_terms(before) is before
 
 

@@ -8,8 +8,11 @@ import pytest
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, INT64
+from graphc.passes import optimize
 from graphc.passes.cse import eliminate_common_subexpressions
+from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
+from graphc.passes.settled import settling
 
 
 def names(graph: Graph) -> list[str]:
@@ -44,3 +47,50 @@ def test_a_folded_value_is_one_number_only_by_bits(values: tuple[float, float], 
     folded = fold_constants(b.graph("f", Ref(negative.id)))
     assert folded.nodes[negative.id].op.name == op
     assert np.array_equal(np.signbit(folded()), np.signbit(np.array(values, FLOAT32)))
+
+
+# --- passes that need not be asked again
+
+
+def chain() -> Graph:
+    b = Builder()
+    x = b.input("x", Aval((2,), FLOAT32))
+    return b.graph("f", Ref(b.language.tanh(b.language.exp(x)).id))
+
+
+def negated(graph: Graph) -> Graph:
+    """The graph with another node at its end."""
+    b = Builder(graph.nodes)
+    return graph.replace(b.nodes, Ref(b.language.neg(b.symbol(graph.outputs[0])).id))
+
+
+def test_a_pass_is_not_asked_again_about_a_graph_in_which_it_found_nothing():
+    asked: list[int] = []
+
+    def idle(graph: Graph) -> Graph:
+        asked.append(len(graph))
+        return graph
+
+    optimize(chain(), passes=[("idle", idle), ("still idle", idle), ("change", negated), ("idle", idle)])
+    assert asked == [3, 4]
+    assert len(optimize(chain(), passes=[("change", negated)] * 2)) == 5  # it finds something in what it has made
+
+
+@pytest.mark.parametrize("run", [eliminate_common_subexpressions, eliminate_dead_code, fold_constants])
+def test_passes_that_settle_find_nothing_in_what_they_have_made(run):
+    b = Builder()
+    x, F = b.input("x", Aval((2,), FLOAT32)), b.language
+    numbers = [F.neg(F.neg(b.constant(2.0, FLOAT32))) for _ in range(2)]
+    F.exp(x)
+    made = run(b.graph("f", Ref((F.tanh(x + numbers[0]) * F.tanh(x + numbers[1])).id)))
+    assert run(made) is made
+    again = made.replace(made.nodes, made.result)  # of which nothing is known
+    assert run(again) is again
+
+
+def test_what_settles_is_run_once():
+    calls: list[Graph] = []
+    run = settling(lambda graph: calls.append(graph) or negated(graph))
+    once = run(chain())
+    assert run(once) is once
+    assert len(calls) == 1

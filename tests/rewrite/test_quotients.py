@@ -11,7 +11,8 @@ import pytest
 import eager as torch
 import graphc
 from graphc.ir import Graph
-from graphc.passes.quotients import cancel_quotients
+from graphc.passes import quotients
+from graphc.passes.quotients import TREE, cancel_quotients
 
 FACTORS: dict[str, Callable[[Any, Any], Any]] = {
     "x": lambda x, y: x,
@@ -100,3 +101,30 @@ def test_what_is_no_number_stays_none() -> None:
     shorter = cancel_quotients(graph)
     np.testing.assert_array_equal(np.isnan(graph(x)), [True, True, False, True])
     np.testing.assert_allclose(shorter(x), graph(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seeds", [range(k, 400, 8) for k in range(8)], ids=lambda seeds: seeds[0])
+def test_a_look_at_all_trees_finds_no_more(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    shortened = 0
+    x = np.ones(6)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        trees = [random_tree(rng, int(rng.integers(2, 6))) for _ in range(3)]
+        graph = traced(lambda x, y, trees=trees: tuple(tree(x, y) for tree in trees), x, x)
+        found = cancel_quotients(graph)
+        with monkeypatch.context() as patch:
+            patch.setattr(quotients, "_worth_a_look", lambda nodes, uses: _roots(nodes, uses))
+            assert found == cancel_quotients(graph), f"seed {seed}"
+        shortened += found != graph
+    assert shortened > 10
+
+
+def _roots(nodes: Any, uses: Any) -> set[int]:
+    inner = {i for node in nodes.values() if node.op in TREE for i in node.inputs if uses[i] == 1}
+    return {id for id, node in nodes.items() if node.op in TREE and id not in inner}
+
+
+def test_products_without_equals_are_not_multiplied_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = traced(lambda x, y: (x * y * y.sin(), -(x * x.sin()) * y), np.ones(3), np.ones(3))
+    monkeypatch.setattr(quotients, "_factors", None)
+    assert cancel_quotients(graph) is graph

@@ -12,6 +12,7 @@ import pytest
 from graphc.ir import Builder, Graph, Node, Ref
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, INT64
+from graphc.passes import optimize
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.rules import ALL
 from graphc.rewrite import EXACT, RewriteRule, RuleIndex, driver, rewrite
@@ -20,6 +21,7 @@ from graphc.rewrite.match import match
 from tests.work import lines_run
 
 X = Aval((4,), FLOAT32)
+LINES = 450  # of Python, for each node of a graph, that all passes together may run
 
 
 def fired(value: object, rules: list[RewriteRule]) -> set[str]:
@@ -169,3 +171,26 @@ def test_keys_are_made_only_of_operations_that_have_the_same_operands(monkeypatc
 
     monkeypatch.setattr(Node, "key", key)
     assert eliminate_common_subexpressions(graph) is graph
+
+
+# --- all passes
+
+
+def straight(n: int) -> Graph:
+    """`n` operations on random ones of the latest values: nothing repeats, and little is to be found."""
+    draw = random.Random(0)
+    builder = Builder()
+    F = builder.language
+    values = [builder.input("x", X), builder.input("y", X)]
+    for _ in range(n):
+        a, b = draw.choice(values[-20:]), draw.choice(values[-20:])
+        values.append(draw.choice((F.add, F.sub, F.mul, lambda a, b: F.tanh(a), lambda a, b: a * 0.5))(a, b))
+    return builder.graph("f", tuple(Ref(s.id) for s in values[-8:]))
+
+
+def test_passes_take_linear_work():
+    few, many = straight(250), straight(1_000)
+    optimize(few)  # which looks rules up
+    lines = {graph: lines_run(lambda graph=graph: optimize(graph)) for graph in (few, many)}
+    assert lines[few] < LINES * len(few)
+    assert lines[many] < 5 * lines[few]
