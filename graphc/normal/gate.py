@@ -34,13 +34,17 @@ class _Flow(NamedTuple):
     sums       nodes that add up
     structure  whether there is any that helps a sum above
     zeros      whether that is zeros, which stay what they are in a product
-    outer      whether it is an outer product, or a sum of some
+    outer      whether it is larger than what it is made of: an outer product, arrays side by side, or a sum of some
+    added      the most elements of a sum of arrays
+    computed   whether anything is computed
     """
 
     sums: frozenset[int] = frozenset()
     structure: bool = False
     zeros: bool = False
     outer: bool = False
+    added: int = 0
+    computed: bool = False
 
 
 def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
@@ -62,7 +66,7 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         below = [flow(i) for i in node.inputs]
         sums = frozenset[int]().union(*[f.sums for f in below])
         if adds_up(node):
-            helped = any(f.structure if multiplies(node) else f.outer for f in below)
+            helped = any(f.structure or f.added > 2 * node.size if multiplies(node) else f.outer for f in below)
             if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
             if multiplies(node):
@@ -70,43 +74,62 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
                 if pair in pairs:
                     return True
                 pairs.add(pair)
-            flows[id] = _Flow(frozenset([id]))
+            flows[id] = _Flow(frozenset([id]), computed=True)
             continue
         if (
             node.op.view
-            and sums
+            and below[0].computed
             and node.size < nodes[node.inputs[0]].size
             and _parts_only(node.inputs[0], nodes, users)
         ):
             return True
-        joins = len(node.inputs) > 1 and bool(node.op.traits & Trait.MOVES)
+        joins = _joins(node)
         if joins and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
             return True  # pieces of one array, perhaps in its order
-        adds = len(node.inputs) > 1 and not node.op.traits & Trait.BILINEAR and (node.op.pointwise or joins)
-        if adds and (all(f.outer for f in below) or _have_a_common_factor([f.sums for f in below], nodes)):
+        several = len(node.inputs) > 1
+        if several and (node.op.pointwise or joins) and all(f.outer for f in below):
+            return True
+        adds = several and not node.op.traits & Trait.BILINEAR and (node.op.pointwise or joins)
+        if adds and _have_a_common_factor([f.sums for f in below], nodes):
             return True
         flows[id] = _through(node, nodes, below)
     return False
+
+
+def _joins(node: Node) -> bool:
+    """Whether a node lays several arrays side by side."""
+    return len(node.inputs) > 1 and bool(node.op.traits & Trait.MOVES)
 
 
 def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _Flow:
     """What is above a node that adds nothing up."""
     if not node.inputs:
         return _Flow(structure=node.size > 1, zeros=node.size > 1)
-    sums = frozenset[int]().union(*[f.sums for f in below])
-    structure, zeros = any(f.structure for f in below), any(f.zeros for f in below)
+    found = _Flow(
+        frozenset[int]().union(*[f.sums for f in below]),
+        any(f.structure for f in below),
+        any(f.zeros for f in below),
+        any(f.outer for f in below),
+        max(f.added for f in below),
+        not node.op.view or any(f.computed for f in below),
+    )
     sizes = [nodes[i].size for i in node.inputs]
     if not node.op.pointwise:
         larger = node.size > sum(sizes)
-        return _Flow(sums, structure or larger, zeros or (larger and not node.op.view))
+        zeros = found.zeros or (larger and not node.op.view)
+        joins = _joins(node)
+        return found._replace(structure=found.structure or larger or joins, zeros=zeros, outer=found.outer or joins)
     if not node.op.traits & Trait.BILINEAR:
-        return _Flow(sums, structure, zeros, any(f.outer for f in below))
-    if len(sizes) == 1 or max(sizes) < node.size:
-        return _Flow(sums, structure or len(sizes) > 1, zeros, len(sizes) > 1)
+        return found._replace(added=max(found.added, node.size)) if len(sizes) > 1 else found
+    if len(sizes) == 1:
+        return found
+    if max(sizes) < node.size:
+        return found._replace(structure=True, outer=True)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it
-        return _Flow(sums if all(f.sums for f in below) else frozenset(), zeros, zeros)
+        sums = found.sums if all(f.sums for f in below) else frozenset[int]()
+        return _Flow(sums, found.zeros, found.zeros, computed=True)
     large = node.inputs[sizes.index(max(sizes))]
-    return _Flow(sums, structure or _is_there(large, nodes), zeros)
+    return found._replace(structure=found.structure or _is_there(large, nodes))
 
 
 def _base(id: int, nodes: Mapping[int, Node]) -> int:

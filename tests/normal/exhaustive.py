@@ -148,7 +148,7 @@ class Bank:
 
     def kronecker_times_vector(self, x: int, a: int | None, b: int | None) -> int | None:
         """(A x B) vec(X) = vec(A X B')"""
-        if a is None or b is None or self.ndim(x) != 1:
+        if a is None or b is None or (self.ndim(x), self.ndim(a), self.ndim(b)) != (1, 2, 2):
             return None
         square = self.shaped(x, (self.shape(a)[1], self.shape(b)[1]))
         return self.shaped(self.mm(self.mm(a, square), self.t(b)), (self.shape(a)[0] * self.shape(b)[0],))
@@ -278,7 +278,8 @@ class Bank:
             whole = math.prod(shapes[0]) * (1 if len(shapes[1]) == 1 else shapes[1][-1])
             return max(2 * whole / 8, read) + 2 * size
         if way.operation in ("inv", "solve"):
-            return max(*map(math.prod, shapes), size) + 2 * size
+            n = shapes[0][0]
+            return max((2 * n * size + 2 * n**3 // 3) / 8, read) + 2 * size
         if way.operation == "f":
             return (8 + written) * size
         if way.operation in ("sum", "trace", "diagv"):
