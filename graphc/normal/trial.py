@@ -61,7 +61,7 @@ class Trial:
         return sum(costs_of({id: self._nodes[id] for id in some}, self._nodes, self._users).values())
 
     def _candidates(self, region: Region) -> tuple[frozenset[int], frozenset[int]]:
-        """The members that may be atoms: those that several read, and sums."""
+        """The members that may be atoms: those that several read, and sums, also of what lies side by side."""
         nodes = self._nodes
         members = set(region.members)
         several = {id for id in members if len(self._users.get(id, ())) + (id in region.roots) > 1}
@@ -69,12 +69,15 @@ class Trial:
             if id in several and nodes[id].op.view:
                 several.update(members.intersection(nodes[id].inputs))
         shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
-        sums = [id for id in region.members if nodes[id].op.pointwise and self._adds(id)]
+        sums = [id for id in region.members if self._adds(id)]
         alone = shared.union(sums).difference(region.roots) | shared
         return shared, alone.difference(shared)
 
     def _adds(self, id: int) -> bool:
-        return not self._nodes[id].op.traits & Trait.BILINEAR and len(self._nodes[id].inputs) > 1
+        node = self._nodes[id]
+        if len(node.inputs) < 2 or node.op.traits & Trait.BILINEAR:
+            return False
+        return node.op.pointwise or bool(node.op.traits & Trait.MOVES)
 
     def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
         """What the region costs with these atoms; None if it stays as it is."""
