@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -12,8 +13,10 @@ from graphc.normal.affine import Index, Unsolved, flat, label
 from graphc.normal.form import Factor, Form, Number, Term
 from graphc.normal.layout import Piece, laid, padded
 from graphc.normal.plan import Memory, Step, planned, size
+from graphc.ops import OPS
 from graphc.ops.dtypes import finfo, is_floating
 
+_RESHAPE = OPS["reshape"]
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -159,6 +162,9 @@ class _Writer:
         return self._F.slice(array, start=tuple(start), stop=stop, step=tuple(step))
 
     def _shaped(self, array: Symbol, shape: Sequence[int]) -> Symbol:
+        node = self._builder.nodes[array.id]
+        if node.op is _RESHAPE and self._builder.nodes[node.inputs[0]].shape == tuple(shape):
+            return self._builder.symbol(node.inputs[0])
         return array if tuple(shape) == array.shape else self._F.reshape(array, shape=tuple(shape))
 
     def _ordered(self, part: Labelled, labels: Sequence[int]) -> Symbol:
@@ -182,9 +188,23 @@ class _Writer:
             return Labelled(self._spread(a, labels) * self._spread(b, labels), labels)
         if set(a.labels) == set(b.labels):  # a loop, in which what the operands are made of may be computed
             return self._product([Labelled(a.array * self._ordered(b, a.labels), a.labels)], kept, order)
+        a, b = self._in_one(a, b, kept)
         names = {k: LETTERS[n] for n, k in enumerate(dict.fromkeys(a.labels + b.labels))}
         left, right, out = ("".join([names[k] for k in ks]) for ks in (a.labels, b.labels, labels))
         return Labelled(F.einsum(a.array, b.array, equation=f"{left},{right}->{out}"), labels)
+
+    def _in_one(self, a: Labelled, b: Labelled, kept: frozenset[int]) -> tuple[Labelled, Labelled]:
+        """Two operands, with labels that are summed over and follow each other in both as one: views of fewer axes."""
+        for k, next_one in itertools.pairwise(a.labels):
+            if (k, next_one) in itertools.pairwise(b.labels) and not kept & {k, next_one}:
+                return self._in_one(*[self._fused(part, k) for part in (a, b)], kept)
+        return a, b
+
+    def _fused(self, part: Labelled, k: int) -> Labelled:
+        """With the axis of label k and the next one as one."""
+        at, shape = part.labels.index(k), part.array.shape
+        whole = (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
+        return Labelled(self._shaped(part.array, whole), (*part.labels[: at + 1], *part.labels[at + 2 :]))
 
     def _spread(self, part: Labelled, labels: Sequence[int]) -> Symbol:
         """With an axis of size 1 for each label that it has not."""
