@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tests.normal.expressions import PRIME, Expression, leaf, leaves, make, parts, value
+from tests.normal.expressions import PRIME, Expression, leaves, make, parts, value
 from tests.normal.laws import LAWS, Law
 
 DRAWS = 2
@@ -181,8 +181,16 @@ class Bank:
         return self._numbers[key]
 
     def _added(self, way: Way) -> int | None:
+        asked = way
+        if way.operation == "solve":  # by the inverse, which is computed once
+            inverse = self("inv", way.args[0])
+            if inverse is None:
+                return None
+            asked = Way("mm", (inverse, way.args[1]), ())
         try:
-            values = [value(way.operation, [self._values[a][k] for a in way.args], way.params) for k in range(DRAWS)]
+            values = [
+                value(asked.operation, [self._values[a][k] for a in asked.args], asked.params) for k in range(DRAWS)
+            ]
         except (ValueError, IndexError):
             return None
         number = self._numbered(tuple(values))
@@ -296,6 +304,3 @@ def candidates(expression: Expression, most: int = MOST_WAYS) -> tuple[list[Expr
     number = bank.number(expression, np.random.default_rng(0))
     bank.saturate()
     return [bank.cheapest(number, written) for written in (2.0, 0.0)], bank
-
-
-__all__ = ["Bank", "candidates", "leaf"]
