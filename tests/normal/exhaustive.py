@@ -103,7 +103,9 @@ class Bank:
     def part_of_joined(self, part: str, outer: Way, inner: Way) -> int | None:
         axis, *where = outer.params
         if axis != inner.params[0]:
-            return self.cat(*[self(part, a, axis, *where) for a in inner.args], 0 if part == "pick" else inner.params[0])
+            return self.cat(
+                *[self(part, a, axis, *where) for a in inner.args], 0 if part == "pick" else inner.params[0]
+            )
         n = self.shape(inner.args[0])[axis]
         if where[-1] <= n - (part == "pick"):
             return self(part, inner.args[0], axis, *where)

@@ -87,5 +87,3 @@ def agree(ours: Graph, written: Graph, given: Sequence[np.ndarray]) -> bool:
         np.abs(found[a] - values[b]).max(initial=0) <= RELATIVE * np.abs(values[b]).max(initial=0) + ROUNDING * scale
         for a, b in zip(ours.outputs, written.outputs, strict=True)
     )
-
-
