@@ -45,7 +45,8 @@ class Trial:
             if price is not None and (found is None or price < found[0]):
                 found = price, atoms
 
-        for atoms in (shared, frozenset[int](), shared | sums, sums):
+        narrow = frozenset([id for id in shared if self._is_narrow(id)])
+        for atoms in (shared, frozenset[int](), narrow, shared | sums, sums):
             attempt(atoms)
         if found is None or found[0] > HOPEFUL * before:
             return found
@@ -72,6 +73,11 @@ class Trial:
         sums = [id for id in region.members if self._adds(id)]
         alone = shared.union(sums).difference(region.roots) | shared
         return shared, alone.difference(shared)
+
+    def _is_narrow(self, id: int) -> bool:
+        """Whether a node is smaller than what it is made of: a product or a sum that others had better begin with."""
+        node = self._nodes[id]
+        return node.size < max([self._nodes[i].size for i in node.inputs], default=0)
 
     def _adds(self, id: int) -> bool:
         node = self._nodes[id]
