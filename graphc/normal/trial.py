@@ -28,6 +28,7 @@ class Trial:
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
         self._left = MOST_WORK + len(graph)
         self._memory = Memory()
+        self._narrow: dict[int, bool] = {}
 
     def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
         """The cheapest choice, and what it costs."""
@@ -76,8 +77,14 @@ class Trial:
 
     def _is_narrow(self, id: int) -> bool:
         """Whether a node is smaller than what it is made of: a product or a sum that others had better begin with."""
-        node = self._nodes[id]
-        return node.size < max([self._nodes[i].size for i in node.inputs], default=0)
+        if id not in self._narrow:
+            node = self._nodes[id]
+            sizes = {i: self._nodes[i].size for i in node.inputs}
+            follows = node.op.pointwise or node.op.view
+            self._narrow[id] = node.size < max(sizes.values(), default=0) or (
+                follows and any(n == node.size and self._is_narrow(i) for i, n in sizes.items())
+            )
+        return self._narrow[id]
 
     def _adds(self, id: int) -> bool:
         node = self._nodes[id]
