@@ -2,8 +2,8 @@
 
 Run: python benchmarks/generated_algebra.py [--count N] [--seed N] [--gradient] [--worst N]
 
-Costs are predicted, in scalar operations (`graphc/rewrite/cost.py`): no clock is read. The search applies associativity,
-distributivity, laws of transposes, parts, traces, sums, Kronecker products and inverses to everything that they lead to
+Costs are predicted, in scalar operations (`graphc/rewrite/cost.py`): no clock is read. The search applies the laws of
+associativity, distributivity, transposes, parts, traces, sums, Kronecker products and inverses to all that they lead to
 (`tests/normal/exhaustive.py`). Values are compared with those of the graph as written, in float64.
 """
 

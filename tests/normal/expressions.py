@@ -148,7 +148,9 @@ OPERATIONS = {
     "diagm": Operation(lambda d: np.diag(_vector(d)), lambda d: f"torch.diag({d})"),
     "diagv": Operation(lambda a: np.diag(_matrix(a)), lambda a: f"torch.diag({a})"),
     "trace": Operation(lambda a: np.asarray(np.trace(_matrix(a))), lambda a: f"torch.trace({a})"),
-    "cat": Operation(lambda a, b, axis: np.concatenate([a, b], axis), lambda a, b, axis: f"torch.cat([{a}, {b}], {axis})"),
+    "cat": Operation(
+        lambda a, b, axis: np.concatenate([a, b], axis), lambda a, b, axis: f"torch.cat([{a}, {b}], {axis})"
+    ),
     "kron": Operation(_kronecker, lambda a, b: f"torch.kron({a}, {b})"),
     "shaped": Operation(lambda a, shape: a.reshape(shape), lambda a, shape: f"{a}.reshape{shape}"),
     "inv": Operation(_inverse, lambda a: f"torch.linalg.inv({a})"),

