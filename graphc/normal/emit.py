@@ -197,7 +197,7 @@ class _Writer:
         """Two operands, with labels that are summed over and follow each other in both as one: views of fewer axes."""
         for k, next_one in itertools.pairwise(a.labels):
             if (k, next_one) in itertools.pairwise(b.labels) and not kept & {k, next_one}:
-                return self._in_one(*[self._fused(part, k) for part in (a, b)], kept)
+                return self._in_one(self._fused(a, k), self._fused(b, k), kept)
         return a, b
 
     def _fused(self, part: Labelled, k: int) -> Labelled:
