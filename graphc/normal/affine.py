@@ -108,6 +108,8 @@ class Equations:
         if len(a.steps) <= 1 and len(b.steps) <= 1:
             self._equate_two(a, b)
             return
+        if self._equate_halves(a, b):
+            return
         if set(a.labels) & set(b.labels):
             raise Unsolved
         for _ in range(2):
@@ -124,6 +126,24 @@ class Equations:
         new = {k: value}
         self.value = {old: index.at(new) for old, index in self.value.items()}
         self.value[k] = value
+
+    def _equate_halves(self, a: Index, b: Index) -> bool:
+        """Whether both are high * n + low, with 0 <= low < n, in more than one way: then both halves are the same."""
+        for n in sorted({abs(stride) for _, stride in (*a.steps, *b.steps) if abs(stride) > 1}):
+            high_a, low_a = _halves(a, n)
+            high_b, low_b = _halves(b, n)
+            if not (high_a.steps or high_b.steps) or not (low_a.steps or low_b.steps):
+                continue
+            if all(low >= 0 and high < n for low, high in map(self._range, (low_a, low_b))):
+                self.equate(low_a, low_b)
+                self.equate(high_a, high_b)
+                return True
+        return False
+
+    def _range(self, index: Index) -> tuple[int, int]:
+        """The least and the largest place."""
+        ends = [stride * (self.sizes[k] - 1) for k, stride in index.steps]
+        return index.offset + sum(e for e in ends if e < 0), index.offset + sum(e for e in ends if e > 0)
 
     def _equate_two(self, a: Index, b: Index) -> None:
         """oa + sa * x = ob + sb * y, of one label each or none."""
@@ -213,6 +233,13 @@ def _decoded(number: int, places: Sequence[tuple[int, int]]) -> dict[int, int] |
     for k, stride in places:
         digits[k], number = divmod(number, stride)
     return None if number else digits
+
+
+def _halves(index: Index, n: int) -> tuple[Index, Index]:
+    """high and low of high * n + low"""
+    high = {k: stride // n for k, stride in index.steps}
+    low = {k: stride % n for k, stride in index.steps}
+    return Index(index.offset // n, _sorted(high)), Index(index.offset % n, _sorted(low))
 
 
 def _range(start: int, step: int, size: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -10,9 +11,12 @@ from typing import Any, NamedTuple, final
 from graphc.ir import Builder, Symbol
 from graphc.normal.affine import Index, Unsolved, flat, label
 from graphc.normal.form import Factor, Form, Number, Term
+from graphc.normal.layout import Piece, laid, padded
 from graphc.normal.plan import Memory, Step, planned, size
+from graphc.ops import OPS
 from graphc.ops.dtypes import finfo, is_floating
 
+_RESHAPE = OPS["reshape"]
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -31,13 +35,8 @@ def emit(builder: Builder, form: Form, atoms: Mapping[int, Symbol], dtype: Any, 
     """
     F = builder.language
     memory = Memory() if memory is None else memory
-    terms = [_Writer(F, builder, t, dtype, memory).written(atoms, form.shape) for t in form.terms]
-    if not terms:
-        return F.full(shape=form.shape, value=0, dtype=dtype)
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    pieces = [_Writer(F, builder, t, dtype, memory).written(atoms, form.shape) for t in form.terms]
+    return laid(F, pieces, form.shape, dtype)
 
 
 class _Digits(NamedTuple):
@@ -87,7 +86,7 @@ class _Writer:
         self._sizes = term.sizes
         self._dtype = dtype
 
-    def written(self, atoms: Mapping[int, Symbol], shape: Sequence[int]) -> Symbol:
+    def written(self, atoms: Mapping[int, Symbol], shape: Sequence[int]) -> Piece:
         term = self._term
         parts = [self._view(atoms[f.atom], f) for f in term.factors]
         out = frozenset([k for p in term.places for k in p.labels])
@@ -163,6 +162,9 @@ class _Writer:
         return self._F.slice(array, start=tuple(start), stop=stop, step=tuple(step))
 
     def _shaped(self, array: Symbol, shape: Sequence[int]) -> Symbol:
+        node = self._builder.nodes[array.id]
+        if node.op is _RESHAPE and self._builder.nodes[node.inputs[0]].shape == tuple(shape):
+            return self._builder.symbol(node.inputs[0])
         return array if tuple(shape) == array.shape else self._F.reshape(array, shape=tuple(shape))
 
     def _ordered(self, part: Labelled, labels: Sequence[int]) -> Symbol:
@@ -186,9 +188,23 @@ class _Writer:
             return Labelled(self._spread(a, labels) * self._spread(b, labels), labels)
         if set(a.labels) == set(b.labels):  # a loop, in which what the operands are made of may be computed
             return self._product([Labelled(a.array * self._ordered(b, a.labels), a.labels)], kept, order)
+        a, b = self._in_one(a, b, kept)
         names = {k: LETTERS[n] for n, k in enumerate(dict.fromkeys(a.labels + b.labels))}
         left, right, out = ("".join([names[k] for k in ks]) for ks in (a.labels, b.labels, labels))
         return Labelled(F.einsum(a.array, b.array, equation=f"{left},{right}->{out}"), labels)
+
+    def _in_one(self, a: Labelled, b: Labelled, kept: frozenset[int]) -> tuple[Labelled, Labelled]:
+        """Two operands, with labels that are summed over and follow each other in both as one: views of fewer axes."""
+        for k, next_one in itertools.pairwise(a.labels):
+            if (k, next_one) in itertools.pairwise(b.labels) and not kept & {k, next_one}:
+                return self._in_one(self._fused(a, k), self._fused(b, k), kept)
+        return a, b
+
+    def _fused(self, part: Labelled, k: int) -> Labelled:
+        """With the axis of label k and the next one as one."""
+        at, shape = part.labels.index(k), part.array.shape
+        whole = (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
+        return Labelled(self._shaped(part.array, whole), (*part.labels[: at + 1], *part.labels[at + 2 :]))
 
     def _spread(self, part: Labelled, labels: Sequence[int]) -> Symbol:
         """With an axis of size 1 for each label that it has not."""
@@ -197,8 +213,8 @@ class _Writer:
 
     # --- laying in place
 
-    def _placed(self, result: Labelled, shape: Sequence[int]) -> Symbol:
-        """The result with its elements in their places, and zeros elsewhere."""
+    def _placed(self, result: Labelled, shape: Sequence[int]) -> Piece:
+        """The result with its elements in their order, and where they are to lie."""
         F = self._F
         groups = _groups(self._term.places)
         axes: list[_Digits] = []
@@ -213,24 +229,16 @@ class _Writer:
         if turned := [p for p, k in enumerate(order) if any(k in d.turned for d in axes)]:
             array = F.flip(array, axis=tuple(turned))
         room = [n for d in axes for n in (d.sizes[:1] + d.radices)]
-        array = self._padded(array, [0] * len(room), room, [1] * len(room))
+        array = padded(F, array, [0] * len(room), room, [1] * len(room))
         array = self._shaped(array, [d.room for d in axes])
         whole = [math.prod([shape[k] for k in group]) for group in groups]
         fitting = [min(d.room, -(-(n - d.offset) // d.step)) for d, n in zip(axes, whole, strict=True)]
         array = self._cut(array, [0] * len(axes), fitting, [1] * len(axes))
-        array = self._padded(array, [d.offset for d in axes], whole, [d.step for d in axes])
-        array = self._shaped(array, [shape[k] for group in groups for k in group])
-        back = {k: p for p, k in enumerate(k for group in groups for k in group)}
-        dims = tuple([back[k] for k in range(len(shape))])
-        return array if dims == tuple(range(len(dims))) else F.permute(array, dims=dims)
-
-    def _padded(self, array: Symbol, low: Sequence[int], whole: Sequence[int], step: Sequence[int]) -> Symbol:
-        """With zeros before, after and between, to the sizes `whole`."""
-        if tuple(whole) == array.shape:
-            return array
-        ends = [a + (n - 1) * s + 1 for a, n, s in zip(low, array.shape, step, strict=True)]
-        high = tuple([n - end for n, end in zip(whole, ends, strict=True)])
-        return self._F.pad_zeros(array, low=tuple(low), high=high, interior=tuple([s - 1 for s in step]))
+        # between elements that lie in steps are zeros, before and after them it is for others to say
+        room = [(n - 1) * d.step + 1 for d, n in zip(axes, fitting, strict=True)]
+        array = padded(F, array, [0] * len(axes), room, [d.step for d in axes])
+        is_sum = bool(set(range(len(self._sizes))).difference(order))
+        return Piece(tuple(map(tuple, groups)), array, tuple([d.offset for d in axes]), is_sum)
 
 
 def _groups(places: Sequence[Index]) -> list[list[int]]:

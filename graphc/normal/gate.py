@@ -39,10 +39,10 @@ def _multiplies(op: Op) -> bool:
 
 def may_start_gain(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether a node is such that a region with it may gain: without one, nothing adds up, no pieces are put together,
-    and products are of arrays of their own size."""
+    nothing that is computed is read in part, and products are of arrays of their own size."""
     op = node.op
     if not op.pointwise:
-        return _adds_up(op) or (op.moves and len(node.inputs) > 2)
+        return _adds_up(op) or _joins(node) or (op.view and node.size < nodes[node.inputs[0]].size)
     return op.bilinear and len(node.inputs) > 1 and node.size > max([nodes[i].size for i in node.inputs])
 
 
@@ -52,8 +52,10 @@ class _Flow(NamedTuple):
     sums       nodes that add up
     structure  whether there is any that helps a sum above
     zeros      whether that is zeros, which stay what they are in a product
-    outer      whether it is an outer product, or a sum of some
+    outer      whether it is larger than what it is made of: an outer product, arrays side by side, or a sum of some
     scaled     whether it is an array in memory times a smaller one: what a product reads and adds up at once
+    added      the most elements of a sum of arrays
+    computed   whether anything is computed
     """
 
     sums: frozenset[int] = frozenset()
@@ -61,6 +63,8 @@ class _Flow(NamedTuple):
     zeros: bool = False
     outer: bool = False
     scaled: bool = False
+    added: int = 0
+    computed: bool = False
 
 
 _NOTHING = _Flow()
@@ -86,7 +90,10 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         below = [flows.get(i) or flow(i) for i in node.inputs]
         sums = _sums(below)
         if adds_up(node):
-            helped = any(f.structure if multiplies(node) else f.outer or f.scaled for f in below)
+            if multiplies(node):
+                helped = any(f.structure or f.added > 2 * node.size for f in below)
+            else:
+                helped = any(f.outer or f.scaled for f in below)
             if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
             if multiplies(node):
@@ -94,20 +101,23 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
                 if pair in pairs:
                     return True
                 pairs.add(pair)
-            flows[id] = _Flow(frozenset([id]))
+            flows[id] = _Flow(frozenset([id]), computed=True)
             continue
         if (
             node.op.view
-            and sums
+            and below[0].computed
             and node.size < nodes[node.inputs[0]].size
             and _parts_only(node.inputs[0], nodes, users)
         ):
             return True
-        joins = len(node.inputs) > 1 and node.op.moves
+        joins = _joins(node)
         if joins and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
             return True  # pieces of one array, perhaps in its order
-        adds = len(node.inputs) > 1 and not node.op.bilinear and (node.op.pointwise or joins)
-        if adds and (all(f.outer for f in below) or _have_a_common_factor([f.sums for f in below], nodes)):
+        several = len(node.inputs) > 1
+        if several and (node.op.pointwise or joins) and all(f.outer for f in below):
+            return True
+        adds = several and not node.op.bilinear and (node.op.pointwise or joins)
+        if adds and _have_a_common_factor([f.sums for f in below], nodes):
             return True
         flows[id] = _through(node, nodes, below, sums)
     return False
@@ -119,28 +129,42 @@ def _sums(below: Sequence[_Flow]) -> frozenset[int]:
     return found[0].union(*found[1:]) if found else frozenset()
 
 
+def _joins(node: Node) -> bool:
+    """Whether a node lays several arrays side by side."""
+    return len(node.inputs) > 1 and node.op.moves
+
+
 def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums: frozenset[int]) -> _Flow:
     """What is above a node that adds nothing up, but has `sums` below it."""
     if not node.inputs:
         return _Flow(structure=node.size > 1, zeros=node.size > 1)
-    if len(below) == 1 and node.op.pointwise and not node.op.bilinear:
-        return below[0]
-    structure, zeros = any(f.structure for f in below), any(f.zeros for f in below)
+    op = node.op
+    if len(below) == 1 and op.pointwise:
+        return below[0] if below[0].computed else below[0]._replace(computed=True)
     sizes = [nodes[i].size for i in node.inputs]
-    if not node.op.pointwise:
+    found = _Flow(
+        sums,
+        any(f.structure for f in below),
+        any(f.zeros for f in below),
+        any(f.outer for f in below),
+        len(below) == 1 and below[0].scaled,
+        max(f.added for f in below),
+        not op.view or any(f.computed for f in below),
+    )
+    if not op.pointwise:
         larger = node.size > sum(sizes)
-        same = len(below) == 1 and node.size == sizes[0]
-        outer, scaled = same and below[0].outer, same and below[0].scaled
-        return _Flow(sums, structure or larger, zeros or (larger and not node.op.view), outer, scaled)
-    if not node.op.bilinear:
-        return _Flow(sums, structure, zeros, any(f.outer for f in below))
-    if len(sizes) == 1 or max(sizes) < node.size:
-        return _Flow(sums, structure or len(sizes) > 1, zeros, len(sizes) > 1)
+        zeros = found.zeros or (larger and not op.view)
+        joins = _joins(node)
+        return found._replace(structure=found.structure or larger or joins, zeros=zeros, outer=found.outer or joins)
+    if not op.bilinear:
+        return found._replace(added=max(found.added, node.size))
+    if max(sizes) < node.size:
+        return found._replace(structure=True, outer=True)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it
-        return _Flow(sums if all(f.sums for f in below) else frozenset(), zeros, zeros)
+        return _Flow(sums if all(f.sums for f in below) else frozenset(), found.zeros, found.zeros, computed=True)
     place = sizes.index(max(sizes))
     there = _is_there(node.inputs[place], nodes)
-    return _Flow(sums, structure or there, zeros, scaled=there or below[place].scaled)
+    return found._replace(structure=found.structure or there, scaled=there or below[place].scaled)
 
 
 def _base(id: int, nodes: Mapping[int, Node]) -> int:

@@ -9,7 +9,6 @@ from graphc.ir import Builder, Graph, Node
 from graphc.normal.find import Region
 from graphc.normal.plan import Memory
 from graphc.normal.write import Writer, costs_of
-from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost
 
 HOPEFUL = 0.92  # of the cost as written: with less gained by the usual choices, no others are tried
@@ -29,6 +28,7 @@ class Trial:
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
         self._left = MOST_WORK + len(graph)
         self._memory = Memory()
+        self._narrow: dict[int, bool] = {}
 
     def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
         """The cheapest choice, and what it costs."""
@@ -47,7 +47,8 @@ class Trial:
                 found = price, atoms
 
         factors = frozenset([id for id in shared if not self._is_added_only(id)])
-        for atoms in (shared, frozenset[int](), shared | sums, sums, shared - sums | thin, factors):
+        narrow = frozenset([id for id in shared if self._is_narrow(id)])
+        for atoms in (shared, frozenset[int](), narrow, shared | sums, sums, shared - sums | thin, factors):
             attempt(atoms)
         if found is None or found[0] > HOPEFUL * before:
             return found
@@ -63,7 +64,7 @@ class Trial:
         return sum(costs_of({id: self._nodes[id] for id in some}, self._nodes, self._users).values())
 
     def _candidates(self, region: Region) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
-        """The members that may be atoms: those that several read, sums, and what is thin beside its factors."""
+        """The members that may be atoms: those that several read; sums, also of what lies side by side; thin ones."""
         nodes = self._nodes
         members = set(region.members)
         several = {id for id in members if len(self._users.get(id, ())) + (id in region.roots) > 1}
@@ -71,12 +72,26 @@ class Trial:
             if id in several and nodes[id].op.view:
                 several.update(members.intersection(nodes[id].inputs))
         shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
-        sums = frozenset([id for id in region.members if nodes[id].op.pointwise and self._adds(id)])
+        sums = frozenset([id for id in region.members if self._adds(id)])
         thin = frozenset([id for id in region.members if self._is_thin(id)])
         return shared, sums.difference(region.roots) | shared & sums, thin
 
+    def _is_narrow(self, id: int) -> bool:
+        """Whether a node is smaller than what it is made of: a product or a sum that others had better begin with."""
+        if id not in self._narrow:
+            node = self._nodes[id]
+            sizes = {i: self._nodes[i].size for i in node.inputs}
+            follows = node.op.pointwise or node.op.view
+            self._narrow[id] = node.size < max(sizes.values(), default=0) or (
+                follows and any(n == node.size and self._is_narrow(i) for i, n in sizes.items())
+            )
+        return self._narrow[id]
+
     def _adds(self, id: int) -> bool:
-        return not self._nodes[id].op.traits & Trait.BILINEAR and len(self._nodes[id].inputs) > 1
+        node = self._nodes[id]
+        if len(node.inputs) < 2 or node.op.bilinear:
+            return False
+        return node.op.pointwise or node.op.moves
 
     def _is_added_only(self, id: int) -> bool:
         """Whether a node is read by sums alone, perhaps transposed: they may have factors in common."""
@@ -87,8 +102,8 @@ class Trial:
 
     def _is_thin(self, id: int) -> bool:
         node = self._nodes[id]
-        contracts = node.op.traits & Trait.BILINEAR and not node.op.pointwise
-        return bool(contracts) and THIN * node.size <= max([self._nodes[i].size for i in node.inputs])
+        contracts = node.op.bilinear and not node.op.pointwise
+        return contracts and THIN * node.size <= max([self._nodes[i].size for i in node.inputs])
 
     def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
         """What the region costs with these atoms; None if it stays as it is."""

@@ -162,11 +162,15 @@ def lifted_below(region: Region, nodes: Mapping[int, Node]) -> list[int]:
 def costs_of(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> dict[int, float]:
     """The costs of `some` nodes. What is computed on the way, in the loops that read it, is not written."""
 
-    def is_loop(node: Node) -> bool:
-        return node.op.pointwise or (adds_up(node) and not multiplies(node))
+    def read_in_loops(id: int) -> bool:
+        return bool(users.get(id)) and all(is_loop(k) for k in users[id])
+
+    def is_loop(id: int) -> bool:
+        node = nodes[id]
+        return node.op.pointwise or (adds_up(node) and not multiplies(node)) or (node.op.view and read_in_loops(id))
 
     found: dict[int, float] = {}
     for id, node in some.items():
-        inside = node.op.pointwise and users.get(id) and all(is_loop(nodes[k]) for k in users[id])
+        inside = node.op.pointwise and read_in_loops(id)
         found[id] = work(node, nodes) if inside else node_cost(node, nodes)
     return found

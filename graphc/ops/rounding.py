@@ -91,7 +91,8 @@ def along(axis: int | tuple[int, ...]) -> Callable[..., np.ndarray]:
     return lambda r, *operands, **params: largest(r, axis)
 
 
-ELIMINATES = Rounding(operand=norms)
+# each element comes of as many subtractions as there are rows
+ELIMINATES = Rounding(length=lambda avals, result, params: avals[0].shape[-1], operand=norms)
 
 
 def held(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -109,6 +109,16 @@ def singular_message(asked: str) -> str:
 _REGULAR = Check(_regular, LinAlgError, lambda params: singular_message(params["asked"]))
 
 
+def _eliminations(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
+    """Of a factorization, and of substitutions for each column of the result."""
+    n = result.shape[-2]
+    return 2 * n * result.size + 2 * n * avals[0].size // 3
+
+
+def _substitutions(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
+    return result.shape[-2] * result.size
+
+
 def _solve_left(F, g, r, input, checked, asked):
     return -(F.solve(swap_last(F, input), g, checked=checked, asked=asked) @ swap_last(F, r))
 
@@ -122,7 +132,7 @@ inv = op(
     "inv", "input", params={"checked": True, "asked": "inv"}, impl=lambda xp, x, checked, asked: xp.linalg.inv(x),
     numpy=_np_inv,
     rule=Rule(square, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
-    rounding=ELIMINATES, ref=exact.inverse, symmetric=True, inverts=True,
+    rounding=ELIMINATES, ref=exact.inverse, symmetric=True, inverts=True, flops=_eliminations,
     band=lambda shape, params, x: tuple([0 if x[k] == 0 else shape[-1] - 1 for k in range(2)]),
     check=_REGULAR,
     samples=(Sample(Regular((3, 3)), checked=True), Sample(Regular((2, 2, 2)), checked=False, asked="solve")),
@@ -132,7 +142,7 @@ solve = op(
     "solve", "input other", params={"checked": True, "asked": "solve"},
     impl=lambda xp, x, y, checked, asked: xp.linalg.solve(x, y), numpy=_np_solve,
     rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx",
-    rounding=ELIMINATES, ref=exact.solution,
+    rounding=ELIMINATES, ref=exact.solution, flops=_eliminations,
     check=_REGULAR,
     samples=(Sample(Regular((3, 3)), (3, 2), checked=True),
              Sample(Regular((2, 2, 2)), (2, 2, 1), checked=False, asked="inv")),
@@ -190,7 +200,7 @@ solve_triangular = op(
     numpy=_np_solve_triangular,
     rule=Rule(_solution, accepts=accepting("fc", "\"triangular_solve_cpu\" not implemented for '{dtype}'")),
     traits=Trait.HOLOMORPHIC, label="LinalgSolveTriangular",
-    rounding=ELIMINATES, ref=exact.triangular_solution,
+    rounding=ELIMINATES, ref=exact.triangular_solution, flops=_substitutions,
     samples=(Sample(Definite((3, 3)), (3, 2), upper=True, unit=False),
              Sample(Definite((3, 3)), (3, 1), upper=False, unit=True),
              Sample(Definite((2, 2, 2)), (2, 2, 1), upper=False, unit=False)),

@@ -23,6 +23,7 @@ from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ir.matrices import transposes
 from graphc.normal.form import Form, Term
+from graphc.normal.gate import adds_up
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
@@ -31,6 +32,7 @@ from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 from graphc.passes.kronecker import Kronecker, kronecker, product
 
 THIN = 0.5  # columns of U for each row, at most
+NARROW = 2 / 3  # columns for each row, at most, for which two systems are solved sooner than matrices multiplied
 _SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
 _ITEM, _MATMUL, _MUL, _NEG = (OPS[name] for name in ("item", "matmul", "mul", "neg"))
 
@@ -59,6 +61,8 @@ class _Writer:
         # by others than those that ask for an inverse or a determinant
         self._needed = {i for node in graph.nodes.values() if node.op not in ASKED for i in node.inputs}
         self._needed.update(graph.outputs)
+        self._users = graph.users()
+        self._is_wide = False  # what is asked for now
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
         self._inverses: dict[tuple[int, bool, str], Symbol] = {}
@@ -81,11 +85,21 @@ class _Writer:
                 elif node.op is _DET:
                     new[id] = self._determinant(x).id
                 else:
+                    self._is_wide = not self._is_narrow(node, node.shape[-2:-1])
                     inverse = self._inverse(x, node.params["checked"], node.params["asked"])
                     found = inverse if node.op is _INV else inverse @ builder.symbol(inputs[1])
                     new[id] = found.id
         result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
         return graph.replace(builder.nodes, result)
+
+    def _is_narrow(self, node: Node, rows: tuple[Any, ...]) -> bool:
+        """Whether all that is computed of a solution, or an inverse, leads to products of few columns."""
+        known = all(type(n) is int for n in (*rows, node.size))
+        if known and node.op is not _INV and node.size <= NARROW * rows[0] * rows[0]:
+            return True
+        users = [self._graph.nodes[k] for k in self._users.get(node.id, ())]
+        follows = [u for u in users if adds_up(u) or transposes(u) or (u.op.pointwise and u.op.lifting is not None)]
+        return bool(users) and len(follows) == len(users) and all(self._is_narrow(u, rows) for u in follows)
 
     # --- what a matrix is made of
 
@@ -216,6 +230,10 @@ class _Writer:
             self._inverses[key] = self._inverted(x, checked, asked)
         return self._inverses[key]
 
+    def _is_easy(self, x: Symbol) -> bool:
+        """Whether a system with a matrix is solved by substitution, or by a product."""
+        return self._node(x).op is _INV or (self._one_matrix(x) and min(self._facts.band(x.id)) <= 0)
+
     def _regular(self, x: Symbol, condition: Symbol, checked: bool, asked: str) -> Symbol:
         F = self._builder.language
         return F.regular(x, condition, message=singular_message(asked)) if checked else x
@@ -238,7 +256,7 @@ class _Writer:
             matrix, number = scaled
             return F.div(inverse(matrix), self._regular(number, F.ne(number, 0), checked, asked))
         factors = self._factors(x)
-        if factors is not None:
+        if factors is not None and (not self._is_wide or any(map(self._is_easy, factors))):
             return inverse(factors[1]) @ inverse(factors[0])
         if self._facts.orthogonal(x.id):
             return swap_last(F, x)

@@ -73,6 +73,8 @@ class _Writer:
             a, b, last = turned
         else:
             last = None
+        if (found := self._of_part(a, b)) is not None:
+            return found if last is None else last(found)
         left, right = self._inverse(a), self._inverse(b)
         if left is not None:
             found = self._solved(*left, b)
@@ -112,6 +114,40 @@ class _Writer:
         turned = transposes(node)
         inner = nodes[node.inputs[0]] if turned else node
         return (inner, turned) if inner.op is _INV else None
+
+    def _of_part(self, a: Symbol, b: Symbol) -> Symbol | None:
+        """The product of some rows of an inverse and `b`, or of `a` and some columns: that part of the solution."""
+        F = self._builder.language
+        for x, other, flipped in ((a, b, False), (b, a, True)):
+            rows = self._rows(x, flipped)
+            if rows is None or len(other.shape) > 2:
+                continue
+            inverse, turned, start, stop, step = rows
+            vector = len(other.shape) == 1
+            found = self._solved(inverse, turned, swap_last(F, other) if flipped and not vector else other)
+            if found is not None:
+                whole = found.shape[1:]
+                found = F.slice(
+                    found, start=(start, *[0 for _ in whole]), stop=(stop, *whole), step=(step, *[1 for _ in whole])
+                )
+                return swap_last(F, found) if flipped and not vector else found
+        return None
+
+    def _rows(self, x: Symbol, flipped: bool) -> tuple[Node, bool, int, int, int] | None:
+        """The inverse, or transpose of one, of which a matrix has some rows: from, to, in steps.
+
+        flipped: the transpose of the matrix is asked
+        """
+        nodes = self._builder.nodes
+        node = nodes[x.id]
+        turned = transposes(node)
+        part = nodes[node.inputs[0]] if turned else node
+        whole = self._inverse(self._builder.symbol(part.inputs[0])) if part.op is _SLICE else None
+        axis = int(turned != flipped)
+        if whole is None or len(part.shape) != 2 or part.shape[1 - axis] != whole[0].shape[0]:
+            return None
+        start, stop, step = (part.params[name][axis] for name in ("start", "stop", "step"))
+        return whole[0], whole[1] != bool(axis), start, stop, step
 
     def _solved(self, inverse: Node, turned: bool, b: Symbol) -> Symbol | None:
         """The product of an inverse, or its transpose, and `b`."""

@@ -70,6 +70,7 @@ HALVES = {
     "B'AA'B": (lambda a, b: b.T @ a @ a.T @ b, (M, M)),
     "(A'B)'A'B": (lambda a, b: (a.T @ b).T @ a.T @ b, (M, M)),
     "AAAA": (lambda a: a @ a @ a @ a, (M,)),
+    "(A+B)x": (lambda a, b, x: (a + b) @ x, (M, M, V)),
     "ABCD": (lambda a, b, c, d: a @ b @ c @ d, (M, (N, 8), (8, N), M)),
 }  # fmt: skip
 
@@ -97,7 +98,7 @@ def test_the_form_that_costs_less_is_found(name):
 
 @pytest.mark.parametrize("f", [
     lambda a, b, x: a @ b,
-    lambda a, b, x: (a + b) @ x,
+    lambda a, b, x: (a + b) @ b,
     lambda a, b, x: torch.tanh(a @ b) @ x,
     lambda a, b, x: torch.relu(x @ a + x) @ b.T + x,
     lambda a, b, x: torch.softmax(a @ b.T / 8.0, 1) @ b,
