@@ -33,6 +33,7 @@ from graphc.lowering.stages import (
 )
 from graphc.lowering.timing import Announced
 from graphc.ops.threads import number_of_threads
+from graphc.passes.settings import CHANNELS_LAST
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
@@ -76,6 +77,7 @@ class Executable:
         donate: Sequence[int],
         restore: Mapping[int, int],
         strict: bool,
+        without: Collection[str],
         settled: Collection[int],
     ):
         forking.refuse(f"the program {graph.name}")
@@ -86,7 +88,10 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._program = Source(once if strict else channels_last(once), restore=restore, settled=settled, apart=True)
+        self._program = Source(
+            once if strict or CHANNELS_LAST in without else channels_last(once), restore=restore, settled=settled,
+            apart=True, without=without,
+        )  # fmt: skip
         self.source = self._program.text
         self._checked = self._program.checked
         self.fails = bool(self._checked)
@@ -282,6 +287,7 @@ def lower(
     donate: Sequence[int] = (),
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
+    without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: Literal["jax"] = "jax",
 ) -> Executable: ...
@@ -293,6 +299,7 @@ def lower(
     donate: Sequence[int] = (),
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
+    without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: str,
 ) -> Executable | HostExecutable: ...
@@ -303,6 +310,7 @@ def lower(
     donate: Sequence[int] = (),
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
+    without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: str = "jax",
 ) -> Executable | HostExecutable:
@@ -312,6 +320,7 @@ def lower(
     donate   positions of inputs whose memory the program may reuse
     restore  output number -> input number: what a donated state falls back to when a run-time check fails
     strict   keep XLA from changing values (its algebraic simplifier and contraction are off); slower
+    without  names of choices of the lowering that are not made: see `graphc.mechanisms`
     settled  ids of nodes whose run-time checks the caller makes before each call
     backend  "jax", or "numpy": straight-line NumPy, which takes and returns ndarrays, and takes over no memory
 
@@ -334,4 +343,4 @@ def lower(
         if why := unsuitable(graph):
             raise GraphError(why)
         return HostExecutable(graph, settled)
-    return Executable(graph, device, donate, restore or {}, strict, settled)
+    return Executable(graph, device, donate, restore or {}, strict, without, settled)

@@ -6,27 +6,25 @@ from collections.abc import Iterable, Mapping
 from typing import Any, final
 
 from graphc.ir import Builder, Graph, Node
+from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region
 from graphc.normal.plan import Memory
 from graphc.normal.write import Writer, costs_of
 from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost
 
-HOPEFUL = 0.92  # of the cost as written: with less gained by the usual choices, no others are tried
-MOST_TRIES = 16  # choices of atoms, beside the usual ones
-MOST_WORK = 1000  # nodes of all regions, each as often as it is tried; beside one for each node of the graph
-
 
 @final
 class Trial:
     """Choices of atoms, tried on a copy of the graph."""
 
-    def __init__(self, graph: Graph, users: Mapping[int, list[int]]):
+    def __init__(self, graph: Graph, users: Mapping[int, list[int]], bounds: Bounds = BOUNDS):
+        self._bounds = bounds
         self._nodes = graph.nodes
         self._users = users
         self._builder = Builder(graph.nodes)
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
-        self._left = MOST_WORK + len(graph)
+        self._left = bounds.work + len(graph)
         self._memory = Memory()
 
     def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
@@ -47,9 +45,9 @@ class Trial:
 
         for atoms in (shared, frozenset[int](), shared | sums, sums):
             attempt(atoms)
-        if found is None or found[0] > HOPEFUL * before:
+        if found is None or found[0] > self._bounds.hopeful * before:
             return found
-        own = [id for id in reversed(region.members) if id in shared | sums][:MOST_TRIES]
+        own = [id for id in reversed(region.members) if id in shared | sums][: self._bounds.tries]
         for id in own:
             attempt(frozenset([id]))
         for id in own:

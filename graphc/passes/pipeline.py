@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
+from graphc.normal.bounds import BOUNDS, WIDER
 from graphc.normal.regions import rewrite_regions
 from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
@@ -21,6 +23,7 @@ from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL
+from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.solves import solve_systems
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
@@ -68,58 +71,86 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
     return run
 
 
-def rules_for(licence: Licence) -> list[RewriteRule]:
-    """The rules that claim no more than `licence`."""
-    return [rule for rule in ALL if rule.licence <= licence]
+def rules_for(licence: Licence, without: Collection[str] = ()) -> list[RewriteRule]:
+    """The rules that claim no more than `licence`, but those `without`."""
+    return [rule for rule in ALL if rule.licence <= licence and rule.name not in without]
 
 
-def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
-    """The passes, in order."""
-    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
-    trim, hoist = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
-    rules = "simplify", simplify(rules_for(licence))
-    first = ("gradient rules", without_rules), ("dead code", eliminate_dead_code)
-    last = ("dead code", eliminate_dead_code), trim
-    if licence < REASSOCIATES:
-        return (*first, trim, hoist, trim, *once, rules, *last)
+def default_passes(settings: Settings = DEFAULT) -> tuple[tuple[str, Pass], ...]:
+    """The passes, in order; those that `settings` allow."""
+    return tuple([(name, run) for name, licence, run in _passes(settings) if settings.allow(name, licence)])
+
+
+def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
+    """All passes, in order, each with the licence that it claims."""
+    once = (
+        ("common subexpressions", EXACT, eliminate_common_subexpressions),
+        ("constant folding", EXACT, fold_constants),
+    )
+    dead, trim = ("dead code", EXACT, eliminate_dead_code), ("control flow", EXACT, trim_control_flow)
+    demand = "demand", REASSOCIATES, narrow
     # before these nothing is computed twice
-    algebra = (*once, ("demand", narrow), ("sums of products", sums_of_products))
+    algebra = (*once, demand, ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)))
     return (
-        *first,
-        ("inverses", expand_inverses),
-        ("pads", join_pads),
+        ("gradient rules", EXACT, without_rules),
+        dead,
+        ("inverses", REASSOCIATES, expand_inverses),
+        ("pads", REASSOCIATES, join_pads),
         *algebra,
-        ("repeats", repeats),
+        ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
         trim,
-        hoist,
-        ("products of scans", batch_products),
-        ("sums", shorten_sums),
+        ("loop invariants", EXACT, hoist_invariants),
+        ("products of scans", REASSOCIATES, batch_products),
+        ("sums", REASSOCIATES, shorten_sums),
         trim,
         *algebra,
-        ("systems", solve_systems),
-        ("quotients", cancel_quotients),
-        rules,
-        ("like terms", like_terms),
-        ("demand", narrow),  # of what rules have moved a slice to
-        *last,
+        ("systems", REASSOCIATES, solve_systems),
+        ("quotients", REASSOCIATES, cancel_quotients),
+        ("simplify", EXACT, simplify(rules_for(settings.licence, settings.without))),
+        ("like terms", REASSOCIATES, partial(like_terms, settings=settings)),
+        demand,  # of what rules have moved a slice to
+        dead,
+        trim,
     )
 
 
-def sums_of_products(graph: Graph) -> Graph:
+def mechanisms() -> dict[str, str]:
+    """What `without=` takes: name -> "pass", "rule" or "lowering", in the order in which they are used.
+
+    >>> import graphc
+    >>> [name for name, kind in graphc.mechanisms().items() if kind == "lowering"]
+    ['packs', 'channels last', 'shared factorizations', 'transposed operands']
+    """
+    passes = dict.fromkeys([name for name, _, _ in _passes(Settings())], "pass")
+    return passes | dict.fromkeys([rule.name for rule in ALL], "rule") | dict.fromkeys(LOWERING, "lowering")
+
+
+def settings_for(strict: bool = False, level: int = USUAL, without: str | Collection[str] = ()) -> Settings:
+    """The settings that these keywords of `optimize` stand for. Raises ValueError as `optimize` does."""
+    return settings_of(mechanisms() if without else (), strict, level, without)
+
+
+def sums_of_products(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     """`graph` with its products in their cheapest order and structure."""
-    rewritten, found = rewrite_regions(graph)
+    rewritten, found = rewrite_regions(graph, WIDER if settings.level >= WIDE else BOUNDS)
     if not found:
         return graph
     clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
     clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(_counted(found))))
+    if not settings.allow("demand", REASSOCIATES):
+        return clean
     narrowed = narrow(clean)  # of what products read parts only now
-    return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed))
+    return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed), settings)
 
 
-def like_terms(graph: Graph) -> Graph:
+def like_terms(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     """`graph` with like terms collected, and simplified again if there were any."""
     collected = collect_terms(graph)
-    return graph if collected is graph else simplify(rules_for(REASSOCIATES))(eliminate_dead_code(collected))
+    if collected is graph:
+        return graph
+    collected = eliminate_dead_code(collected)
+    rules = rules_for(settings.licence, settings.without)
+    return simplify(rules)(collected) if settings.allow("simplify") else collected
 
 
 def _counted(found: Sequence[Any]) -> list[str]:
@@ -127,9 +158,9 @@ def _counted(found: Sequence[Any]) -> list[str]:
     return [f"{line}, {n} times" if n > 1 else line for line, n in Counter(map(str, found)).items()]
 
 
-def repeats(graph: Graph) -> Graph:
+def repeats(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     """`graph` with its repeated structure as loops."""
-    rolled, loops = roll_repeats(graph, optimize)
+    rolled, loops = roll_repeats(graph, partial(optimize, **settings._asdict()))
     if not loops:
         return graph
     return _recorded(rolled, Record("repeats", len(graph), len(rolled), notes=tuple(map(str, loops))))
@@ -141,14 +172,19 @@ def _recorded(graph: Graph, record: Record) -> Graph:
 
 @without_collector
 def optimize(
-    graph: Graph, *, strict: bool = False, passes: Sequence[tuple[str, Pass]] | None = None,
-    after_each: Callable[[str, Graph], Any] | None = None,
+    graph: Graph, *, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
+    passes: Sequence[tuple[str, Pass]] | None = None, after_each: Callable[[str, Graph], Any] | None = None,
 ) -> Graph:  # fmt: skip
     """An equivalent graph that costs no more.
 
-    strict      apply only rules that give the same bits (licence EXACT)
+    strict      apply only what gives the same bits (licence EXACT)
+    level       0: nothing; 1: what is exact and cheap: common subexpressions, constants, dead code, exact rules;
+                2: all; 3: all, and the search for cheaper sums of products goes on longer
+    without     names of passes, rules and choices of the lowering to leave out; `mechanisms()` has them
     passes      another list of (name, pass); by default `default_passes()`
     after_each  called with the name of each pass and its result (the harness compares values there)
+
+    Raises ValueError for another level, or an unknown name.
 
     >>> import eager as torch, graphc
     >>> g = graphc.trace(lambda x: (-(-x)) * 1.0 + 2.0 * 3.0, torch.zeros(3))
@@ -159,16 +195,17 @@ def optimize(
         return v6
     <BLANKLINE>
     """
+    settings = settings_for(strict, level, without)
     inner: dict[int, Graph] = {}  # a body that several operations have in common is optimized once
 
     def optimized(body: Graph) -> Graph:
         if id(body) not in inner:
-            inner[id(body)] = optimize(body, strict=strict, passes=passes)
+            inner[id(body)] = optimize(body, passes=passes, **settings._asdict())
         return inner[id(body)]
 
     if any(op.structured for op in graph.ops):
         graph = map_bodies(graph, optimized)
-    for name, run in default_passes(EXACT if strict else REASSOCIATES) if passes is None else passes:
+    for name, run in default_passes(settings) if passes is None else passes:
         before = graph
         graph = run(graph)
         if len(graph.history) == len(before.history) and graph is not before:
