@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
@@ -33,29 +33,40 @@ Pass = Callable[[Graph], Graph]
 SWEEPS = 8  # simplification stops by itself long before
 
 
+class Origin(NamedTuple):
+    """What `optimize` was given, so that what it did can be told in detail (`graphc.explaining`) when somebody asks."""
+
+    graph: Graph
+    settings: Settings
+    passes: Sequence[tuple[str, Pass]] | None
+
+
 class Record(NamedTuple):
-    """What one pass did: its name, the number of nodes before and after, the rules that fired, other things to tell."""
+    """What one pass did: its name, the number of nodes before and after, the rules that fired, other things to tell;
+    with the first record of a run, where it came from."""
 
     name: str
     before: int
     after: int
     firings: tuple[Firing, ...] = ()
     notes: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
-def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Pass:
-    """A pass that applies `rules` until none fires.
+@final
+class Simplify:
+    """The pass that applies `rules` until none fires: what `simplify` returns."""
 
-    most     how often rules may fire in all graphs that the pass is given; None: as often as they match
-    firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
-    """
-    table = RuleIndex(rules)
-    done = [] if firings is None else firings
+    def __init__(self, rules: Sequence[RewriteRule], most: int | None = None, firings: list[Firing] | None = None):
+        self.rules = tuple(rules)
+        self._table = RuleIndex(rules)
+        self._most = most
+        self._done: list[Firing] = [] if firings is None else firings
 
-    def run(graph: Graph) -> Graph:
-        where = None
+    def __call__(self, graph: Graph) -> Graph:
+        where, most, done = None, self._most, self._done
         for _ in range(SWEEPS):
-            rewritten, fired = rewrite(graph, table, where, None if most is None else most - len(done))
+            rewritten, fired = rewrite(graph, self._table, where, None if most is None else most - len(done))
             if most is not None:
                 done.extend(fired)
             if not fired:
@@ -68,7 +79,14 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
                 break
         return graph
 
-    return run
+
+def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Simplify:
+    """A pass that applies `rules` until none fires.
+
+    most     how often rules may fire in all graphs that the pass is given; None: as often as they match
+    firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
+    """
+    return Simplify(rules, most, firings)
 
 
 def rules_for(licence: Licence, without: Collection[str] = ()) -> list[RewriteRule]:
@@ -170,6 +188,18 @@ def _recorded(graph: Graph, record: Record) -> Graph:
     return Graph(graph.name, graph.nodes, graph.inputs, graph.result, (*graph.history, record), graph.call)
 
 
+def optimize_bodies(graph: Graph, settings: Settings, passes: Sequence[tuple[str, Pass]] | None = None) -> Graph:
+    """`graph` with the graphs that its nodes run optimized; arguments are as for `optimize`."""
+    inner: dict[int, Graph] = {}  # a body that several operations have in common is optimized once
+
+    def optimized(body: Graph) -> Graph:
+        if id(body) not in inner:
+            inner[id(body)] = optimize(body, passes=passes, **settings._asdict())
+        return inner[id(body)]
+
+    return map_bodies(graph, optimized) if any(op.structured for op in graph.ops) else graph
+
+
 @without_collector
 def optimize(
     graph: Graph, *, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
@@ -196,15 +226,8 @@ def optimize(
     <BLANKLINE>
     """
     settings = settings_for(strict, level, without)
-    inner: dict[int, Graph] = {}  # a body that several operations have in common is optimized once
-
-    def optimized(body: Graph) -> Graph:
-        if id(body) not in inner:
-            inner[id(body)] = optimize(body, passes=passes, **settings._asdict())
-        return inner[id(body)]
-
-    if any(op.structured for op in graph.ops):
-        graph = map_bodies(graph, optimized)
+    source, told = graph, len(graph.history)
+    graph = optimize_bodies(graph, settings, passes)
     for name, run in default_passes(settings) if passes is None else passes:
         before = graph
         graph = run(graph)
@@ -212,7 +235,11 @@ def optimize(
             graph = _recorded(graph, Record(name, len(before), len(graph)))
         if after_each is not None:
             after_each(name, graph)
-    return graph
+    if len(graph.history) == told:
+        return graph
+    first = graph.history[told]._replace(origin=Origin(source, settings, passes))
+    history = (*graph.history[:told], first, *graph.history[told + 1 :])
+    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, history, graph.call)
 
 
 def explain(graph: Any) -> str:
