@@ -122,7 +122,7 @@ def _read_elsewhere(graph: Graph, some: Sequence[int]) -> list[int]:
 
 
 def part_of(graph: Graph, inside: Sequence[int], roots: Sequence[int]) -> Graph | None:
-    """A graph of its own that computes `roots` by the nodes `inside`, from what these read. None if there is nothing."""
+    """A graph of its own, in which the nodes `inside` compute `roots` from what they read. None if there is nothing."""
     if not inside or not roots:
         return None
     own = set(inside)

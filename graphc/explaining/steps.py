@@ -32,8 +32,8 @@ class Step(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The lines of the graph's text that differ, those that are gone with a "-", new ones with a "+"."""
-        texts = [str(graph).splitlines() for graph in (self.before, self.after)]
-        found = list(difflib.unified_diff(*texts, lineterm="", n=0))[2:]
+        old, new = (str(graph).splitlines() for graph in (self.before, self.after))
+        found = list(difflib.unified_diff(old, new, lineterm="", n=0))[2:]
         return [f"{line[0]} {line[1:].strip()}" for line in found if not line.startswith("@@")]
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region, regions_of
 from graphc.normal.gate import may_gain
 from graphc.normal.plan import Memory
-from graphc.normal.trial import Trial
+from graphc.normal.trial import Trial, Watch
 from graphc.normal.write import Writer, costs_of, lifted_below
 from graphc.rewrite.cost import node_cost
 
@@ -31,14 +31,19 @@ class Rewritten(NamedTuple):
         return f"sum of products at {self.where or 'unknown line'}: {self.before:,.0f} -> {self.after:,.0f} operations"
 
 
-def rewrite_regions(graph: Graph, bounds: Bounds = BOUNDS) -> tuple[Graph, list[Rewritten]]:
-    """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently."""
+def rewrite_regions(
+    graph: Graph, bounds: Bounds = BOUNDS, watch: Watch | None = None
+) -> tuple[Graph, list[Rewritten]]:  # fmt: skip
+    """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently.
+
+    watch  is told of each form that is tried, see `Watch`
+    """
     nodes, users = graph.nodes, graph.users()
     regions = [region for region in regions_of(graph, users) if may_gain(region.members, nodes, users)]
     if not regions:
         return graph, []
     least = bounds.worth * sum(costs_of(nodes, nodes, users).values())
-    trial = Trial(graph, users, bounds)
+    trial = Trial(graph, users, bounds, watch)
     chosen: dict[int, tuple[Region, frozenset[int]]] = {}
     found: list[Rewritten] = []
     # what is known of a region like this one: its costs, and its atoms' places among the members

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, final
 
 from graphc.ir import Builder, Graph, Node
@@ -13,13 +13,20 @@ from graphc.normal.write import Writer, costs_of
 from graphc.ops import Trait
 from graphc.rewrite.cost import node_cost
 
+# f(region, what a form of it costs, the nodes that it takes, those that are the region's roots)
+Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
+
 
 @final
 class Trial:
     """Choices of atoms, tried on a copy of the graph."""
 
-    def __init__(self, graph: Graph, users: Mapping[int, list[int]], bounds: Bounds = BOUNDS):
+    def __init__(
+        self, graph: Graph, users: Mapping[int, list[int]], bounds: Bounds = BOUNDS,
+        watch: Watch | None = None,
+    ):  # fmt: skip
         self._bounds = bounds
+        self._watch = watch
         self._nodes = graph.nodes
         self._users = users
         self._builder = Builder(graph.nodes)
@@ -110,5 +117,7 @@ class Trial:
                 stack.append(i)
         changed = any(id >= mark for id in needed) or not members.issuperset(ids.values())
         price = sum(costs_of(needed, builder.nodes, users).values()) if changed else None
+        if price is not None and self._watch is not None:
+            self._watch(region, price, needed, tuple([same.get(id, id) for id in ids.values()]))
         builder.rollback(mark)
         return price

@@ -3,7 +3,6 @@
 from graphc.passes.pipeline import (
     Record,
     default_passes,
-    explain,
     mechanisms,
     optimize,
     rules_for,
@@ -16,7 +15,6 @@ __all__ = [
     "Record",
     "Settings",
     "default_passes",
-    "explain",
     "mechanisms",
     "optimize",
     "rules_for",

@@ -240,23 +240,3 @@ def optimize(
     first = graph.history[told]._replace(origin=Origin(source, settings, passes))
     history = (*graph.history[:told], first, *graph.history[told + 1 :])
     return Graph(graph.name, graph.nodes, graph.inputs, graph.result, history, graph.call)
-
-
-def explain(graph: Any) -> str:
-    """What the passes did to an optimized graph: nodes before and after each, which rule fired where, what it saved.
-
-    For a compiled function, its signatures and their programs (see `graphc.compile`).
-    """
-    if hasattr(graph, "explain"):
-        return graph.explain()
-    if not graph.history:
-        return f"{graph.name}: no pass has changed this graph ({len(graph)} nodes)"
-    lines = [f"{graph.name}: {graph.history[0].before} -> {len(graph)} nodes"]
-    for record in graph.history:
-        lines.append(f"  {record.name}: {record.before} -> {record.after} nodes")
-        lines += [f"    {note}" for note in record.notes]
-        for (rule, where), times in Counter((f.rule, f.where) for f in record.firings).items():
-            saved = sum(f.saved for f in record.firings if (f.rule, f.where) == (rule, where))
-            count = f" x{times}" if times > 1 else ""
-            lines.append(f"    {rule}{count} at {where or 'unknown line'}, saves {saved:,.0f} operations")
-    return "\n".join(lines)
