@@ -91,7 +91,7 @@ def _optimized(given: argparse.Namespace) -> str:
     if given.step:
         return "".join(f"{k}. {step}\n" for k, step in enumerate(steps(graph, **how), 1))
     after = optimize(graph, **how)
-    found = explain(after, details=given.details, measured=given.measure)
+    found = explain(after, details=given.details, measured=given.measure, **how)
     if given.json and isinstance(found, Explanation):
         return json.dumps(found.to_dict(), indent=1) + "\n"
     return f"{after}\n{found}\n"

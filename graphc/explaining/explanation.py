@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, final
 
 from graphc.explaining.changes import Change, Cost, changes
@@ -11,8 +11,9 @@ from graphc.explaining.forms import Form, tried
 from graphc.explaining.kept import Kept, kept_in
 from graphc.explaining.steps import Step, steps
 from graphc.ir import Graph
-from graphc.passes import Record, Settings
+from graphc.passes import Record, settings_for
 from graphc.passes.pipeline import Origin
+from graphc.passes.settings import USUAL
 
 MOST_FORMS = 4  # considered, in the text; `to_dict()` has all
 
@@ -79,13 +80,17 @@ class Explanation(str):
                 "kept": [k._asdict() for k in self.kept]}  # fmt: skip
 
 
-def explain(graph: Any, *, details: bool = False, measured: bool = False) -> str:
+def explain(
+    graph: Any, *, details: bool = False, measured: bool = False, strict: bool = False, level: int = USUAL,
+    without: str | Collection[str] = (),
+) -> str:  # fmt: skip
     """What the passes did to an optimized graph: nodes before and after each, which rule fired where, what it saved.
 
     details   also each region as it was written and as it is now, what both cost, which other forms of it were
               considered; and where a tempting form was not taken, and why. The passes run once more for this: nothing
               is recorded before somebody asks.
     measured  also the seconds of each region before and after, predicted and measured
+    strict, level, without  of a graph that no pass has changed: what it was optimized with
 
     Returns an `Explanation`, a text with `to_dict()`. For a compiled function, its signatures and their programs (see
     `graphc.compile`), and with `details` those of the latest program.
@@ -109,8 +114,9 @@ def explain(graph: Any, *, details: bool = False, measured: bool = False) -> str
     if not (details or measured):
         return Explanation.of(graph)
     origins = [record.origin for record in graph.history if record.origin is not None]
+    settings = origins[-1].settings if origins else settings_for(strict, level, without)
     regions = [region for origin in origins for region in _regions(origin, measured)]
-    return Explanation.of(graph, regions, kept_in(graph, origins[-1].settings if origins else Settings()))
+    return Explanation.of(graph, regions, kept_in(graph, settings))
 
 
 def _regions(origin: Origin, measured: bool) -> list[Region]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, final
 
 from graphc.explaining.expressions import names_in, written
 from graphc.ir import Graph, Node
-from graphc.normal.bounds import BOUNDS, WIDER
-from graphc.normal.find import Region
+from graphc.normal.bounds import BOUNDS, WIDER, Bounds
+from graphc.normal.find import Region, regions_of
+from graphc.normal.gate import may_gain
 from graphc.normal.regions import rewrite_regions
 from graphc.normal.trial import Trial
 from graphc.passes import Settings
@@ -25,7 +26,7 @@ class Form(NamedTuple):
 class Tried(NamedTuple):
     """A region of sums of products: its nodes, what it costs as written, and other forms, the cheapest first.
 
-    shared  expressions in it that are read elsewhere as well, and so stay
+    shared  what is read elsewhere as well, if the forms are those that there would be without that
     """
 
     members: tuple[int, ...]
@@ -33,42 +34,68 @@ class Tried(NamedTuple):
     written: str
     units: float
     forms: tuple[Form, ...]
-    shared: tuple[str, ...]
+    shared: tuple[str, ...] = ()
+
+
+@final
+class _Forms:
+    """The forms of regions that a search tries, by region."""
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._names = names_in(graph)
+        self.of: dict[Region, dict[str, float]] = {}
+
+    def watch(self, region: Region, price: float, nodes: Mapping[int, Node], roots: tuple[int, ...]) -> None:
+        """See `graphc.normal.trial.Watch`."""
+        every = {**self._graph.nodes, **nodes}
+        text = written(every, nodes.keys(), [id for id in roots if id in nodes], self._names)
+        forms = self.of.setdefault(region, {})
+        forms[text] = min(price, forms.get(text, price))
+
+    def tried(self, region: Region, units: float, shared: Sequence[int] = ()) -> Tried:
+        """What was tried for a region."""
+        nodes, names = self._graph.nodes, self._names
+        dearest = max(region.members, key=lambda id: nodes[id].size)
+        forms = [Form(text, price) for text, price in self.of[region].items()]
+        found = [written(nodes, _below(nodes, id, region.members), [id], names) for id in shared]
+        text = written(nodes, region.members, region.roots, names)
+        forms.sort(key=lambda form: form.units)
+        return Tried(region.members, nodes[dearest].where, text, units, tuple(forms), tuple(found))
 
 
 def tried(graph: Graph, settings: Settings) -> list[Tried]:
     """The regions of `graph` for which other forms were tried, as the pass "sums of products" finds them."""
-    names = names_in(graph)
-    found: dict[Region, dict[str, float]] = {}
+    forms, users = _Forms(graph), graph.users()
+    rewrite_regions(graph, bounds_for(settings), forms.watch)
+    trial = Trial(graph, users)
+    return [forms.tried(region, trial.price(region.members)) for region in forms.of]
 
-    def watch(region: Region, price: float, nodes: Mapping[int, Node], roots: tuple[int, ...]) -> None:
-        every = {**graph.nodes, **nodes}
-        text = written(every, nodes.keys(), [id for id in roots if id in nodes], names)
-        forms = found.setdefault(region, {})
-        forms[text] = min(price, forms.get(text, price))
 
-    rewrite_regions(graph, WIDER if settings.level >= WIDE else BOUNDS, watch)
-    trial, uses = Trial(graph, graph.users()), graph.users()
-    result: list[Tried] = []
-    for region, forms in found.items():
-        members = set(region.members)
-        dearest = max(region.members, key=lambda id: graph.nodes[id].size)
-        inner = {i for id in region.members for i in graph.nodes[id].inputs if i in members}
+def hindered(graph: Graph, settings: Settings) -> list[Tried]:
+    """The regions of `graph` that would have a cheaper form, were not something inside them read elsewhere as well."""
+    forms, users, bounds = _Forms(graph), graph.users(), bounds_for(settings)
+    trial = Trial(graph, users, bounds, forms.watch)
+    found: list[Tried] = []
+    for region in regions_of(graph, users):
+        inner = {i for id in region.members for i in graph.nodes[id].inputs}
         shared = [id for id in region.roots if id in inner and not graph.nodes[id].op.view]
-        result.append(
-            Tried(
-                region.members,
-                graph.nodes[dearest].where,
-                written(graph.nodes, region.members, region.roots, names),
-                trial.price(region.members),
-                tuple(sorted([Form(text, price) for text, price in forms.items()], key=lambda form: form.units)),
-                tuple([written(graph.nodes, _below(graph, id, members), [id], names) for id in shared if uses[id]]),
-            )
-        )
-    return result
+        alone = region._replace(roots=tuple([id for id in region.roots if id not in shared]))
+        if not shared or not alone.roots or not may_gain(region.members, graph.nodes, users):
+            continue
+        units = trial.price(region.members)
+        best = trial.best(alone, units)
+        if best is not None and best[0] <= bounds.enough * units:
+            found.append(forms.tried(alone, units, shared))
+    return found
 
 
-def _below(graph: Graph, id: int, members: set[int]) -> set[int]:
+def bounds_for(settings: Settings) -> Bounds:
+    """How far the pass searches."""
+    return WIDER if settings.level >= WIDE else BOUNDS
+
+
+def _below(nodes: Mapping[int, Node], id: int, members: Collection[int]) -> set[int]:
     """The members that a node is computed from, itself included."""
     found: set[int] = set()
     stack = [id]
@@ -76,5 +103,5 @@ def _below(graph: Graph, id: int, members: set[int]) -> set[int]:
         k = stack.pop()
         if k in members and k not in found:
             found.add(k)
-            stack += graph.nodes[k].inputs
+            stack += nodes[k].inputs
     return found

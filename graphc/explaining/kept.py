@@ -3,7 +3,7 @@
 - an equation that floats do not satisfy (graphc.passes.rules.tempting): numbers that contradict it, and the fact that
   would make it true, are found by machine;
 - a rule that is switched off, or claims more than `strict` allows, or whose right side costs more here;
-- another form of a sum of products, which costs more, or saves too little.
+- another form of a sum of products, which costs more, saves too little, or would but for what else reads it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphc.explaining.expressions import names_in, written
-from graphc.explaining.forms import Tried, tried
+from graphc.explaining.forms import Tried, bounds_for, hindered, tried
 from graphc.ir import Builder, Graph, Symbol
-from graphc.normal.bounds import BOUNDS, WIDER
 from graphc.passes import Settings
 from graphc.passes.rules import ALL
 from graphc.passes.rules.tempting import TEMPTING
-from graphc.passes.settings import WIDE
 from graphc.rewrite import ASSUMES, REASSOCIATES, RewriteRule, RuleIndex
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.driver import freed
@@ -40,7 +38,8 @@ def kept_in(graph: Graph, settings: Settings) -> list[Kept]:
     """What tempts in an optimized graph, in order, each once."""
     found = [*_rules(graph, settings)]
     if settings.allow("sums of products", REASSOCIATES):
-        found += [_of_region(region, settings) for region in tried(graph, settings)]
+        regions = [*tried(graph, settings), *hindered(graph, settings)]
+        found += [_of_region(region, settings) for region in regions]
     return list(dict.fromkeys(found))
 
 
@@ -100,11 +99,10 @@ def _assumption(rule: RewriteRule) -> str:
 
 def _of_region(region: Tried, settings: Settings) -> Kept:
     best = region.forms[0]
-    share = best.units / region.units if region.units else 1.0
-    enough = (WIDER if settings.level >= WIDE else BOUNDS).enough
     reason = f"the cheapest of {len(region.forms)} other forms costs {best.units:,.0f}, and this {region.units:,.0f}"
-    if share < 1:
-        reason += f": no more than {enough:.0%} is worth a change"
     if region.shared:
-        reason = f"{region.shared[0]} is read elsewhere as well; {reason}"
+        costs = f"it would cost {best.units:,.0f}, and not {region.units:,.0f}"
+        reason = f"{region.shared[0]} is read elsewhere as well; without that, {costs}"
+    elif best.units < region.units:
+        reason += f": more than {bounds_for(settings).enough:.0%} is not worth a change"
     return Kept(region.where, region.written, best.text, reason)
