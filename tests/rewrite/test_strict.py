@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -19,12 +19,13 @@ from graphc.rewrite import EXACT, RewriteRule
 from graphc.rewrite.licences import SPECIAL, same_bits
 
 
-def differences(seeds: Iterable[int], size: int = 12) -> list[str]:
+def differences(seeds: Iterable[int], size: int = 12) -> Iterator[str]:
     """What differs, a text for each program that does."""
-    found = []
     for seed in seeds:
         program = generate(seed, size)
         case = Case(program.function, tuple(program.arguments()), {}, seed)
+        if case.program is None:  # the trace has refused it, with a reason: it cannot be optimized
+            continue
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             graph = case.joint.graph
@@ -33,9 +34,8 @@ def differences(seeds: Iterable[int], size: int = 12) -> list[str]:
             # loops, and LAPACK's, may not end with nan
             for operands in (case.operands, special) if _takes_all(graph) else (case.operands,):
                 if text := _difference(graph, after, operands):
-                    found.append(f"seed {seed}: {text}\n{graph}\n{after}")
+                    yield f"seed {seed}: {text}\n{graph}\n{after}"
                     break
-    return found
 
 
 def _difference(before: Graph, after: Graph, operands: Sequence[np.ndarray]) -> str:
@@ -72,15 +72,15 @@ def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def test_strict_programs_are_equal_bit_for_bit() -> None:
-    assert differences(range(120)) == []
+    assert [*differences(range(120))] == []
 
 
 @pytest.mark.deep
 def test_ten_thousand_strict_programs_are_equal_bit_for_bit() -> None:
-    assert differences(range(120, 10_000)) == []
+    assert [*differences(range(120, 10_000))] == []
 
 
 def test_a_rule_that_is_not_exact_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = RewriteRule("wrong", EXACT, lambda F, x, y: x / y, lambda F, x, y: x * F.reciprocal(y))
     monkeypatch.setattr(pipeline, "ALL", (wrong, *pipeline.ALL))
-    assert differences(range(120)) != []
+    assert next(differences(range(120)), "")
