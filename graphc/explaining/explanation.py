@@ -96,17 +96,16 @@ def explain(
     `graphc.compile`), and with `details` those of the latest program.
 
     >>> import eager as torch, graphc
-    >>> g = graphc.optimize(graphc.trace(lambda a, x: a @ a @ x / x, torch.ones(90, 90), torch.ones(90)))
+    >>> g = graphc.optimize(graphc.trace(lambda a, x: a @ a @ x, torch.ones(90, 90), torch.ones(90)))
     >>> print(graphc.explain(g, details=True))
-    lambda_: 5 -> 5 nodes
-      sums of products: 5 -> 5 nodes
-        sum of products at ...: 181,575 -> 16,740 operations
+    lambda_: 4 -> 4 nodes
+      sums of products: 4 -> 4 nodes
+        sum of products at ...: 206,820 -> 16,740 operations
     regions:
       sums of products at ...
         written: matmul(matmul(a, a), x)
         plan:    einsum(a, einsum(a, x, equation='ab,b->a'), equation='ab,b->a')
-        saves:   ... of ... operations, ... of ... bytes
-        ...
+        saves:   1,441,800 of 1,474,200 operations, 64,080 of 130,320 bytes; the cost is 206,820 -> 16,740
     """
     if hasattr(graph, "explain"):
         text: str = graph.explain()
