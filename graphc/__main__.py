@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +11,8 @@ from collections.abc import Callable, Sequence
 from graphc.errors import GraphcError
 from graphc.files import writing
 from graphc.ir.graph import Graph
+from graphc.passes.settings import LEVELS, USUAL
+from graphc.targets import add_target, target_of
 
 FINE, REFUSED = 0, 1  # and 2 for wrong arguments, by argparse
 
@@ -54,10 +57,10 @@ FORMATS: dict[str, Callable[[Graph], str | bytes]] = {
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m graphc",
-        description="Look at graphs that were saved with graph.save(path).",
+        description="Look at graphs that were saved with graph.save(path), and at what the optimizer does.",
         epilog="exit status: 0, or 1 if the file is not a graph or cannot be written so, or 2 for wrong arguments",
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="show|check|export")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="show|check|export|optimize")
     show = commands.add_parser("show", help="print a graph as text")
     check = commands.add_parser("check", help="say whether files are well-formed graphs")
     export = commands.add_parser("export", help="write a graph in another format")
@@ -66,7 +69,42 @@ def _arguments() -> argparse.ArgumentParser:
     export.add_argument("file", help="a graph file")
     export.add_argument("--to", choices=FORMATS, required=True, help="the format: %(choices)s", metavar="FORMAT")
     export.add_argument("-o", "--output", default="-", help="where to write it; by default to the terminal")
+    optimize = commands.add_parser("optimize", help="optimize a graph or a function, and say what was done")
+    add_target(optimize, "a graph file, or a function: ")
+    optimize.add_argument("--step", action="store_true", help="print what each pass and each rule changes, in order")
+    optimize.add_argument("--details", action="store_true", help="also each region, and what was kept and why")
+    optimize.add_argument("--measure", action="store_true", help="also the time of each region, before and after")
+    optimize.add_argument("--json", action="store_true", help="print JSON")
+    optimize.add_argument("--strict", action="store_true", help="only what keeps every bit")
+    optimize.add_argument("--level", type=int, default=USUAL, choices=LEVELS, help="0 to 3; %(default)s if left out")
+    optimize.add_argument("--without", default="", help="names of passes, rules, ..., separated by commas")
     return parser
+
+
+def _optimized(given: argparse.Namespace) -> str:
+    """What the optimizer does to the graph that was asked for."""
+    from graphc.explaining import Explanation, explain, steps
+    from graphc.passes import optimize
+
+    graph = _graph(given)
+    how = {"strict": given.strict, "level": given.level, "without": [n for n in given.without.split(",") if n]}
+    if given.step:
+        return "".join(f"{k}. {step}\n" for k, step in enumerate(steps(graph, **how), 1))
+    after = optimize(graph, **how)
+    found = explain(after, details=given.details, measured=given.measure, **how)
+    if given.json and isinstance(found, Explanation):
+        return json.dumps(found.to_dict(), indent=1) + "\n"
+    return f"{after}\n{found}\n"
+
+
+def _graph(given: argparse.Namespace) -> Graph:
+    """The graph of a file, or of a function on its arguments."""
+    if ":" not in given.target or os.path.exists(given.target):
+        return Graph.load(given.target)
+    from graphc.capture import trace
+
+    function, arguments = target_of(given)
+    return trace(function, *arguments)
 
 
 def _write(made: str | bytes, output: str) -> None:
@@ -101,12 +139,16 @@ def main(arguments: Sequence[str]) -> int:
     if given.command == "check":
         return _check(given.files)
     try:
+        if given.command == "optimize":
+            _write(_optimized(given), "-")
+            return FINE
         graph = Graph.load(given.file)
         _write(FORMATS["text" if given.command == "show" else given.to](graph), getattr(given, "output", "-"))
     except BrokenPipeError:  # the reader has seen enough; what is left must not be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (GraphcError, OSError) as error:
-        print(_one_line(str(getattr(error, "filename", None) or given.file), error), file=sys.stderr)
+    except (GraphcError, OSError, ValueError) as error:
+        name = given.target if given.command == "optimize" else given.file
+        print(_one_line(str(getattr(error, "filename", None) or name), error), file=sys.stderr)
         return REFUSED
     return FINE
 

@@ -18,6 +18,7 @@ from graphc.execution.runner import CheckFailed, Runner
 from graphc.ir import INPUT
 from graphc.ops.aval import Aval
 from graphc.ops.dims import is_dim
+from graphc.passes import Settings
 
 
 def _shown(shape: Sequence[Any]) -> str:
@@ -177,7 +178,7 @@ class Function:
             program = derived(
                 self._program, sizes_of_shapes(zip(self._shapes, (t._d.shape for t in tensors), strict=True))
             )
-            found = self._runners[key] = Runner(program, tensors, self._device, self._strict)
+            found = self._runners[key] = Runner(program, tensors, self._device, Settings(self._strict))
         return found
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from eager import autograd
 from graphc.capture import Effects
 from graphc.execution import partition
 from graphc.ops.aval import aval_of
+from graphc.passes import Settings
 
 if TYPE_CHECKING:
     from compare.cases.case import Case
@@ -46,7 +47,7 @@ def _in_two_parts(case: Case) -> dict[str, np.ndarray]:
     program = case.program
     assert program is not None
     positions = sorted({p for i in case.wrt for p in i.positions})
-    parts = partition.split(program._replace(effects=Effects()), positions, False)
+    parts = partition.split(program._replace(effects=Effects()), positions, Settings())
     count = len(program.graph.inputs)
     arrays, rest = case.operands[:count], case.operands[count:]
     kept = outputs_of(parts.forward, evaluate(parts.forward, arrays, checked=False))

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, final
 
 from eager.core.interpreter import current_interpreter, on_arrays
@@ -33,6 +33,8 @@ from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
 from graphc.lowering import BACKENDS
+from graphc.passes import Settings, settings_for
+from graphc.passes.settings import USUAL
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
@@ -46,14 +48,14 @@ class Compiled:
     """
 
     def __init__(
-        self, fn: Callable[..., Any], device: str | None, strict: bool, dynamic: bool | None, max_retraces: int | None,
-        backend: str = "jax",
+        self, fn: Callable[..., Any], device: str | None, settings: Settings, dynamic: bool | None,
+        max_retraces: int | None, backend: str = "jax",
     ):  # fmt: skip
         self._fn = fn
-        self._options = device, strict, dynamic, max_retraces, backend
+        self._options = device, settings, dynamic, max_retraces, backend
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
-        self._strict = strict
+        self._settings = settings
         self._backend = backend
         self._max_retraces = max_retraces
         self._signatures = Signatures()
@@ -126,7 +128,7 @@ class Compiled:
 
     def _runner(self, program: Program, tensors: list[Tensor], backend: str = "") -> Runner:
         wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
-        return Runner(program, tensors, self._device, self._strict, wanted)
+        return Runner(program, tensors, self._device, self._settings, wanted)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""
@@ -326,6 +328,8 @@ def compile(
     *,
     device: str | None = None,
     strict: bool = False,
+    level: int = USUAL,
+    without: str | Collection[str] = (),
     dynamic: bool | None = None,
     max_retraces: int | None = None,
     backend: str = "jax",
@@ -341,6 +345,7 @@ def compile(
 
     device        "cpu", "gpu" or None for JAX's default
     strict        only rewrites that keep every bit, and an XLA that keeps values; slower
+    level, without  how much the optimizer does, and what it leaves out: see `graphc.optimize`
     dynamic       True: one trace for any size of the first dims of the arguments, as far as Python does not ask for
                   them (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size
                   on; False: a trace for each size
@@ -358,10 +363,12 @@ def compile(
     >>> x.grad
     tensor([2., 4.])
     """
+    settings = settings_for(strict, level, without)
     if fn is None:
         return functools.partial(
-            compile, device=device, strict=strict, dynamic=dynamic, max_retraces=max_retraces, backend=backend
-        )
+            compile, device=device, strict=strict, level=level, without=without, dynamic=dynamic,
+            max_retraces=max_retraces, backend=backend,
+        )  # fmt: skip
     if backend not in BACKENDS and backend != "auto":
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, auto, got {backend!r}")
     if backend == "auto" and (strict or device not in (None, "cpu")):
@@ -372,5 +379,5 @@ def compile(
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
-    compiled = Compiled(fn, device, strict, dynamic, max_retraces, backend)
+    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

@@ -23,7 +23,7 @@ from graphc.ir.memory import without_collector
 from graphc.ir.structure import ancestors, inline
 from graphc.ops import Op, Trait
 from graphc.ops.aval import Aval
-from graphc.passes import optimize
+from graphc.passes import Settings, optimize
 from graphc.rewrite.cost import work
 
 LIVE = History.LIVE
@@ -60,7 +60,7 @@ def with_effects(program: Program) -> Graph:
     return graph.replace(graph.nodes, (graph.result, effects))
 
 
-def split(program: Program, wrt: list[int], strict: bool) -> Split:
+def split(program: Program, wrt: list[int], settings: Settings) -> Split:
     """Differentiate `program` with respect to its inputs, and the leaves it makes, of numbers `wrt`, and split it.
 
     The whole is optimized first. What the backward part needs of the forward part becomes a residual; inputs are
@@ -71,15 +71,15 @@ def split(program: Program, wrt: list[int], strict: bool) -> Split:
         builder, found, late = _differentiated(program, whole, wrt)
     except _Refused as refused:
         # it is the user's rules that cannot run: forward is right, backward raises
-        alone = optimize(whole.replace(whole.nodes, (whole.result, ())), strict=strict)
+        alone = optimize(whole.replace(whole.nodes, (whole.result, ())), **settings._asdict())
         return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=refused.error)
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for id in found.values())))
-    joint = optimize(joint, strict=strict)
+    joint = optimize(joint, **settings._asdict())
     draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]
     return partition(joint, len(whole.inputs), tuple(found), draws)._replace(late=late)
 
 
-def split_for(program: Program, wrt: list[int], strict: bool, arrived: Collection[int], forward: Graph) -> Split:
+def split_for(program: Program, wrt: list[int], settings: Settings, arrived: Collection[int], forward: Graph) -> Split:
     """What `split` gives for cotangents of the results number `arrived` alone, of those that can be differentiated.
 
     A gradient that has not arrived is not one of zeros: what it does not reach gets none, rules and hooks of the user's
@@ -95,7 +95,7 @@ def split_for(program: Program, wrt: list[int], strict: bool, arrived: Collectio
     inputs = [builder.symbol(id) for id in whole.inputs]
     computed = inline(builder, forward.replace(forward.nodes, forward.result[-1]), inputs)
     joint = builder.graph(whole.name, (tuple(Ref(s.id) for s in computed), tuple(Ref(id) for id in found.values())))
-    joint = optimize(joint, strict=strict)
+    joint = optimize(joint, **settings._asdict())
     residuals = [ref.id for ref in joint.result[0]]
     number = {id: k for k, id in reversed(list(enumerate(residuals)))}
     backward, taken, saved = _backward_part(joint, len(whole.inputs), list(number))

@@ -46,7 +46,9 @@ from graphc.execution.steps import overwrite
 from graphc.ir import Graph, Ref, refs_of
 from graphc.ir.structure import ancestors
 from graphc.lowering import lower, unsuitable
-from graphc.passes import optimize
+from graphc.passes import Settings, optimize
+from graphc.passes.settings import PACKS
+from graphc.rewrite import REASSOCIATES
 
 
 class OtherPath(Exception):
@@ -82,7 +84,9 @@ class Runner:
     unsuitable       why it is a program of XLA although NumPy's was wanted; "" if it is not
     """
 
-    def __init__(self, program: Program, tensors: list[Tensor], device: str | None, strict: bool, backend: str = "jax"):
+    def __init__(
+        self, program: Program, tensors: list[Tensor], device: str | None, settings: Settings, backend: str = "jax"
+    ):
         self._program = program
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
@@ -97,7 +101,7 @@ class Runner:
         broken = {k: program.recorded.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
         self._split: Split | None = None
         self.backward: Any = None
-        self._device, self._strict, self._backend, self._ends = device, strict, backend, list[int]()
+        self._device, self._settings, self._backend, self._ends = device, settings, backend, list[int]()
         self.unsuitable = ""
         self._partial: dict[frozenset[int], tuple[Split, Any]] = {}  # by the cotangents that have arrived
         becoming = [f.of for f in flags if f.flag]
@@ -111,15 +115,15 @@ class Runner:
             self._differentiated = program._replace(
                 graph=graph, result=program.result._replace(histories=histories), effects=Effects()
             )
-            self._split = split(self._differentiated, ends, strict)
+            self._split = split(self._differentiated, ends, settings)
             prechecks = self._prechecks(self._split.forward)
             self.forward = self._lower(self._split.forward, settled=prechecks.settled)
             self._backend = "numpy" if self.forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
             self.backward = self._lower(self._split.backward)
             self._ends = ends
         else:
-            optimized = optimize(graph, strict=strict)
-            packed = backend == "jax" and device is None and not strict
+            optimized = optimize(graph, **settings._asdict())
+            packed = backend == "jax" and device is None and settings.allow(PACKS, REASSOCIATES)
             found = repacked(program, optimized, len(self._places), self._effects) if packed else None
             if found is not None:
                 program, optimized, self._effects, self.packs = found
@@ -161,7 +165,14 @@ class Runner:
         backend = self._backend
         if backend == "numpy" and (why := unsuitable(graph)):
             backend, self.unsuitable = "jax", why
-        return lower(graph, self._device, strict=self._strict, backend=backend, **options)
+        return lower(
+            graph,
+            self._device,
+            strict=self._settings.strict,
+            without=self._settings.not_lowered,
+            backend=backend,
+            **options,
+        )
 
     def _prechecks(self, graph: Graph) -> Prechecks:
         """The checks of `graph` that each call makes before the program runs."""
@@ -260,7 +271,7 @@ class Runner:
         if len(arrived) == len(self._live):
             return self._split, self.backward
         if arrived not in self._partial:
-            part = split_for(self._differentiated, self._ends, self._strict, arrived, self._split.forward)
+            part = split_for(self._differentiated, self._ends, self._settings, arrived, self._split.forward)
             self._partial[arrived] = part, None if part.error is not None else self._lower(part.backward)
         return self._partial[arrived]
 

@@ -119,7 +119,7 @@ def _show_lines(graph: Graph, name: str) -> list[str]:
         for body, inner_name in inner.items():
             lines += [f"    {line}" for line in _show_lines(body, inner_name)]
         arguments = [names[i] for i in node.inputs]
-        arguments += [f"{name}={_show_value(value, inner)}" for name, value in node.params.items()]
+        arguments += [f"{name}={show_value(value, inner)}" for name, value in node.params.items()]
         lines.append(
             f"    {names[node.id]}: {_show_type(node)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}"
         )
@@ -157,7 +157,8 @@ def _quote(place: str) -> str:
     return _QUOTED.sub(lambda m: quote(m[0], safe="", errors="surrogatepass"), place)
 
 
-def _show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({})) -> str:
+def show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({})) -> str:
+    """A parameter as `show` writes it. inner: the names of graphs among its values"""
     if is_dim(value):
         return written(value)
     if isinstance(value, Graph):
@@ -171,7 +172,7 @@ def _show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({})) -
     if isinstance(value, Literal):
         return _show_literal(value)
     if isinstance(value, tuple):
-        parts = ", ".join(_show_value(part, inner) for part in value)
+        parts = ", ".join(show_value(part, inner) for part in value)
         return f"({parts},)" if len(value) == 1 else f"({parts})"
     return repr(value)
 
@@ -198,7 +199,7 @@ def _show_result(result: Any, names: dict[int, str]) -> str:
     if isinstance(result, Ref):
         return names[result.id]
     if isinstance(result, dict):
-        items = (f"{_show_value(key)}: {_show_result(value, names)}" for key, value in result.items())
+        items = (f"{show_value(key)}: {_show_result(value, names)}" for key, value in result.items())
         return "{" + ", ".join(items) + "}"
     if (record := fields_of(result)) is not None:
         fields = record.items()
@@ -208,7 +209,7 @@ def _show_result(result: Any, names: dict[int, str]) -> str:
         if isinstance(result, list):
             return f"[{inner}]"
         return f"({inner},)" if len(result) == 1 else f"({inner})"
-    return _show_value(result)
+    return show_value(result)
 
 
 # --- parsing

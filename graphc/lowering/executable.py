@@ -34,6 +34,7 @@ from graphc.lowering.stages import (
 )
 from graphc.lowering.timing import Announced
 from graphc.ops.threads import number_of_threads
+from graphc.passes.settings import BLOCKS, CHANNELS_LAST
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
@@ -77,6 +78,7 @@ class Executable:
         donate: Sequence[int],
         restore: Mapping[int, int],
         strict: bool,
+        without: Collection[str],
         settled: Collection[int],
     ):
         forking.refuse(f"the program {graph.name}")
@@ -88,11 +90,11 @@ class Executable:
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
         self._device = None if device is None else jax.devices(device)[0]
-        if not strict:
+        if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
-            if (self._device or default_device()).platform == "cpu":
-                once = by_blocks(once)
-        self._program = Source(once, restore=restore, settled=settled, apart=True)
+        if not strict and BLOCKS not in without and (self._device or default_device()).platform == "cpu":
+            once = by_blocks(once)
+        self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)
         self.source = self._program.text
         self._checked = self._program.checked
         self.fails = bool(self._checked)
@@ -287,6 +289,7 @@ def lower(
     donate: Sequence[int] = (),
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
+    without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: Literal["jax"] = "jax",
 ) -> Executable: ...
@@ -298,6 +301,7 @@ def lower(
     donate: Sequence[int] = (),
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
+    without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: str,
 ) -> Executable | HostExecutable: ...
@@ -308,6 +312,7 @@ def lower(
     donate: Sequence[int] = (),
     restore: Mapping[int, int] | None = None,
     strict: bool = False,
+    without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: str = "jax",
 ) -> Executable | HostExecutable:
@@ -317,6 +322,7 @@ def lower(
     donate   positions of inputs whose memory the program may reuse
     restore  output number -> input number: what a donated state falls back to when a run-time check fails
     strict   keep XLA from changing values (its algebraic simplifier and contraction are off); slower
+    without  names of choices of the lowering that are not made: see `graphc.mechanisms`
     settled  ids of nodes whose run-time checks the caller makes before each call
     backend  "jax", or "numpy": straight-line NumPy, which takes and returns ndarrays, and takes over no memory
 
@@ -339,4 +345,4 @@ def lower(
         if why := unsuitable(graph):
             raise GraphError(why)
         return HostExecutable(graph, settled)
-    return Executable(graph, device, donate, restore or {}, strict, settled)
+    return Executable(graph, device, donate, restore or {}, strict, without, settled)

@@ -148,7 +148,7 @@ class _Program:
         for x in inputs[2:]:
             result = builder.apply(op, [result, x], {})
         graph = builder.graph(name, Ref(result.id))
-        program = Executable(graph, None, (), {}, False, ())
+        program = Executable(graph, None, (), {}, False, (), ())
         self._run: Any = program.compile_measured().program
         self._arrays = [jax.device_put(np.ones(aval.shape, aval.dtype)) for aval in avals]
 

@@ -38,6 +38,7 @@ from graphc.lowering.zeros import held_numbers, inside, loses_zero, starts, unsi
 from graphc.ops import Literal, Op, Trait
 from graphc.ops.dtypes import is_half
 from graphc.ops.interpret import widens
+from graphc.passes.settings import FACTORS, TRANSPOSED
 
 _numbers = itertools.count(1)
 # JAX asks for the line of each operation, which Python finds by counting from the start of the code: in code of 10,000
@@ -82,6 +83,7 @@ class Source:
     settled ids of nodes whose checks are made elsewhere
     known   the number that an input holds in every place, or None, for each
     apart   whether places in packs are arguments, after the others, whose values are `places`: see `in_packs`
+    without names of choices that are not made: see `graphc.mechanisms`
     """
 
     def __init__(
@@ -94,7 +96,9 @@ class Source:
         settled: Collection[int] = (),
         known: Sequence[Any] = (),
         apart: bool = False,
+        without: Collection[str] = (),
     ):
+        self._without = without
         self.graph = graph
         self._held = held_numbers(graph, known)
         self._settled = settled
@@ -217,7 +221,8 @@ class Source:
         if name in self._defined:
             name = f"{name}_{len(self._defined)}"
         self._defined.add(name)
-        inner = Source(body, name, self, failing=self._checked_inside(node), known=inside(node, self._held))
+        inner = Source(body, name, self, failing=self._checked_inside(node), known=inside(node, self._held),
+                       without=self._without)  # fmt: skip
         self._statements.append(inner.text.removesuffix("\n"))
         self._plain.append(inner.plain)
         return name
@@ -236,14 +241,14 @@ class Source:
         if node.id in self._places:
             (pack,), name = node.inputs, self._names[node.id]
             return f"lax.dynamic_slice({self._names[pack]}, (at_{name},), ({node.size},))"
-        matrix = factors.matrix_of(node, self.graph.nodes)
+        matrix = self._matrix_of(node)
         if matrix is not None:
             return factors.use(node, self._factors_of(matrix[0]), matrix[1], self._names)
         vector = diagonals.vector_of(node, self.graph.nodes, self._uses)
         if vector is not None:
             setattr(self.scope["ops"], diagonals.diagonal_matrix.__name__, diagonals.diagonal_matrix)
             return f"ops.diagonal_matrix({self._names[vector]})"
-        for written in (product, substitution):
+        for written in () if TRANSPOSED in self._without else (product, substitution):
             transposed = written(node, self.graph.nodes, self._names, self._uses)
             if transposed is not None:
                 return transposed
@@ -261,6 +266,10 @@ class Source:
             return f"{text}.astype({self._value(node.dtype)})"
         setattr(self.scope["ops"], narrowed.__name__, narrowed)
         return f"ops.{narrowed.__name__}({text}, {self._value(tuple(aval.dtype for aval in node.results))})"
+
+    def _matrix_of(self, node: Node) -> tuple[int, bool] | None:
+        """See `factors.matrix_of`; None where each node is to factorize its matrix by itself."""
+        return None if FACTORS in self._without else factors.matrix_of(node, self.graph.nodes)
 
     def _factors_of(self, id: int) -> str:
         """The name of the factors of a matrix, which are computed where they are first asked for."""
@@ -305,7 +314,7 @@ class Source:
 
     def _asked(self, node: Node) -> str:
         """Whether the check of a node holds."""
-        matrix = factors.matrix_of(node, self.graph.nodes)
+        matrix = self._matrix_of(node)
         if matrix is not None:
             return f"ops.regular_factors({self._factors_of(matrix[0])}, checked={node.params['checked']})"
         promised = factors.promised(node, self.graph.nodes)

@@ -11,15 +11,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from graphc.ir import Builder, Graph, Node, rename
+from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region, regions_of
 from graphc.normal.gate import may_gain, may_start_gain
 from graphc.normal.plan import Memory
-from graphc.normal.trial import Trial
+from graphc.normal.trial import Trial, Watch
 from graphc.normal.write import Writer, costs_of, lifted_below
 from graphc.rewrite.cost import node_cost
-
-ENOUGH = 0.9  # of the cost as written, at most
-WORTH = 0.002  # of the cost of the graph, for a region to be looked at
 
 
 class Rewritten(NamedTuple):
@@ -33,18 +31,20 @@ class Rewritten(NamedTuple):
         return f"sum of products at {self.where or 'unknown line'}: {self.before:,.0f} -> {self.after:,.0f} operations"
 
 
-def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
-    """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently."""
+def rewrite_regions(
+    graph: Graph, bounds: Bounds = BOUNDS, watch: Watch | None = None
+) -> tuple[Graph, list[Rewritten]]:  # fmt: skip
+    """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently.
+
+    watch  is told of each form that is tried, see `Watch`
+    """
     nodes = graph.nodes
-    seeds = {id for id, node in nodes.items() if may_start_gain(node, nodes)}
-    if not seeds:
-        return graph, []
     users = graph.users()
-    regions = [region for region in regions_of(graph, users, seeds) if may_gain(region.members, nodes, users)]
+    regions = promising(graph, users)
     if not regions:
         return graph, []
-    least = WORTH * sum(costs_of(nodes, nodes, users).values())
-    trial = Trial(graph, users)
+    least = bounds.worth * sum(costs_of(nodes, nodes, users).values())
+    trial = Trial(graph, users, bounds, watch)
     chosen: dict[int, tuple[Region, frozenset[int]]] = {}
     found: list[Rewritten] = []
     # what is known of a region like this one: its costs, and its atoms' places among the members
@@ -56,7 +56,7 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
         if key not in alike:
             before = trial.price(region.members)
             best = trial.best(region, before)
-            pays = best is not None and best[0] <= min(ENOUGH * before, before - least)
+            pays = best is not None and best[0] <= min(bounds.enough * before, before - least)
             alike[key] = (before, best[0], [region.members.index(id) for id in best[1]]) if best and pays else None
         known = alike[key]
         if known is not None:
@@ -65,6 +65,14 @@ def rewrite_regions(graph: Graph) -> tuple[Graph, list[Rewritten]]:
             where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
             found.append(Rewritten(nodes[where].where, before, after))
     return (_rewritten(graph, chosen, users) if found else graph), found
+
+
+def promising(graph: Graph, users: Mapping[int, list[int]]) -> list[Region]:
+    """The regions that may have cheaper forms."""
+    nodes = graph.nodes
+    seeds = {id for id, node in nodes.items() if may_start_gain(node, nodes)}
+    found = regions_of(graph, users, seeds) if seeds else []
+    return [region for region in found if may_gain(region.members, nodes, users)]
 
 
 def _key(region: Region, nodes: Mapping[int, Node]) -> Any:

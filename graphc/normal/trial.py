@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, final
 
 from graphc.ir import Builder, Graph, Node
+from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region
 from graphc.normal.plan import Memory
 from graphc.normal.write import Writer, costs_of
 from graphc.rewrite.cost import node_cost
 
-HOPEFUL = 0.92  # of the cost as written: with less gained by the usual choices, no others are tried
 THIN = 4  # times as large is one factor of a product that had better be an atom where sums are multiplied out
-MOST_TRIES = 16  # choices of atoms, beside the usual ones
-MOST_WORK = 1000  # nodes of all regions, each as often as it is tried; beside one for each node of the graph
+# f(region, what a form of it costs, the nodes that it takes, those that are the region's roots)
+Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
 
 
 @final
 class Trial:
     """Choices of atoms, tried on a copy of the graph."""
 
-    def __init__(self, graph: Graph, users: Mapping[int, list[int]]):
+    def __init__(
+        self, graph: Graph, users: Mapping[int, list[int]], bounds: Bounds = BOUNDS,
+        watch: Watch | None = None,
+    ):  # fmt: skip
+        self._bounds = bounds
+        self._watch = watch
         self._nodes = graph.nodes
         self._users = users
         self._builder = Builder(graph.nodes)
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
-        self._left = MOST_WORK + len(graph)
+        self._left = bounds.work + len(graph)
         self._memory = Memory()
         self._narrow: dict[int, bool] = {}
 
@@ -50,9 +55,9 @@ class Trial:
         narrow = frozenset([id for id in shared if self._is_narrow(id)])
         for atoms in (shared, frozenset[int](), narrow, shared | sums, sums, shared - sums | thin, factors):
             attempt(atoms)
-        if found is None or found[0] > HOPEFUL * before:
+        if found is None or found[0] > self._bounds.hopeful * before:
             return found
-        own = [id for id in reversed(region.members) if id in shared | sums][:MOST_TRIES]
+        own = [id for id in reversed(region.members) if id in shared | sums][: self._bounds.tries]
         for id in own:
             attempt(frozenset([id]))
         for id in own:
@@ -141,5 +146,7 @@ class Trial:
                 stack.append(i)
         changed = any(id >= mark for id in needed) or not members.issuperset(ids.values())
         price = sum(costs_of(needed, builder.nodes, users).values()) if changed else None
+        if price is not None and self._watch is not None:
+            self._watch(region, price, needed, tuple([same.get(id, id) for id in ids.values()]))
         builder.rollback(mark)
         return price

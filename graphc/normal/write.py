@@ -100,16 +100,19 @@ class Writer:
         """A node on what its operands are now, from the next atoms up."""
         if id not in self._kept:
             builder, node = self._builder, self._nodes[id]
+            form = self._forms.get(id)
+            # what has no form, as a quotient of arrays, is an atom to others, and what it reads may have a better one
+            alone = form is None or any(f.atom == id for t in form.terms for f in t.factors)
             operands = tuple(
-                [
-                    (self._as_it_was(i) if i in self._members and i not in self._atoms else self.symbol(i)).id
-                    for i in node.inputs
-                ]
+                [(self._as_it_was(i) if not alone and self._is_inside(i) else self.symbol(i)).id for i in node.inputs]
             )
             builder.where, builder.scope = node.where, node.scope
             same = operands == node.inputs
             self._kept[id] = id if same else builder.append(node.op, operands, node.params, node.results)
         return self._builder.symbol(self._kept[id])
+
+    def _is_inside(self, id: int) -> bool:
+        return id in self._members and id not in self._atoms
 
     def _cost(self, made: Iterable[int]) -> float:
         """What nodes cost that have been appended."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Container, Sequence
+from functools import partial
+from typing import Any, NamedTuple, final
 
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
+from graphc.normal.bounds import BOUNDS, WIDER
 from graphc.normal.regions import rewrite_regions
 from graphc.passes.assumptions import drop_proven
 from graphc.passes.batching import batch_products
@@ -24,44 +26,51 @@ from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg
+from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass
 from graphc.passes.solves import solve_systems
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
-
-class Simplify(Protocol):
-    """A pass that may be told at which nodes rules may match, where others are known to be as they should."""
-
-    def __call__(self, graph: Graph, where: Container[int] | None = None) -> Graph: ...
-
-
 SWEEPS = 8  # simplification stops by itself long before
 
 
+class Origin(NamedTuple):
+    """What `optimize` was given, so that what it did can be told in detail (`graphc.explaining`) when somebody asks."""
+
+    graph: Graph
+    settings: Settings
+    passes: Sequence[tuple[str, Pass]] | None
+
+
 class Record(NamedTuple):
-    """What one pass did: its name, the number of nodes before and after, the rules that fired, other things to tell."""
+    """What one pass did: its name, the number of nodes before and after, the rules that fired, other things to tell;
+    with the first record of a run, where it came from."""
 
     name: str
     before: int
     after: int
     firings: tuple[Firing, ...] = ()
     notes: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
-def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Simplify:
-    """A pass that applies `rules` until none fires.
+@final
+class Simplify:
+    """The pass that applies `rules` until none fires: what `simplify` returns."""
 
-    most     how often rules may fire in all graphs that the pass is given; None: as often as they match
-    firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
-    """
-    table = _index(tuple(rules))
-    done = [] if firings is None else firings
+    def __init__(self, rules: Sequence[RewriteRule], most: int | None = None, firings: list[Firing] | None = None):
+        self.rules = tuple(rules)
+        self._table = _index(self.rules)
+        self._most = most
+        self._done: list[Firing] = [] if firings is None else firings
 
-    def run(graph: Graph, where: Container[int] | None = None) -> Graph:
+    def __call__(self, graph: Graph, where: Container[int] | None = None) -> Graph:
+        """where: the nodes at which rules are tried; None: all"""
+        most, done = self._most, self._done
         for _ in range(SWEEPS):
-            rewritten, fired = rewrite(graph, table, where, None if most is None else most - len(done))
+            rewritten, fired = rewrite(graph, self._table, where, None if most is None else most - len(done))
             if most is not None:
                 done.extend(fired)
             if not fired:
@@ -74,7 +83,14 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
                 break
         return graph
 
-    return run
+
+def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: list[Firing] | None = None) -> Simplify:
+    """A pass that applies `rules` until none fires.
+
+    most     how often rules may fire in all graphs that the pass is given; None: as often as they match
+    firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
+    """
+    return Simplify(rules, most, firings)
 
 
 @functools.lru_cache(maxsize=16)
@@ -83,65 +99,91 @@ def _index(rules: tuple[RewriteRule, ...]) -> RuleIndex:
     return RuleIndex(rules)
 
 
-def rules_for(licence: Licence) -> list[RewriteRule]:
-    """The rules that claim no more than `licence`."""
-    return [rule for rule in ALL if rule.licence <= licence]
+def rules_for(licence: Licence, without: Collection[str] = ()) -> list[RewriteRule]:
+    """The rules that claim no more than `licence`, but those `without`."""
+    return [rule for rule in ALL if rule.licence <= licence and rule.name not in without]
 
 
-def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
-    """The passes, in order."""
+def default_passes(settings: Settings = DEFAULT) -> tuple[tuple[str, Pass], ...]:
+    """The passes, in order; those that `settings` allow."""
+    return tuple([(name, run) for name, licence, run in _passes(settings) if settings.allow(name, licence)])
+
+
+def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
+    """All passes, in order, each with the licence that it claims."""
     # in this order, for constants that are equal when folded are one
-    once = (("constant folding", fold_constants), ("common subexpressions", eliminate_common_subexpressions))
-    trim, hoist = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
-    rules = "simplify", simplify(rules_for(licence))
-    first = ("gradient rules", without_rules), ("dead code", eliminate_dead_code)
-    last = ("dead code", eliminate_dead_code), trim
-    if licence < REASSOCIATES:
-        return (*first, trim, hoist, trim, *once, rules, *last)
+    once = (
+        ("constant folding", EXACT, fold_constants),
+        ("common subexpressions", EXACT, eliminate_common_subexpressions),
+    )
+    dead, trim = ("dead code", EXACT, eliminate_dead_code), ("control flow", EXACT, trim_control_flow)
+    demand = "demand", REASSOCIATES, narrow
     # before these nothing is computed twice
-    picked = "rows of products", simplify(linalg.RULES)
-    algebra = (*once, picked, ("demand", narrow), ("sums of products", sums_of_products))
+    picked = simplify([rule for rule in linalg.RULES if rule.name not in settings.without])
+    rows = "rows of products", REASSOCIATES, picked
+    algebra = (*once, rows, demand, ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)))
     return (
-        *first,
-        ("assumptions", drop_proven),
-        ("inverses", expand_inverses),
-        ("pads", join_pads),
+        ("gradient rules", EXACT, without_rules),
+        dead,
+        ("assumptions", REASSOCIATES, drop_proven),
+        ("inverses", REASSOCIATES, expand_inverses),
+        ("pads", REASSOCIATES, join_pads),
         *algebra,
-        ("repeats", repeats),
+        ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
         trim,
-        hoist,
-        ("rows of scans", batch_rows),
-        ("products of scans", batch_products),
-        ("sums", shorten_sums),
+        ("loop invariants", EXACT, hoist_invariants),
+        ("rows of scans", REASSOCIATES, batch_rows),
+        ("products of scans", REASSOCIATES, batch_products),
+        ("sums", REASSOCIATES, shorten_sums),
         trim,
         *algebra,
-        ("systems", solve_systems),
-        ("quotients", cancel_quotients),
-        rules,
-        ("like terms", like_terms),
-        ("demand", narrow),  # of what rules have moved a slice to
-        *last,
+        ("systems", REASSOCIATES, solve_systems),
+        ("quotients", REASSOCIATES, cancel_quotients),
+        ("simplify", EXACT, simplify(rules_for(settings.licence, settings.without))),
+        ("like terms", REASSOCIATES, partial(like_terms, settings=settings)),
+        demand,  # of what rules have moved a slice to
+        dead,
+        trim,
     )
 
 
-def sums_of_products(graph: Graph) -> Graph:
+def mechanisms() -> dict[str, str]:
+    """What `without=` takes: name -> "pass", "rule" or "lowering", in the order in which they are used.
+
+    >>> import graphc
+    >>> [name for name, kind in graphc.mechanisms().items() if kind == "lowering"]
+    ['packs', 'channels last', 'shared factorizations', 'transposed operands']
+    """
+    passes = dict.fromkeys([name for name, _, _ in _passes(Settings())], "pass")
+    return passes | dict.fromkeys([rule.name for rule in ALL], "rule") | dict.fromkeys(LOWERING, "lowering")
+
+
+def settings_for(strict: bool = False, level: int = USUAL, without: str | Collection[str] = ()) -> Settings:
+    """The settings that these keywords of `optimize` stand for. Raises ValueError as `optimize` does."""
+    return settings_of(mechanisms() if without else (), strict, level, without)
+
+
+def sums_of_products(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     """`graph` with its products in their cheapest order and structure."""
-    rewritten, found = rewrite_regions(graph)
+    rewritten, found = rewrite_regions(graph, WIDER if settings.level >= WIDE else BOUNDS)
     if not found:
         return graph
     clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
     clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(_counted(found))))
+    if not settings.allow("demand", REASSOCIATES):
+        return clean
     narrowed = narrow(clean)  # of what products read parts only now
-    return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed))
+    return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed), settings)
 
 
-def like_terms(graph: Graph) -> Graph:
+def like_terms(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     """`graph` with like terms collected, and simplified again if there were any."""
     collected = collect_terms(graph)
     if collected is graph:
         return graph
     clean = eliminate_dead_code(collected)
-    return simplify(rules_for(REASSOCIATES))(clean, changed(graph, clean))
+    rules = simplify(rules_for(settings.licence, settings.without))
+    return rules(clean, changed(graph, clean)) if settings.allow("simplify") else clean
 
 
 def _counted(found: Sequence[Any]) -> list[str]:
@@ -149,9 +191,9 @@ def _counted(found: Sequence[Any]) -> list[str]:
     return [f"{line}, {n} times" if n > 1 else line for line, n in Counter(map(str, found)).items()]
 
 
-def repeats(graph: Graph) -> Graph:
+def repeats(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     """`graph` with its repeated structure as loops."""
-    rolled, loops = roll_repeats(graph, optimize)
+    rolled, loops = roll_repeats(graph, partial(optimize, **settings._asdict()))
     if not loops:
         return graph
     return _recorded(rolled, Record("repeats", len(graph), len(rolled), notes=tuple(map(str, loops))))
@@ -163,16 +205,33 @@ def _recorded(graph: Graph, record: Record) -> Graph:
     return same
 
 
+def optimize_bodies(graph: Graph, settings: Settings, passes: Sequence[tuple[str, Pass]] | None = None) -> Graph:
+    """`graph` with the graphs that its nodes run optimized; arguments are as for `optimize`."""
+    inner: dict[int, Graph] = {}  # a body that several operations have in common is optimized once
+
+    def optimized(body: Graph) -> Graph:
+        if id(body) not in inner:
+            inner[id(body)] = optimize(body, passes=passes, **settings._asdict())
+        return inner[id(body)]
+
+    return map_bodies(graph, optimized) if any(op.structured for op in graph.ops) else graph
+
+
 @without_collector
 def optimize(
-    graph: Graph, *, strict: bool = False, passes: Sequence[tuple[str, Pass]] | None = None,
-    after_each: Callable[[str, Graph], Any] | None = None,
+    graph: Graph, *, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
+    passes: Sequence[tuple[str, Pass]] | None = None, after_each: Callable[[str, Graph], Any] | None = None,
 ) -> Graph:  # fmt: skip
     """An equivalent graph that costs no more.
 
-    strict      apply only rules that give the same bits (licence EXACT)
+    strict      apply only what gives the same bits (licence EXACT)
+    level       0: nothing; 1: what is exact and cheap: common subexpressions, constants, dead code, exact rules;
+                2: all; 3: all, and the search for cheaper sums of products goes on longer
+    without     names of passes, rules and choices of the lowering to leave out; `mechanisms()` has them
     passes      another list of (name, pass); by default `default_passes()`
     after_each  called with the name of each pass and its result (the harness compares values there)
+
+    Raises ValueError for another level, or an unknown name.
 
     >>> import eager as torch, graphc
     >>> g = graphc.trace(lambda x: (-(-x)) * 1.0 + 2.0 * 3.0, torch.zeros(3))
@@ -183,17 +242,11 @@ def optimize(
         return v6
     <BLANKLINE>
     """
-    inner: dict[int, Graph] = {}  # a body that several operations have in common is optimized once
-
-    def optimized(body: Graph) -> Graph:
-        if id(body) not in inner:
-            inner[id(body)] = optimize(body, strict=strict, passes=passes)
-        return inner[id(body)]
-
-    if any(op.structured for op in graph.ops):
-        graph = map_bodies(graph, optimized)
+    settings = settings_for(strict, level, without)
+    source, told = graph, len(graph.history)
+    graph = optimize_bodies(graph, settings, passes)
     idle: dict[Pass, Graph] = {}  # the graph that a pass has found nothing to do in: it is not asked again
-    for name, run in default_passes(EXACT if strict else REASSOCIATES) if passes is None else passes:
+    for name, run in default_passes(settings) if passes is None else passes:
         before = graph
         if idle.get(run) is not graph:
             graph = run(graph)
@@ -203,24 +256,8 @@ def optimize(
             graph = _recorded(graph, Record(name, len(before), len(graph)))
         if after_each is not None:
             after_each(name, graph)
-    return graph
-
-
-def explain(graph: Any) -> str:
-    """What the passes did to an optimized graph: nodes before and after each, which rule fired where, what it saved.
-
-    For a compiled function, its signatures and their programs (see `graphc.compile`).
-    """
-    if hasattr(graph, "explain"):
-        return graph.explain()
-    if not graph.history:
-        return f"{graph.name}: no pass has changed this graph ({len(graph)} nodes)"
-    lines = [f"{graph.name}: {graph.history[0].before} -> {len(graph)} nodes"]
-    for record in graph.history:
-        lines.append(f"  {record.name}: {record.before} -> {record.after} nodes")
-        lines += [f"    {note}" for note in record.notes]
-        for (rule, where), times in Counter((f.rule, f.where) for f in record.firings).items():
-            saved = sum(f.saved for f in record.firings if (f.rule, f.where) == (rule, where))
-            count = f" x{times}" if times > 1 else ""
-            lines.append(f"    {rule}{count} at {where or 'unknown line'}, saves {saved:,.0f} operations")
-    return "\n".join(lines)
+    if len(graph.history) == told:
+        return graph
+    first = graph.history[told]._replace(origin=Origin(source, settings, passes))
+    history = (*graph.history[:told], first, *graph.history[told + 1 :])
+    return Graph(graph.name, graph.nodes, graph.inputs, graph.result, history, graph.call)

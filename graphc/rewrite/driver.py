@@ -132,7 +132,7 @@ def _apply_first(
             right = builder.constant(right, node.dtype)
         made = range(mark, builder.next_id)
         cost = sum(node_cost(builder.nodes[i], builder.nodes) for i in made)
-        saved = _freed(builder, covered, uses) - cost
+        saved = freed(builder, covered, uses) - cost
         if right.aval == node.aval and saved >= -rule.worth * node.size:
             firings.append(Firing(rule.name, node.where, saved))
             return right.id
@@ -140,7 +140,7 @@ def _apply_first(
     return None
 
 
-def _freed(builder: Builder, covered: list[int], uses: Mapping[int, int]) -> float:
+def freed(builder: Builder, covered: list[int], uses: Mapping[int, int]) -> float:
     """The cost of the covered operations that nobody else needs."""
     root, *inner = covered
     freed = node_cost(builder.nodes[root], builder.nodes)

@@ -72,3 +72,44 @@ def test_errors_are_one_line_and_status_1(tmp_path: Path, saved: str, capsys: py
 def test_as_a_module(saved: str):
     done = subprocess.run([sys.executable, "-m", "graphc", "show", saved], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("def loss")
+
+
+FUNCTION = """
+import eager as torch
+
+def f(x):
+    return x.neg().neg() / x / x
+
+def example_args():
+    return (torch.ones(3),)
+"""
+
+
+@pytest.fixture
+def function(tmp_path: Path) -> str:
+    (tmp_path / "given.py").write_text(FUNCTION)
+    return f"{tmp_path / 'given.py'}:f"
+
+
+def test_optimize_prints_the_graph_and_what_was_done(function: str, capfdbinary: pytest.CaptureFixture[bytes]):
+    assert main(["optimize", function, "--details", "--without", "quotients,mul_one"]) == 0
+    printed = capfdbinary.readouterr().out.decode()
+    assert Graph.parse(printed.partition("\n\n")[0] + "\n").name == "f"
+    assert "neg_neg at" in printed and "not x / x = 1: at x = 0.0" in printed
+
+
+def test_optimize_goes_step_by_step(function: str, capfdbinary: pytest.CaptureFixture[bytes]):
+    assert main(["optimize", function, "--step", "--level", "1"]) == 0
+    assert capfdbinary.readouterr().out.decode().startswith("1. neg_neg at ")
+
+
+def test_optimize_takes_saved_graphs_and_writes_json(saved: str, capfdbinary: pytest.CaptureFixture[bytes]):
+    assert main(["optimize", saved, "--json", "--strict"]) == 0
+    assert json.loads(capfdbinary.readouterr().out)["name"] == "loss"
+
+
+@pytest.mark.parametrize("more", [["--without", "neg_ne"], ["--args", "none:none"]])
+def test_what_optimize_cannot_use_is_status_1(function: str, more: list[str], capsys: pytest.CaptureFixture[str]):
+    assert main(["optimize", function, *more]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "neg_neg" in line or "module 'none' cannot be imported" in line

@@ -57,6 +57,7 @@ PROGRAMS = {
     "kron(A,B)x": (lambda a, b, x: torch.kron(a, b) @ x, ((6, 6), (7, 7), (42,))),
     "sum((UV')^2)": (lambda u, v: ((u @ v.T) ** 2).sum(), ((N, 4), (N, 4))),
     "ones B'": (lambda b: torch.ones(N, N) @ b.T, (M,)),
+    "(AAx)/y": (lambda a, x, y: (a @ a @ x) / y, (M, V, V)),
     "A'BA'By": (lambda a, b, y: a.T @ b @ a.T @ b @ y, (M, M, V)),
     "sum of outer products": (lambda e, x: (e[:, :, None] * x[:, None, :]).sum(0), ((12, N), (12, N))),
 }  # fmt: skip

@@ -66,7 +66,7 @@ RULES = (
         lambda F, z, i, v, a: F.scatter_add(z, i, v, axis=a),
         lambda F, z, i, v, a: F.place(i, v, axis=a, size=z.shape[a]),
         numbers="z",
-        when=lambda z, i, v, a: i.shape[a] == 1 and _whole(z, i, v, a),
+        when=lambda z, i, v, a: i.shape[a] == 1 and _whole(z, i, v, a) and _is_plus_zero(number(z)),
         example={"z": Full((3, 4), 0.0), "i": Ints((3, 1), 4), "v": Floats((3, 1)), "a": 1},
     ),
     R(

@@ -1,0 +1,105 @@
+"""What command lines name: functions in modules and files, with their arguments."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+class TargetError(ValueError):
+    """The command line names something that cannot be used."""
+
+
+def add_target(command: ArgumentParser, others: str = "") -> None:
+    """Let `command` take a function, and where its arguments come from. others: what it takes besides, for the help"""
+    command.add_argument("target", help=f"{others}module:function or file.py:function; without --args and without "
+                         "`example_args` in the module, a factory that returns (function, args)")  # fmt: skip
+    command.add_argument("--args", help="module:callable that returns the tuple of arguments")
+
+
+def target_of(arguments: Namespace) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function, with its keywords bound (they may have the names of `check`'s own), and its arguments."""
+    fn, args, keywords = _call(arguments.target, arguments.args)
+    return (functools.update_wrapper(functools.partial(fn, **keywords), fn) if keywords else fn), args
+
+
+def callable_named(target: str) -> Callable[..., Any]:
+    """What "module:name" or "file.py:name" names. Raises TargetError if it is not callable."""
+    return _load(target)[1]
+
+
+def _call(target: str, args: str | None) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]:
+    """The function that `target` stands for, and its arguments."""
+    module, found = _load(target)
+    if args is not None:
+        return found, tuple(_made(args, _load(args)[1])), {}
+    if hasattr(module, "example_args"):
+        return found, tuple(_made(f"example_args of {target}", module.example_args)), {}
+    made = _made(target, found)
+    if not (isinstance(made, tuple) and len(made) in (2, 3) and callable(made[0])):
+        raise TargetError(
+            f"{target}() returned {type(made).__name__}, not (function, args). Remedy: give --args module:callable, "
+            "or define example_args() beside the function."
+        )
+    fn, positional, *keywords = made
+    return fn, tuple(positional), keywords[0] if keywords else {}
+
+
+def _made(target: str, factory: Callable[[], Any]) -> Any:
+    """What a factory returns. Raises TargetError if it raises."""
+    try:
+        return factory()
+    except Exception as error:
+        raise TargetError(
+            f"{target}() raises {type(error).__name__}: {_line(error)}. Remedy: it is called without arguments, and "
+            "returns (function, args) or, as --args or example_args, the arguments; a function itself needs --args "
+            "module:callable, or example_args() beside it."
+        ) from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _load(target: str) -> tuple[Any, Callable[..., Any]]:
+    """(module, the object in it) for "module:name" or "file.py:name"."""
+    place, colon, name = target.rpartition(":")
+    if not colon:
+        raise TargetError(f"'{target}' must be module:function")
+    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    found = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise TargetError(f"'{place}' has no attribute '{name}'")
+        found = getattr(found, part)
+    if not callable(found):
+        raise TargetError(f"'{target}' is not callable")
+    return module, found
+
+
+def _load_module(name: str) -> Any:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # whatever its code raises
+        raise TargetError(f"module '{name}' cannot be imported: {type(error).__name__}: {_line(error)}") from error
+
+
+def _load_file(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise TargetError(f"no file '{path}'")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever its code raises
+        raise TargetError(f"'{path}' cannot be loaded: {type(error).__name__}: {_line(error)}") from error
+    return module
