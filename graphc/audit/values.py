@@ -1,0 +1,83 @@
+"""Values of terms on fixed points, from the kernels of NumPy.
+
+Each set of points has an array for each variable. GENERIC are positive numbers on which most functions are defined;
+CHECK are others of the kind; FINITE and SPECIAL hold zeros, negative numbers, numbers whose exponential or square
+overflows in float32, the latter also infinities and nan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+import numpy as np
+
+from graphc.audit.terms import Term
+from graphc.audit.vocabulary import ELEMENTS, Leaf
+from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.interpret import F
+
+GENERIC, CHECK, FINITE, SPECIAL = range(4)
+_FINITE = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.5, 3.0, 5.0, 80.0, 100.0, -100.0, 1e25, -1e25, 1e-25, 7e-5)
+_SPECIAL = (np.inf, -np.inf, np.nan, *_FINITE)
+NOTHING = np.array(np.nan)  # in place of a term's value where a kernel refuses its operands
+
+
+@final
+class Values:
+    """Values of terms, in float32 and in float64. Those of operands are kept.
+
+    variables  the inputs
+    seed       of the points
+    """
+
+    def __init__(self, variables: Sequence[Leaf], seed: int = 0):
+        rng = np.random.default_rng(seed)
+        self._points = [self._draw(rng, kind, variables) for kind in (GENERIC, CHECK, FINITE, SPECIAL)]
+        self._known: dict[tuple[Term, int, np.dtype], np.ndarray] = {}
+
+    def _draw(self, rng: np.random.Generator, kind: int, variables: Sequence[Leaf]) -> Mapping[str, np.ndarray]:
+        def one(leaf: Leaf) -> np.ndarray:
+            shape = leaf.shape(large=False)
+            if kind in (GENERIC, CHECK):
+                return rng.uniform(0.3, 2.7, shape)
+            if leaf.letters == (ELEMENTS,):
+                return rng.choice(np.array(_FINITE if kind == FINITE else _SPECIAL), shape)
+            # where rewriting may change the order of sums, it may change where they overflow
+            return rng.uniform(-2, 2, shape) * (rng.random(shape) < 0.8)
+
+        # what float32 holds, so that both dtypes are asked at the same points
+        return {leaf.text: one(leaf).astype(FLOAT32) for leaf in variables}
+
+    def of(self, term: Term, kind: int, dtype: np.dtype = FLOAT64) -> np.ndarray:
+        """The value of `term` at the points of a kind; `NOTHING` if a kernel refuses."""
+        key = term, kind, dtype
+        found = self._known.get(key)
+        if found is None:
+            found = self._computed(term, kind, dtype)
+            if term.size < 3:
+                self._known[key] = found
+        return found
+
+    def _computed(self, term: Term, kind: int, dtype: np.dtype) -> np.ndarray:
+        if term.operation is None:
+            assert term.leaf is not None
+            number = term.leaf.number
+            return np.asarray(self._points[kind][term.leaf.text] if number is None else number, dtype)
+        operands = [self.of(t, kind, dtype) for t in term.operands]
+        if any(x is NOTHING for x in operands):
+            return NOTHING
+        try:
+            return np.asarray(term.operation.apply(F, *operands))
+        except (np.linalg.LinAlgError, RuntimeError, ArithmeticError, ValueError):
+            return NOTHING
+
+    def scale(self, term: Term, kind: int) -> np.ndarray:
+        """The largest finite size of anything that `term` is made of: what its rounding errors are parts of."""
+        sizes = [np.abs(np.where(np.isfinite(v), v, 0.0)) for v in self._parts(term, kind)]
+        if not term.pointwise:
+            return np.asarray(max(float(size.max(initial=0.0)) for size in sizes))
+        return np.maximum.reduce(np.broadcast_arrays(*sizes))
+
+    def _parts(self, term: Term, kind: int) -> list[np.ndarray]:
+        return [np.asarray(self.of(t, kind), FLOAT64) for t in term.subterms()]
