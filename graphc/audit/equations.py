@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from graphc.audit.costs import Costs
-from graphc.audit.licences import licence
+from graphc.audit.licences import behaviour, licence
 from graphc.audit.terms import Term
 from graphc.audit.values import CHECK, GENERIC, NOTHING, Values
-from graphc.rewrite import ASSUMES, Licence
+from graphc.rewrite import ASSUMES, EXACT, Licence
 
 DIGITS = 2.0**27  # of values that are taken for equal
 HEADS = 12  # of a class, that a term is compared with
@@ -82,14 +82,31 @@ def _close(a: np.ndarray, b: np.ndarray) -> bool:
 def equations(values: Values, costs: Costs, group: Sequence[Term]) -> Iterator[Equation]:
     """The equations of a class."""
     ordered = sorted(group, key=lambda t: (costs.written(t), t.size))
+    first: dict[Hashable, Equation | Term] = {}  # by behaviour: the equation of the first term, or that term
     heads: list[Term] = []
     for term in ordered:
-        verdicts = [(head, licence(values, term, head)) for head in heads[:HEADS]]
-        allowed = next((e for e in verdicts if e[1].licence < ASSUMES), None)
-        if allowed is not None:
-            yield Equation(term, allowed[0], allowed[1].licence)
-            continue
-        if verdicts:
-            head, verdict = verdicts[0]
-            yield Equation(term, head, *verdict)
-        heads.append(term)
+        same = behaviour(values, term)
+        known = first.get(same)
+        if known is None:
+            known = first[same] = _compared(values, term, heads) or term
+            if isinstance(known, Term) or known.licence is ASSUMES:
+                heads.append(term)
+            if isinstance(known, Equation):
+                yield known
+        elif isinstance(known, Term):
+            yield Equation(term, known, EXACT)
+        elif known.licence is ASSUMES:
+            yield Equation(term, known.left, EXACT)
+        else:
+            yield known._replace(left=term)
+
+
+def _compared(values: Values, term: Term, heads: Sequence[Term]) -> Equation | None:
+    """The equation of a term with one of the heads, the first that needs no assumption; None if there is no head."""
+    found: Equation | None = None
+    for head in heads[:HEADS]:
+        verdict = licence(values, term, head)
+        if verdict.licence < ASSUMES:
+            return Equation(term, head, *verdict)
+        found = found or Equation(term, head, *verdict)
+    return found

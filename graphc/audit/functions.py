@@ -39,5 +39,7 @@ def columns(F: Any, a: Any) -> Any:
 
 
 def total(F: Any, a: Any) -> Any:
-    """The sum of all elements."""
+    """The sum of all elements of an array that has axes."""
+    if not a.shape:
+        raise ValueError("there is nothing to add up")
     return F.sum(a, axis=tuple(range(len(a.shape))), keepdims=False)

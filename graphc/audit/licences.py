@@ -6,6 +6,7 @@ one does not in the other.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from graphc.audit.terms import Term
 from graphc.audit.values import CHECK, FINITE, GENERIC, NOTHING, SPECIAL, Values
 from graphc.ops.dtypes import FLOAT32
-from graphc.rewrite import ASSUMES, EXACT, REASSOCIATES, Licence
+from graphc.rewrite import ASSUMES, REASSOCIATES, Licence
 
 EPS = float(np.finfo(np.float32).eps)
 ULPS = 16  # by which another order of roundings may differ
@@ -27,25 +28,28 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
+def behaviour(values: Values, term: Term) -> Hashable:
+    """What `term` gives in float32 at all points, bit for bit; any nan is one. Terms of equal behaviour are EXACT."""
+    parts: list[bytes] = []
+    for kind in _kinds(term):
+        value = values.of(term, kind, FLOAT32)
+        if value is NOTHING:
+            return NOTHING.tobytes()
+        parts.append((np.where(np.isnan(value), np.nan, value) if value.dtype.kind == "f" else value).tobytes())
+    return term.aval, *parts
+
+
+def _kinds(*given: Term) -> tuple[int, ...]:
+    return (GENERIC, CHECK, FINITE, SPECIAL) if all(t.pointwise for t in given) else (GENERIC, CHECK, FINITE)
+
+
 def licence(values: Values, left: Term, right: Term) -> Verdict:
-    """Whether `right` may be written in place of `left`: a term that is equal at generic points."""
-    kinds = [GENERIC, CHECK, FINITE, *([SPECIAL] if left.pointwise and right.pointwise else [])]
-    if all(_same_bits(values.of(left, kind, FLOAT32), values.of(right, kind, FLOAT32)) for kind in kinds):
-        return Verdict(EXACT)
-    for kind in kinds:
+    """Whether `right` may be written in place of `left`: a term that is equal at generic points, not bit for bit."""
+    for kind in _kinds(left, right):
         reason = _difference(values, left, right, kind)
         if reason:
             return Verdict(ASSUMES, reason)
     return Verdict(REASSOCIATES)
-
-
-def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Equal bit for bit; any nan equals any nan."""
-    if a is NOTHING or b is NOTHING or a.dtype != b.dtype or a.shape != b.shape:
-        return a is b
-    if a.dtype.kind != "f":
-        return np.array_equal(a, b)
-    return bool(((a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b)).all())
 
 
 def _difference(values: Values, left: Term, right: Term, kind: int) -> str:

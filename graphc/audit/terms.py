@@ -15,7 +15,7 @@ from graphc.ops.dtypes import FLOAT32
 _CAST = OPS["cast"]
 
 
-class _Type(NamedTuple):
+class Type(NamedTuple):
     """Of what type an operation's result is, and whether each element depends on one element of each operand only."""
 
     aval: Aval
@@ -30,18 +30,20 @@ class Term:
     size       the number of operations
     variables  the names of the inputs that it reads
     pointwise  whether each element depends on one element of each input only
+    own        the same of the operation and its operands
     """
 
-    __slots__ = ("aval", "leaf", "operands", "operation", "pointwise", "size", "variables")
+    __slots__ = ("aval", "leaf", "operands", "operation", "own", "pointwise", "size", "variables")
 
-    def __init__(self, leaf: Leaf | None, operation: Operation | None, operands: tuple[Term, ...], type: _Type):
+    def __init__(self, leaf: Leaf | None, operation: Operation | None, operands: tuple[Term, ...], type: Type):
         self.leaf = leaf
         self.operation = operation
         self.operands = operands
         self.aval = type.aval
         self.size: int = (operation is not None) + sum(t.size for t in operands)
-        own = frozenset({leaf.text}) if leaf is not None and leaf.number is None else frozenset[str]()
-        self.variables: frozenset[str] = own.union(*[t.variables for t in operands])
+        self.own = type.pointwise
+        name = frozenset({leaf.text}) if leaf is not None and leaf.number is None else frozenset[str]()
+        self.variables: frozenset[str] = name.union(*[t.variables for t in operands])
         self.pointwise: bool = type.pointwise and all(t.pointwise for t in operands)
 
     def subterms(self) -> Iterator[Term]:
@@ -49,6 +51,14 @@ class Term:
         for operand in self.operands:
             yield from operand.subterms()
         yield self
+
+    def replaced(self, new: Mapping[Term, Term]) -> Term:
+        """The term with others in place of some of its parts, of the same types."""
+        if self in new:
+            return new[self]
+        operands = tuple(t.replaced(new) for t in self.operands)
+        same = all(a is b for a, b in zip(operands, self.operands, strict=True))
+        return self if same else Term(self.leaf, self.operation, operands, Type(self.aval, self.own))
 
     def __str__(self) -> str:
         return self.written({})
@@ -66,13 +76,23 @@ class Term:
         return f"<term {self}: {self.aval}>"
 
 
+def leaf(of: Leaf) -> Term:
+    """The term of a leaf."""
+    return Term(of, None, (), Type(Aval(of.shape(large=False), FLOAT32), True))
+
+
+def variable(name: str, letters: tuple[str, ...]) -> Term:
+    """A variable, of a shape that is given by letters."""
+    return leaf(Leaf(name, letters))
+
+
 def terms(vocabulary: Vocabulary, size: int) -> list[Term]:
     """All terms of at most `size` operations that hold a variable, small ones first.
 
     No operand is converted to another dtype. Of f(x, y) and f(y, x), if an op is commutative, there is one.
     """
-    by_size = [[Term(leaf, None, (), _Type(Aval(leaf.shape(large=False), FLOAT32), True)) for leaf in vocabulary.leaves]]
-    types: dict[Any, _Type | None] = {}
+    by_size = [[leaf(of) for of in vocabulary.leaves]]
+    types: dict[Any, Type | None] = {}
     for count in range(1, size + 1):
         new: list[Term] = []
         for number, operation in enumerate(vocabulary.operations):
@@ -100,7 +120,7 @@ def _operands(operation: Operation, by_size: Sequence[Sequence[Term]], total: in
             yield from itertools.product(*[by_size[k] for k in split])
 
 
-def _type(operation: Operation, avals: Sequence[Aval]) -> _Type | None:
+def _type(operation: Operation, avals: Sequence[Aval]) -> Type | None:
     """The type of an operation on operands of such types, or None where it takes none such."""
     builder = Builder()
     inputs = [builder.input(f"x{k}", aval) for k, aval in enumerate(avals)]
@@ -111,4 +131,4 @@ def _type(operation: Operation, avals: Sequence[Aval]) -> _Type | None:
     made = list(builder.nodes.values())[len(inputs) :]
     if any(node.op is _CAST and node.inputs[0] < len(inputs) for node in made):
         return None
-    return _Type(result.aval, all(node.op.pointwise or not node.inputs for node in made))
+    return Type(result.aval, all(node.op.pointwise or not node.inputs for node in made))

@@ -7,7 +7,6 @@ overflows in float32, the latter also infinities and nan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import final
 
 import numpy as np
@@ -27,27 +26,27 @@ NOTHING = np.array(np.nan)  # in place of a term's value where a kernel refuses 
 class Values:
     """Values of terms, in float32 and in float64. Those of operands are kept.
 
-    variables  the inputs
-    seed       of the points
+    seed  of the points
     """
 
-    def __init__(self, variables: Sequence[Leaf], seed: int = 0):
-        rng = np.random.default_rng(seed)
-        self._points = [self._draw(rng, kind, variables) for kind in (GENERIC, CHECK, FINITE, SPECIAL)]
+    def __init__(self, seed: int = 0):
+        self._seed = seed
+        self._points: dict[tuple[Leaf, int], np.ndarray] = {}
         self._known: dict[tuple[Term, int, np.dtype], np.ndarray] = {}
 
-    def _draw(self, rng: np.random.Generator, kind: int, variables: Sequence[Leaf]) -> Mapping[str, np.ndarray]:
-        def one(leaf: Leaf) -> np.ndarray:
+    def _point(self, leaf: Leaf, kind: int) -> np.ndarray:
+        """The values of a variable: those that float32 holds, so that both dtypes are asked at the same points."""
+        if (leaf, kind) not in self._points:
+            rng = np.random.default_rng([self._seed, kind, *leaf.text.encode()])
             shape = leaf.shape(large=False)
             if kind in (GENERIC, CHECK):
-                return rng.uniform(0.3, 2.7, shape)
-            if leaf.letters == (ELEMENTS,):
-                return rng.choice(np.array(_FINITE if kind == FINITE else _SPECIAL), shape)
-            # where rewriting may change the order of sums, it may change where they overflow
-            return rng.uniform(-2, 2, shape) * (rng.random(shape) < 0.8)
-
-        # what float32 holds, so that both dtypes are asked at the same points
-        return {leaf.text: one(leaf).astype(FLOAT32) for leaf in variables}
+                drawn = rng.uniform(0.3, 2.7, shape)
+            elif leaf.letters == (ELEMENTS,):
+                drawn = rng.choice(np.array(_FINITE if kind == FINITE else _SPECIAL), shape)
+            else:  # where rewriting may change the order of sums, it may change where they overflow
+                drawn = rng.uniform(-2, 2, shape) * (rng.random(shape) < 0.8)
+            self._points[leaf, kind] = drawn.astype(FLOAT32)
+        return self._points[leaf, kind]
 
     def of(self, term: Term, kind: int, dtype: np.dtype = FLOAT64) -> np.ndarray:
         """The value of `term` at the points of a kind; `NOTHING` if a kernel refuses."""
@@ -63,7 +62,7 @@ class Values:
         if term.operation is None:
             assert term.leaf is not None
             number = term.leaf.number
-            return np.asarray(self._points[kind][term.leaf.text] if number is None else number, dtype)
+            return np.asarray(self._point(term.leaf, kind) if number is None else number, dtype)
         operands = [self.of(t, kind, dtype) for t in term.operands]
         if any(x is NOTHING for x in operands):
             return NOTHING

@@ -33,6 +33,12 @@ class Leaf(NamedTuple):
         return tuple(EXTENTS[letter][large] for letter in self.letters)
 
 
+def letters_of(shape: Sequence[int]) -> tuple[str, ...] | None:
+    """The letters of a shape on which values are computed; None if an extent has none."""
+    letters = {small: letter for letter, (small, _) in EXTENTS.items()}
+    return tuple(letters[n] for n in shape) if all(n in letters for n in shape) else None
+
+
 class Operation(NamedTuple):
     """A function of `arity` arrays: `apply(F, *operands)`, for ndarrays and for Symbols."""
 
@@ -55,7 +61,7 @@ VOCABULARIES: Mapping[str, tuple[str, str]] = {
     "scalars": ("x[e] y[e] 1", "add sub mul div neg abs exp log square sqrt reciprocal"),
     "functions": ("x[e] y[e] 1", "add sub mul neg exp log log1p expm1 sigmoid softplus tanh relu sqrt square"),
     "choices": ("x[e] y[e] 0", "maximum minimum where lt le eq logical_not logical_and abs neg relu"),
-    "matrices": ("A[n,n] B[n,n] x[n]", "add matmul permute(dims=(1,0)) inv diagonal diag trace rows columns total"),
+    "matrices": ("A[n,n] B[n,n] x[n]", "add matmul permute(dims=(1,0)) inv(checked=False) diagonal diag trace rows columns total"),
 }
 
 
