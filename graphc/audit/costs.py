@@ -9,8 +9,8 @@ from graphc.audit.terms import Term
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32
+from graphc.normal.write import costs_of
 from graphc.passes import optimize
-from graphc.rewrite.cost import node_cost
 
 Optimizer = Callable[[Graph], Graph]
 
@@ -35,8 +35,8 @@ def graph_of(term: Term) -> Graph:
 
 
 def cost_of(graph: Graph) -> float:
-    """The cost of a graph, by the model that decides on rewriting."""
-    return sum(node_cost(node, graph.nodes) for node in graph.nodes.values())
+    """The cost of a graph, by the model that decides on rewriting: what loops compute on the way is not written."""
+    return sum(costs_of(graph.nodes, graph.nodes, graph.users()).values())
 
 
 @final

@@ -55,7 +55,7 @@ def ranked(values: Values, costs: Costs, missed: Sequence[Equation], known: Mapp
     roots: dict[str, Equation] = {}
     for equation in missed:
         root = _root(costs, equation, known)
-        text = _general(values, root)
+        text = _general(values, costs, root)
         found.setdefault(text, []).append(equation)
         if text not in roots or root.left.size < roots[text].left.size:
             roots[text] = root
@@ -81,8 +81,8 @@ def _root(costs: Costs, equation: Equation, known: Mapping[Term, Equation]) -> E
     return equation
 
 
-def _general(values: Values, equation: Equation) -> str:
-    """The equation as text, what both sides have in common as variables as far as that needs no assumption."""
+def _general(values: Values, costs: Costs, equation: Equation) -> str:
+    """The equation as text, what both sides have in common as variables as far as it is missed then as well."""
     left, right = equation.left, equation.right
     while True:
         both = [t for t in {t: None for t in left.subterms()} if t.size and t in set(right.subterms())]
@@ -92,8 +92,9 @@ def _general(values: Values, equation: Equation) -> str:
                 continue
             name = variable(f"t{len(left.variables | right.variables)}", letters)
             new = {part: name}
-            if _holds(values, a := left.replaced(new), b := right.replaced(new)):
-                left, right = a, b
+            wider = equation._replace(left=left.replaced(new), right=right.replaced(new))
+            if _holds(values, wider.left, wider.right) and not reached(costs, wider):
+                left, right = wider.left, wider.right
                 break
         else:
             return _named(left, right)

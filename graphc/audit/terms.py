@@ -70,6 +70,8 @@ class Term:
         if self.operation is None:
             return self.leaf.text if self.leaf is not None else ""
         inner = [t.written(names) for t in self.operands]
+        if self.operation.commutative:
+            inner.sort()
         return f"{self.operation.name}({', '.join(inner + ([self.operation.params] if self.operation.params else []))})"
 
     def __repr__(self) -> str:

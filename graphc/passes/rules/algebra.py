@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 
+from graphc.ops import OPS, Trait
+from graphc.ops.aval import size_of
 from graphc.ops.dtypes import finfo
-from graphc.ops.samples import Bools, Full
+from graphc.ops.rules import broadcast_shapes
+from graphc.ops.samples import Bools, Floats, Full
 from graphc.passes.rules.operands import floating, negative, truth
 from graphc.rewrite import EXACT, REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
@@ -39,6 +42,26 @@ def _scales(x, c, d, k) -> bool:
     return float(limits.tiny) <= abs(number(c)) <= float(limits.max)
 
 
+def _is_size(op) -> bool:
+    # whether results are at least 0, or nan: not -0, which may be an element that was moved
+    if len(op.args) != 1 or op.params or op.image is None or op.definition is not None:
+        return False
+    return op.pointwise and op.image[0] >= 0 and not op.traits & Trait.MOVES
+
+
+def _size_of(op) -> R:
+    # complex numbers have a size where floating ones have a sign
+    return R(f"abs_{op.name}", EXACT, lambda F, x: F.abs(getattr(F, op.name)(x)),
+             lambda F, x: getattr(F, op.name)(x), when=floating)  # fmt: skip
+
+
+def _small_sum(a, x, y) -> bool:
+    # x + y is smaller than a + x
+    if not floating(a) or len(x.shape) > len(a.shape) or len(y.shape) > len(a.shape):
+        return False
+    return size_of(broadcast_shapes([x.shape, y.shape])) < size_of(a.shape)
+
+
 _SCALED = {"c": Full((), 1.7), "d": (1,), "k": False}
 
 RULES = (
@@ -53,8 +76,10 @@ RULES = (
     R("mul_neg_neg", EXACT, lambda F, x, y: F.neg(x) * F.neg(y), lambda F, x, y: x * y),
     R("div_neg_neg", EXACT, lambda F, x, y: F.neg(x) / F.neg(y), lambda F, x, y: x / y),
     R("neg_of_neg_mul", EXACT, lambda F, x, y: F.neg(F.neg(x) * y), lambda F, x, y: x * y),
+    R("add_self", EXACT, lambda F, x: x + x, lambda F, x: x * 2, when=floating),
+    R("div_of_one", EXACT, lambda F, x: 1 / x, lambda F, x: F.reciprocal(x), when=floating),
     R("mul_self", EXACT, lambda F, x: x * x, lambda F, x: F.square(x), when=floating),
-    R("abs_abs", EXACT, lambda F, x: F.abs(F.abs(x)), lambda F, x: F.abs(x)),
+    *[_size_of(op) for op in OPS.values() if _is_size(op)],
     R("abs_neg", EXACT, lambda F, x: F.abs(F.neg(x)), lambda F, x: F.abs(x), when=negative),
     R("square_neg", EXACT, lambda F, x: F.square(F.neg(x)), lambda F, x: F.square(x)),
     R("square_abs", EXACT, lambda F, x: F.square(F.abs(x)), lambda F, x: F.square(x)),
@@ -83,5 +108,15 @@ RULES = (
       lambda F, x, c, d, k: F.sum(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
     R("mean_scaled", REASSOCIATES, lambda F, x, c, d, k: F.mean(x * c, axis=d, keepdims=k),
       lambda F, x, c, d, k: F.mean(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
+    R("add_small", REASSOCIATES, lambda F, a, x, y: (a + x) + y, lambda F, a, x, y: a + (x + y), when=_small_sum,
+      example={"a": Floats((8, 8)), "x": Floats((8,)), "y": Floats((8,))}),
+    # quotients: a division takes as long as eight products
     R("mul_reciprocal", REASSOCIATES, lambda F, x, y: x * F.reciprocal(y), lambda F, x, y: x / y),
+    R("div_reciprocal", REASSOCIATES, lambda F, x, y: x / F.reciprocal(y), lambda F, x, y: x * y),
+    R("reciprocal_reciprocal", REASSOCIATES, lambda F, x: F.reciprocal(F.reciprocal(x)), lambda F, x: x, when=floating),
+    R("reciprocal_div", REASSOCIATES, lambda F, x, y: F.reciprocal(x / y), lambda F, x, y: y / x),
+    R("div_div", REASSOCIATES, lambda F, x, y, z: x / (y / z), lambda F, x, y, z: x * (z / y)),
+    R("reciprocal_by", REASSOCIATES, lambda F, x, y: F.reciprocal(x) / y, lambda F, x, y: F.reciprocal(x * y)),
+    R("reciprocal_exp", REASSOCIATES, lambda F, x: F.reciprocal(F.exp(x)), lambda F, x: F.exp(F.neg(x))),
+    R("exp_log", REASSOCIATES, lambda F, x: F.exp(F.log(x)), lambda F, x: F.square(F.sqrt(x)), when=floating),
 )  # fmt: skip
