@@ -18,7 +18,7 @@ from graphc.ops import OPS
 
 ELEMENTS = "e"  # the extent of arrays that are looked at element by element
 # letter of an extent -> (small: what values are computed on, large: what costs are asked for)
-EXTENTS: Mapping[str, tuple[int, int]] = {ELEMENTS: (768, 1000), "n": (4, 100), "k": (2, 10)}
+EXTENTS: Mapping[str, tuple[int, int]] = {ELEMENTS: (1024, 1000), "n": (4, 100), "k": (2, 10)}
 
 
 class Leaf(NamedTuple):

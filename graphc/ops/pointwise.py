@@ -255,7 +255,7 @@ pow_scalar = op(
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
 square = op("square", "input", impl="square", rule=pointwise_number, label="Pow", ref=Each(lambda x: x * x),
-            lifting=lambda N, x: N.mul(x, x),
+            lifting=lambda N, x: N.mul(x, x), image=(0, math.inf),
             rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
 sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),

@@ -17,6 +17,7 @@ from graphc.passes.demand import narrow
 from graphc.passes.fold import fold_constants
 from graphc.passes.inverses import expand_inverses
 from graphc.passes.monomials import collect_terms
+from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
@@ -57,7 +58,7 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
                 done.extend(fired)
             if not fired:
                 break
-            clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
+            clean = eliminate_dead_code(eliminate_common_subexpressions(folded(rewritten)))
             before = graph
             graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(fired)))
             where = changed(before, clean)  # what rules have made, and what other passes have merged
@@ -68,6 +69,11 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
     return run
 
 
+def folded(graph: Graph) -> Graph:
+    """`graph` with constants folded, and what is a constant but for nan."""
+    return fold_numbers(fold_constants(graph))
+
+
 def rules_for(licence: Licence) -> list[RewriteRule]:
     """The rules that claim no more than `licence`."""
     return [rule for rule in ALL if rule.licence <= licence]
@@ -75,7 +81,7 @@ def rules_for(licence: Licence) -> list[RewriteRule]:
 
 def default_passes(licence: Licence = REASSOCIATES) -> tuple[tuple[str, Pass], ...]:
     """The passes, in order."""
-    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", fold_constants))
+    once = (("common subexpressions", eliminate_common_subexpressions), ("constant folding", folded))
     trim, hoist = ("control flow", trim_control_flow), ("loop invariants", hoist_invariants)
     rules = "simplify", simplify(rules_for(licence))
     first = ("gradient rules", without_rules), ("dead code", eliminate_dead_code)

@@ -223,7 +223,10 @@ class _Writer:
             result = F.broadcast_to(result, shape=self.node.shape)
         for id in mixed:
             if nodes[id].op not in POSITIVE and not self._is_positive(id):
-                result = F.where(self.builder.symbol(id) == 0, float("nan"), result)
+                factor = self.builder.symbol(id)
+                if id not in self.powers:
+                    result = result - (factor - factor)  # which is nan where the factor is nan or infinite, as it was
+                result = F.where(factor == 0, float("nan"), result)
         return result
 
     def _is_positive(self, id: int) -> bool:

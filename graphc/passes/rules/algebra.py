@@ -43,16 +43,21 @@ def _scales(x, c, d, k) -> bool:
 
 
 def _is_size(op) -> bool:
-    # whether results are at least 0, or nan: not -0, which may be an element that was moved
-    if len(op.args) != 1 or op.params or op.image is None or op.definition is not None:
+    # whether results are nan or at least 0, and not -0
+    if len(op.args) != 1 or op.params or op.image is None or not op.pointwise:
         return False
-    return op.pointwise and op.image[0] >= 0 and not op.traits & Trait.MOVES
+    return op.image[0] >= 0 and not np.signbit(op.kernel(np.array(-0.0)))
 
 
-def _size_of(op) -> R:
-    # complex numbers have a size where floating ones have a sign
-    return R(f"abs_{op.name}", EXACT, lambda F, x: F.abs(getattr(F, op.name)(x)),
-             lambda F, x: getattr(F, op.name)(x), when=floating)  # fmt: skip
+def _of_size(op) -> tuple[R, R]:
+    def size(F, x):
+        return getattr(F, op.name)(x)
+
+    return (
+        R(f"abs_{op.name}", EXACT, lambda F, x: F.abs(size(F, x)), lambda F, x: size(F, x), when=floating),
+        R(f"square_sqrt_{op.name}", REASSOCIATES, lambda F, x: F.square(F.sqrt(size(F, x))),
+          lambda F, x: size(F, x), when=floating),
+    )  # fmt: skip
 
 
 def _small_sum(a, x, y) -> bool:
@@ -75,11 +80,23 @@ RULES = (
     R("sub_neg", EXACT, lambda F, x, y: x - F.neg(y), lambda F, x, y: x + y),
     R("mul_neg_neg", EXACT, lambda F, x, y: F.neg(x) * F.neg(y), lambda F, x, y: x * y),
     R("div_neg_neg", EXACT, lambda F, x, y: F.neg(x) / F.neg(y), lambda F, x, y: x / y),
-    R("neg_of_neg_mul", EXACT, lambda F, x, y: F.neg(F.neg(x) * y), lambda F, x, y: x * y),
     R("add_self", EXACT, lambda F, x: x + x, lambda F, x: x * 2, when=floating),
     R("div_of_one", EXACT, lambda F, x: 1 / x, lambda F, x: F.reciprocal(x), when=floating),
     R("mul_self", EXACT, lambda F, x: x * x, lambda F, x: F.square(x), when=floating),
-    *[_size_of(op) for op in OPS.values() if _is_size(op)],
+    *[rule for op in OPS.values() if _is_size(op) for rule in _of_size(op)],
+    # signs go outwards, where they meet
+    R("mul_neg", EXACT, lambda F, x, y: F.neg(x) * y, lambda F, x, y: F.neg(x * y)),
+    R("div_by_neg", EXACT, lambda F, x, y: x / F.neg(y), lambda F, x, y: F.neg(x / y), when=floating),
+    R("neg_div", EXACT, lambda F, x, y: F.neg(x) / y, lambda F, x, y: F.neg(x / y), when=floating),
+    R("reciprocal_neg", EXACT, lambda F, x: F.reciprocal(F.neg(x)), lambda F, x: F.neg(F.reciprocal(x)),
+      when=floating),
+    R("abs_mul_abs", EXACT, lambda F, x, y: F.abs(F.abs(x) * y), lambda F, x, y: F.abs(x * y), when=floating),
+    R("mul_abs_abs", EXACT, lambda F, x, y: F.abs(x) * F.abs(y), lambda F, x, y: F.abs(x * y), when=floating),
+    R("div_abs_abs", EXACT, lambda F, x, y: F.abs(x) / F.abs(y), lambda F, x, y: F.abs(x / y), when=floating),
+    R("abs_of_abs_div", EXACT, lambda F, x, y: F.abs(F.abs(x) / y), lambda F, x, y: F.abs(x / y), when=floating),
+    R("abs_div_by_abs", EXACT, lambda F, x, y: F.abs(x / F.abs(y)), lambda F, x, y: F.abs(x / y), when=floating),
+    R("abs_reciprocal", EXACT, lambda F, x: F.abs(F.reciprocal(x)), lambda F, x: F.reciprocal(F.abs(x)),
+      when=floating),
     R("abs_neg", EXACT, lambda F, x: F.abs(F.neg(x)), lambda F, x: F.abs(x), when=negative),
     R("square_neg", EXACT, lambda F, x: F.square(F.neg(x)), lambda F, x: F.square(x)),
     R("square_abs", EXACT, lambda F, x: F.square(F.abs(x)), lambda F, x: F.square(x)),
@@ -117,6 +134,12 @@ RULES = (
     R("reciprocal_div", REASSOCIATES, lambda F, x, y: F.reciprocal(x / y), lambda F, x, y: y / x),
     R("div_div", REASSOCIATES, lambda F, x, y, z: x / (y / z), lambda F, x, y, z: x * (z / y)),
     R("reciprocal_by", REASSOCIATES, lambda F, x, y: F.reciprocal(x) / y, lambda F, x, y: F.reciprocal(x * y)),
+    R("square_reciprocal", REASSOCIATES, lambda F, x: F.square(F.reciprocal(x)),
+      lambda F, x: F.reciprocal(F.square(x)), when=floating),
+    R("mul_squares", REASSOCIATES, lambda F, x, y: F.square(x) * F.square(y), lambda F, x, y: F.square(x * y)),
+    R("div_squares", REASSOCIATES, lambda F, x, y: F.square(x) / F.square(y), lambda F, x, y: F.square(x / y)),
+    R("div_self", EXACT, lambda F, x: x / x, lambda F, x: F.where(x == 0, float("nan"), 1 - (x - x)),
+      when=floating, worth=3),
     R("reciprocal_exp", REASSOCIATES, lambda F, x: F.reciprocal(F.exp(x)), lambda F, x: F.exp(F.neg(x))),
     R("exp_log", REASSOCIATES, lambda F, x: F.exp(F.log(x)), lambda F, x: F.square(F.sqrt(x)), when=floating),
 )  # fmt: skip
