@@ -7,9 +7,9 @@ from typing import Any, final
 
 from graphc.audit.terms import Term
 from graphc.ir import Builder, Graph, Ref
+from graphc.normal.write import costs_of
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32
-from graphc.normal.write import costs_of
 from graphc.passes import optimize
 
 Optimizer = Callable[[Graph], Graph]

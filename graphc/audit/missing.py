@@ -59,9 +59,7 @@ def ranked(values: Values, costs: Costs, missed: Sequence[Equation], known: Mapp
         found.setdefault(text, []).append(equation)
         if text not in roots or root.left.size < roots[text].left.size:
             roots[text] = root
-    made = [
-        Class(root, text, *_costs(costs, root), tuple(found[text])) for text, root in roots.items()
-    ]
+    made = [Class(root, text, *_costs(costs, root), tuple(found[text])) for text, root in roots.items()]
     return sorted(made, key=lambda c: (-len(c.cases), c.equation.left.size, c.text))
 
 
@@ -85,7 +83,7 @@ def _general(values: Values, costs: Costs, equation: Equation) -> str:
     """The equation as text, what both sides have in common as variables as far as it is missed then as well."""
     left, right = equation.left, equation.right
     while True:
-        both = [t for t in {t: None for t in left.subterms()} if t.size and t in set(right.subterms())]
+        both = [t for t in dict.fromkeys(left.subterms()) if t.size and t in set(right.subterms())]
         for part in sorted(both, key=lambda t: -t.size):
             letters = letters_of(part.aval.shape)
             if letters is None or part.aval.dtype.kind != "f":

@@ -61,7 +61,10 @@ VOCABULARIES: Mapping[str, tuple[str, str]] = {
     "scalars": ("x[e] y[e] 1", "add sub mul div neg abs exp log square sqrt reciprocal"),
     "functions": ("x[e] y[e] 1", "add sub mul neg exp log log1p expm1 sigmoid softplus tanh relu sqrt square"),
     "choices": ("x[e] y[e] 0", "maximum minimum where lt le eq logical_not logical_and abs neg relu"),
-    "matrices": ("A[n,n] B[n,n] x[n]", "add matmul permute(dims=(1,0)) inv(checked=False) diagonal diag trace rows columns total"),
+    "matrices": (
+        "A[n,n] B[n,n] x[n]",
+        "add matmul permute(dims=(1,0)) inv(checked=False) diagonal diag trace rows columns total",
+    ),
 }
 
 

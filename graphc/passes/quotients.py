@@ -53,7 +53,8 @@ def cancel_quotients(graph: Graph) -> Graph:
 
 def _sweep(graph: Graph) -> Graph:
     nodes = graph.nodes
-    if sum(node.op in TREE for node in nodes.values()) < 2:
+    doubled = (node.op is _ADD and node.inputs[0] == node.inputs[1] for node in nodes.values())
+    if sum(node.op in TREE for node in nodes.values()) + any(doubled) < 2:
         return graph
     uses = graph.uses()
     inner = {i for node in nodes.values() if node.op in TREE for i in node.inputs if uses[i] == 1}

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from graphc.ops import OPS, Trait
+from graphc.ops import OPS
 from graphc.ops.aval import size_of
 from graphc.ops.dtypes import finfo
 from graphc.ops.rules import broadcast_shapes
 from graphc.ops.samples import Bools, Floats, Full
-from graphc.passes.rules.operands import floating, negative, truth
+from graphc.passes.rules.operands import all_floating, floating, negative, truth
 from graphc.rewrite import EXACT, REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
 
@@ -42,22 +42,31 @@ def _scales(x, c, d, k) -> bool:
     return float(limits.tiny) <= abs(number(c)) <= float(limits.max)
 
 
-def _is_size(op) -> bool:
-    # whether results are nan or at least 0, and not -0
-    if len(op.args) != 1 or op.params or op.image is None or not op.pointwise:
-        return False
-    return op.image[0] >= 0 and not np.signbit(op.kernel(np.array(-0.0)))
+def _above_zero(x, c) -> bool:
+    return floating(x) and number(c) > 0
 
 
-def _of_size(op) -> tuple[R, R]:
+def _rules_of_size(op) -> tuple[R, ...]:
+    """Rules for an op whose results are nan or at least 0."""
+
     def size(F, x):
         return getattr(F, op.name)(x)
 
+    above = R(f"abs_{op.name}_above_zero", EXACT, lambda F, x, c: F.abs(size(F, x) + c),
+              lambda F, x, c: size(F, x) + c, numbers="c", when=_above_zero, example={"c": Full((), 1.5)})  # fmt: skip
+    if np.signbit(op.kernel(np.array(-0.0))):
+        return (above,)
     return (
+        above,
         R(f"abs_{op.name}", EXACT, lambda F, x: F.abs(size(F, x)), lambda F, x: size(F, x), when=floating),
+        R(f"{op.name}_plus_zero", EXACT, lambda F, x: size(F, x) + 0, lambda F, x: size(F, x), when=floating),
         R(f"square_sqrt_{op.name}", REASSOCIATES, lambda F, x: F.square(F.sqrt(size(F, x))),
           lambda F, x: size(F, x), when=floating),
     )  # fmt: skip
+
+
+_SIZES = [op for op in OPS.values() if op.pointwise and len(op.args) == 1 and not op.params and op.image is not None
+          and op.image[0] >= 0]  # fmt: skip
 
 
 def _small_sum(a, x, y) -> bool:
@@ -83,18 +92,18 @@ RULES = (
     R("add_self", EXACT, lambda F, x: x + x, lambda F, x: x * 2, when=floating),
     R("div_of_one", EXACT, lambda F, x: 1 / x, lambda F, x: F.reciprocal(x), when=floating),
     R("mul_self", EXACT, lambda F, x: x * x, lambda F, x: F.square(x), when=floating),
-    *[rule for op in OPS.values() if _is_size(op) for rule in _of_size(op)],
+    *[rule for op in _SIZES for rule in _rules_of_size(op)],
     # signs go outwards, where they meet
     R("mul_neg", EXACT, lambda F, x, y: F.neg(x) * y, lambda F, x, y: F.neg(x * y)),
     R("div_by_neg", EXACT, lambda F, x, y: x / F.neg(y), lambda F, x, y: F.neg(x / y), when=floating),
     R("neg_div", EXACT, lambda F, x, y: F.neg(x) / y, lambda F, x, y: F.neg(x / y), when=floating),
     R("reciprocal_neg", EXACT, lambda F, x: F.reciprocal(F.neg(x)), lambda F, x: F.neg(F.reciprocal(x)),
       when=floating),
-    R("abs_mul_abs", EXACT, lambda F, x, y: F.abs(F.abs(x) * y), lambda F, x, y: F.abs(x * y), when=floating),
-    R("mul_abs_abs", EXACT, lambda F, x, y: F.abs(x) * F.abs(y), lambda F, x, y: F.abs(x * y), when=floating),
-    R("div_abs_abs", EXACT, lambda F, x, y: F.abs(x) / F.abs(y), lambda F, x, y: F.abs(x / y), when=floating),
-    R("abs_of_abs_div", EXACT, lambda F, x, y: F.abs(F.abs(x) / y), lambda F, x, y: F.abs(x / y), when=floating),
-    R("abs_div_by_abs", EXACT, lambda F, x, y: F.abs(x / F.abs(y)), lambda F, x, y: F.abs(x / y), when=floating),
+    R("abs_mul_abs", EXACT, lambda F, x, y: F.abs(F.abs(x) * y), lambda F, x, y: F.abs(x * y), when=all_floating),
+    R("mul_abs_abs", EXACT, lambda F, x, y: F.abs(x) * F.abs(y), lambda F, x, y: F.abs(x * y), when=all_floating),
+    R("div_abs_abs", EXACT, lambda F, x, y: F.abs(x) / F.abs(y), lambda F, x, y: F.abs(x / y), when=all_floating),
+    R("abs_of_abs_div", EXACT, lambda F, x, y: F.abs(F.abs(x) / y), lambda F, x, y: F.abs(x / y), when=all_floating),
+    R("abs_div_by_abs", EXACT, lambda F, x, y: F.abs(x / F.abs(y)), lambda F, x, y: F.abs(x / y), when=all_floating),
     R("abs_reciprocal", EXACT, lambda F, x: F.abs(F.reciprocal(x)), lambda F, x: F.reciprocal(F.abs(x)),
       when=floating),
     R("abs_neg", EXACT, lambda F, x: F.abs(F.neg(x)), lambda F, x: F.abs(x), when=negative),
@@ -136,10 +145,15 @@ RULES = (
     R("reciprocal_by", REASSOCIATES, lambda F, x, y: F.reciprocal(x) / y, lambda F, x, y: F.reciprocal(x * y)),
     R("square_reciprocal", REASSOCIATES, lambda F, x: F.square(F.reciprocal(x)),
       lambda F, x: F.reciprocal(F.square(x)), when=floating),
+    R("reciprocal_square_div", REASSOCIATES, lambda F, x, y: F.reciprocal(F.square(x / y)),
+      lambda F, x, y: F.square(y / x), when=all_floating),
+    R("reciprocal_abs_div", REASSOCIATES, lambda F, x, y: F.reciprocal(F.abs(x / y)),
+      lambda F, x, y: F.abs(y / x), when=all_floating),
     R("mul_squares", REASSOCIATES, lambda F, x, y: F.square(x) * F.square(y), lambda F, x, y: F.square(x * y)),
     R("div_squares", REASSOCIATES, lambda F, x, y: F.square(x) / F.square(y), lambda F, x, y: F.square(x / y)),
     R("div_self", EXACT, lambda F, x: x / x, lambda F, x: F.where(x == 0, float("nan"), 1 - (x - x)),
       when=floating, worth=3),
     R("reciprocal_exp", REASSOCIATES, lambda F, x: F.reciprocal(F.exp(x)), lambda F, x: F.exp(F.neg(x))),
+    R("exp_neg_sub", EXACT, lambda F, x, y: F.exp(F.neg(x - y)), lambda F, x, y: F.exp(y - x), when=floating),
     R("exp_log", REASSOCIATES, lambda F, x: F.exp(F.log(x)), lambda F, x: F.square(F.sqrt(x)), when=floating),
 )  # fmt: skip

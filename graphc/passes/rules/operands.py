@@ -12,6 +12,11 @@ def floating(x: Any, *rest: Any) -> bool:
     return is_floating(x.dtype)
 
 
+def all_floating(*operands: Any) -> bool:
+    """All operands hold real numbers that are rounded."""
+    return all(map(floating, operands))
+
+
 def negative(x: Any, *rest: Any) -> bool:
     """The first operand may be less than 0."""
     return x.dtype.kind != "u"

@@ -86,6 +86,9 @@ RULES = (
     R("slope_of_log_softmax", REASSOCIATES,
       lambda F, x, g, t, a: F.softmax(x, axis=a) * (g / F.softmax(x, axis=a) - t),
       lambda F, x, g, t, a: g - F.softmax(x, axis=a) * t, when=floating, example={"a": 1}),
+    R("slope_of_log_softmax_of_one", REASSOCIATES,
+      lambda F, x, t, a: F.softmax(x, axis=a) * (F.reciprocal(F.softmax(x, axis=a)) - t),
+      lambda F, x, t, a: 1 - F.softmax(x, axis=a) * t, when=floating, example={"a": 1}),
     # x * c overflows where x * (c / d) does not
     R("mul_div_constants", REASSOCIATES, lambda F, x, c, d: (x * c) / d,
       lambda F, x, c, d: x * (number(c) / number(d)), numbers="c d", when=_has_quotient,
