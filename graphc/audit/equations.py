@@ -1,7 +1,8 @@
 """Equations between terms: equal values at generic points, each with its licence.
 
-Terms that are equal there make a class. In a class, in the order of what they cost as written, each term that may not be
-written as one of those before it is a *head*; each other is an equation with the first head that it may be written as.
+Terms that are equal there make a class. In a class, in the order of what they cost as written, each term that may not
+be written as one of those before it is a *head*; each other is an equation with the first head that it may be written
+as.
 """
 
 from __future__ import annotations

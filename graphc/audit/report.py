@@ -24,7 +24,9 @@ class Audit(NamedTuple):
 
     terms      the number of terms
     licences   how many equations have each licence; those that assume something by what they assume
-    judged     the equations without assumptions that were judged: all of them, or a sample
+    numbers    how many of those without assumptions are about nan only: a part of a side, as x - x, is one number
+               wherever it is no nan, and stays because it may be nan. They are counted apart
+    judged     the others without assumptions that were judged: all of them, or a sample
     reached    how many of these come to equal cost on both sides
     different  how many of these differ in cost as written, and how many of those come to equal cost
     missing    the others, in classes, the largest first
@@ -32,6 +34,7 @@ class Audit(NamedTuple):
 
     terms: int
     licences: Mapping[str, int]
+    numbers: int
     judged: tuple[Equation, ...]
     reached: int
     different: tuple[int, int]
@@ -47,7 +50,8 @@ class Audit(NamedTuple):
         lines = [
             f"{self.terms:,} terms, {sum(self.licences.values()):,} equations",
             *[f"{count:9,}  {what}" for what, count in self.licences.items()],
-            f"{len(self.judged):,} without assumptions judged: {self.reached:,} come to equal cost on both sides "
+            f"{self.numbers:,} without assumptions are about nan only, as x - x = square(x - x)",
+            f"{len(self.judged):,} of the others judged: {self.reached:,} come to equal cost on both sides "
             f"({100 * self.share:.1f}%)",
             f"{found:,} of them differ in cost as written: {reached:,} come to equal cost",
         ]
@@ -74,7 +78,8 @@ def audit(
     values, costs = Values(seed), Costs(optimizer)
     made = terms(vocabulary, size)
     found = [e for group in classes(values, made) for e in equations(values, costs, group)]
-    free = [e for e in found if e.licence < ASSUMES]
+    without = [e for e in found if e.licence < ASSUMES]
+    free = [e for e in without if not (values.number_inside(e.left) or values.number_inside(e.right))]
     known: dict[Term, Equation] = {e.left: e for e in free}
     judged = free if limit is None or limit >= len(free) else random.Random(seed).sample(free, limit)
     missed = [e for e in judged if not reached(costs, e)]
@@ -82,6 +87,7 @@ def audit(
     return Audit(
         len(made),
         Counter(_described(e) for e in sorted(found, key=lambda e: (e.licence, e.reason))),
+        len(without) - len(free),
         tuple(judged),
         len(judged) - len(missed),
         (len(written), len(written - set(missed))),

@@ -32,6 +32,7 @@ class Values:
     def __init__(self, seed: int = 0):
         self._seed = seed
         self._points: dict[tuple[Leaf, int], np.ndarray] = {}
+        self._numbers: dict[Term, bool] = {}
         self._known: dict[tuple[Term, int, np.dtype], np.ndarray] = {}
 
     def _point(self, leaf: Leaf, kind: int) -> np.ndarray:
@@ -70,6 +71,24 @@ class Values:
             return np.asarray(term.operation.apply(F, *operands))
         except (np.linalg.LinAlgError, RuntimeError, ArithmeticError, ValueError):
             return NOTHING
+
+    def number_inside(self, term: Term) -> bool:
+        """Whether a part of `term` is one number, but for nan, whatever the variables are: as x - x and x / x are."""
+        if not term.size:
+            return False
+        if term not in self._numbers:
+            own = self._is_number(term) or any(self.number_inside(t) for t in term.operands)
+            if term.size > 2:
+                return own
+            self._numbers[term] = own
+        return self._numbers[term]
+
+    def _is_number(self, term: Term) -> bool:
+        both = [self.of(term, kind) for kind in (GENERIC, CHECK)]
+        if any(v is NOTHING or v.dtype.kind != "f" for v in both):
+            return False
+        first = both[0].reshape(-1)[:1]
+        return bool(first.size) and all(np.allclose(v, first, rtol=1e-9, atol=1e-9) for v in both)
 
     def scale(self, term: Term, kind: int) -> np.ndarray:
         """The largest finite size of anything that `term` is made of: what its rounding errors are parts of."""

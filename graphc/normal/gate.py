@@ -62,7 +62,7 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         below = [flow(i) for i in node.inputs]
         sums = frozenset[int]().union(*[f.sums for f in below])
         if adds_up(node):
-            helped = any(f.structure if multiplies(node) else f.outer for f in below)
+            helped = any(f.structure if multiplies(node) else f.outer or f.zeros for f in below)
             if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
             if multiplies(node):
@@ -74,7 +74,7 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
             continue
         if (
             node.op.view
-            and sums
+            and (sums or _is_computed(node.inputs[0], nodes))
             and node.size < nodes[node.inputs[0]].size
             and _parts_only(node.inputs[0], nodes, users)
         ):
@@ -100,6 +100,7 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow]) -> _
         larger = node.size > sum(sizes)
         return _Flow(sums, structure or larger, zeros or (larger and not node.op.view))
     if not node.op.traits & Trait.BILINEAR:
+        structure |= len({*node.inputs}) < len(node.inputs)  # x + x is x, scaled
         return _Flow(sums, structure, zeros, any(f.outer for f in below))
     if len(sizes) == 1 or max(sizes) < node.size:
         return _Flow(sums, structure or len(sizes) > 1, zeros, len(sizes) > 1)
@@ -114,6 +115,12 @@ def _base(id: int, nodes: Mapping[int, Node]) -> int:
     while nodes[id].op.view:
         id = nodes[id].inputs[0]
     return id
+
+
+def _is_computed(id: int, nodes: Mapping[int, Node]) -> bool:
+    """Whether what is shown is computed by a loop: its parts may be computed without the rest."""
+    node = nodes[_base(id, nodes)]
+    return node.op.pointwise and bool(node.inputs)
 
 
 def _is_there(id: int, nodes: Mapping[int, Node]) -> bool:

@@ -69,6 +69,12 @@ _SIZES = [op for op in OPS.values() if op.pointwise and len(op.args) == 1 and no
           and op.image[0] >= 0]  # fmt: skip
 
 
+def _sum_over_both(F, x, d, k, e, j):
+    left = [axis for axis in range(len(x.shape)) if k or axis not in d]  # the axes that the outer sum is over
+    both = tuple(sorted({*d, *[left[axis] for axis in e]}))
+    return F.sum(x, axis=both, keepdims=j)
+
+
 def _small_sum(a, x, y) -> bool:
     # x + y is smaller than a + x
     if not floating(a) or len(x.shape) > len(a.shape) or len(y.shape) > len(a.shape):
@@ -130,6 +136,8 @@ RULES = (
     R("mul_mul_constants", REASSOCIATES, lambda F, x, c, d: (x * c) * d,
       lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=_has_product,
       example={"c": Full((), 1.5), "d": Full((), 0.7)}),
+    R("sum_sum", REASSOCIATES, lambda F, x, d, k, e, j: F.sum(F.sum(x, axis=d, keepdims=k), axis=e, keepdims=j),
+      _sum_over_both, when=lambda x, d, k, e, j: k == j and floating(x), example={"d": (1,), "k": False, "e": (0,), "j": False}),
     R("sum_scaled", REASSOCIATES, lambda F, x, c, d, k: F.sum(x * c, axis=d, keepdims=k),
       lambda F, x, c, d, k: F.sum(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
     R("mean_scaled", REASSOCIATES, lambda F, x, c, d, k: F.mean(x * c, axis=d, keepdims=k),
@@ -154,6 +162,9 @@ RULES = (
     R("div_self", EXACT, lambda F, x: x / x, lambda F, x: F.where(x == 0, float("nan"), 1 - (x - x)),
       when=floating, worth=3),
     R("reciprocal_exp", REASSOCIATES, lambda F, x: F.reciprocal(F.exp(x)), lambda F, x: F.exp(F.neg(x))),
+    R("sqrt_reciprocal_square", REASSOCIATES, lambda F, x: F.sqrt(F.reciprocal(F.square(x))),
+      lambda F, x: F.reciprocal(F.abs(x)), when=floating),
+    R("exp_twice_log", REASSOCIATES, lambda F, x: F.exp(F.log(F.abs(x)) * 2), lambda F, x: F.square(x), when=floating),
     R("exp_neg_sub", EXACT, lambda F, x, y: F.exp(F.neg(x - y)), lambda F, x, y: F.exp(y - x), when=floating),
     R("exp_log", REASSOCIATES, lambda F, x: F.exp(F.log(x)), lambda F, x: F.square(F.sqrt(x)), when=floating),
 )  # fmt: skip
