@@ -11,9 +11,12 @@ from graphc.ir import Builder, Symbol
 from graphc.normal.affine import Index, Unsolved, flat, label
 from graphc.normal.form import Factor, Form, Number, Term
 from graphc.normal.plan import Memory, Step, planned, size
+from graphc.ops import OPS
 from graphc.ops.dtypes import finfo, is_floating
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+_BROADCAST_TO = OPS["broadcast_to"]
 
 
 class Labelled(NamedTuple):
@@ -34,10 +37,18 @@ def emit(builder: Builder, form: Form, atoms: Mapping[int, Symbol], dtype: Any, 
     terms = [_Writer(F, builder, t, dtype, memory).written(atoms, form.shape) for t in form.terms]
     if not terms:
         return F.full(shape=form.shape, value=0, dtype=dtype)
-    total = terms[0]
-    for term in terms[1:]:
+    if len(terms) == 1:
+        return terms[0]
+    total, *rest = sorted([_before_spread(t) for t in terms], key=lambda t: t.aval.size)
+    for term in rest:
         total = total + term
-    return total
+    return total if total.shape == form.shape else F.broadcast_to(total, shape=form.shape)
+
+
+def _before_spread(x: Symbol) -> Symbol:
+    """What a sum needs of a term: it spreads its operands by itself."""
+    node = x.builder.nodes[x.id]
+    return x.builder.symbol(node.inputs[0]) if node.op is _BROADCAST_TO else x
 
 
 class _Digits(NamedTuple):

@@ -118,9 +118,9 @@ def _base(id: int, nodes: Mapping[int, Node]) -> int:
 
 
 def _is_computed(id: int, nodes: Mapping[int, Node]) -> bool:
-    """Whether what is shown is computed by a loop: its parts may be computed without the rest."""
+    """Whether a loop computes what is shown: parts of it may be computed without the rest."""
     node = nodes[_base(id, nodes)]
-    return node.op.pointwise and bool(node.inputs)
+    return bool(node.inputs) and not adds_up(node)
 
 
 def _is_there(id: int, nodes: Mapping[int, Node]) -> bool:
