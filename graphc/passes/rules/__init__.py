@@ -1,7 +1,8 @@
 """The tables of rewrite rules, in the order in which they are tried."""
 
-from graphc.passes.rules import algebra, linalg, movement, scattering, stability
+from graphc.passes.rules import algebra, fractions, linalg, movement, scattering, signs, stability
 
-ALL = (*algebra.RULES, *movement.RULES, *stability.RULES, *scattering.RULES, *linalg.RULES)
+TABLES = algebra, signs, fractions, movement, stability, scattering, linalg
+ALL = tuple(rule for table in TABLES for rule in table.RULES)
 
 __all__ = ["ALL"]
