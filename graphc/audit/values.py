@@ -17,7 +17,7 @@ from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.interpret import F
 
 GENERIC, CHECK, FINITE, SPECIAL = range(4)
-_FINITE = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 80.0, 100.0, -100.0, 1e15, 1e30, -1e30, 1e-15, 1e-30, 7e-5)
+_FINITE = (0.0, -0.0, 1.0, -1.0, 0.5, -1.5, -2.5, 3.0, 80.0, 100.0, -100.0, 1e15, 1e30, -1e30, 1e-15, 1e-30, 7e-5)
 _SPECIAL = (np.inf, -np.inf, np.nan, *_FINITE)
 NOTHING = np.array(np.nan)  # in place of a term's value where a kernel refuses its operands
 

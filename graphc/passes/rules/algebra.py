@@ -40,6 +40,19 @@ def _sum_over_both(F, x, d, k, e, j):
     return F.sum(x, axis=both, keepdims=j)
 
 
+def _spread_by_sum(a, y, d, k) -> bool:
+    # y has fewer elements than a + y, which has the shape of a
+    return floating(a) and a.dtype == y.dtype and len(y.shape) <= len(a.shape) and size_of(y.shape) < size_of(
+        a.shape) and broadcast_shapes([a.shape, y.shape]) == a.shape and y.shape != ()  # fmt: skip
+
+
+def _sums_apart(F, a, y, d, k):
+    shape = (1,) * (len(a.shape) - len(y.shape)) + y.shape
+    times = math.prod([a.shape[axis] for axis in d if shape[axis] == 1])
+    total = F.sum(F.reshape(y, shape=shape), axis=d, keepdims=k)
+    return F.sum(a, axis=d, keepdims=k) + (total if times == 1 else total * float(times))
+
+
 def _small_sum(a, x, y) -> bool:
     # x + y is smaller than a + x
     if not floating(a) or len(x.shape) > len(a.shape) or len(y.shape) > len(a.shape):
@@ -56,7 +69,6 @@ RULES = (
     R("add_minus_zero", EXACT, lambda F, x: x + -0.0, lambda F, x: x, when=floating),  # x + 0.0 would lose -0.0
     R("add_self", EXACT, lambda F, x: x + x, lambda F, x: x * 2, when=floating),
     R("mul_self", EXACT, lambda F, x: x * x, lambda F, x: F.square(x), when=floating),
-    R("relu_relu", EXACT, lambda F, x: F.relu(F.relu(x)), lambda F, x: F.relu(x)),
     R("maximum_self", EXACT, lambda F, x: F.maximum(x, x), lambda F, x: x),
     R("minimum_self", EXACT, lambda F, x: F.minimum(x, x), lambda F, x: x),
     R("not_not", EXACT, lambda F, x: F.logical_not(F.logical_not(x)), lambda F, x: x, example={"x": Bools((3, 4))}),
@@ -80,6 +92,8 @@ RULES = (
     R("sum_sum", REASSOCIATES, lambda F, x, d, k, e, j: F.sum(F.sum(x, axis=d, keepdims=k), axis=e, keepdims=j),
       _sum_over_both, when=lambda x, d, k, e, j: k == j and floating(x),
       example={"d": (1,), "k": False, "e": (0,), "j": False}),
+    R("sum_spread", REASSOCIATES, lambda F, a, y, d, k: F.sum(a + y, axis=d, keepdims=k), _sums_apart,
+      when=_spread_by_sum, example={"a": Floats((9, 8)), "y": Floats((8,)), "d": (1,), "k": False}),
     R("sum_scaled", REASSOCIATES, lambda F, x, c, d, k: F.sum(x * c, axis=d, keepdims=k),
       lambda F, x, c, d, k: F.sum(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
     R("mean_scaled", REASSOCIATES, lambda F, x, c, d, k: F.mean(x * c, axis=d, keepdims=k),

@@ -31,5 +31,8 @@ RULES = (
       lambda F, x: F.reciprocal(F.abs(x)), when=floating),
     R("exp_twice_log", REASSOCIATES, lambda F, x: F.exp(F.log(F.abs(x)) * 2), lambda F, x: F.square(x), when=floating),
     R("exp_neg_sub", EXACT, lambda F, x, y: F.exp(F.neg(x - y)), lambda F, x, y: F.exp(y - x), when=floating),
+    R("exp_softplus", REASSOCIATES, lambda F, x: F.exp(F.softplus(x)), lambda F, x: F.exp(x) + 1, when=floating),
+    R("expm1_softplus", REASSOCIATES, lambda F, x: F.expm1(F.softplus(x)), lambda F, x: F.exp(x), when=floating),
+    R("expm1_plus_one", REASSOCIATES, lambda F, x: F.expm1(x) + 1, lambda F, x: F.exp(x)),
     R("exp_log", REASSOCIATES, lambda F, x: F.exp(F.log(x)), lambda F, x: F.square(F.sqrt(x)), when=floating),
 )  # fmt: skip

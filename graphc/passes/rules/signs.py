@@ -23,10 +23,12 @@ def _rules_of_size(op) -> tuple[R, ...]:
 
     above = R(f"abs_{op.name}_above_zero", EXACT, lambda F, x, c: F.abs(size(F, x) + c),
               lambda F, x, c: size(F, x) + c, numbers="c", when=_above_zero, example={"c": Full((), 1.5)})  # fmt: skip
+    relu = R(f"relu_{op.name}", EXACT, lambda F, x: F.relu(size(F, x)), lambda F, x: size(F, x), when=floating)
     if np.signbit(op.kernel(np.array(-0.0))):
-        return (above,)
+        return above, relu
     return (
         above,
+        relu,
         R(f"abs_{op.name}", EXACT, lambda F, x: F.abs(size(F, x)), lambda F, x: size(F, x), when=floating),
         R(f"{op.name}_plus_zero", EXACT, lambda F, x: size(F, x) + 0, lambda F, x: size(F, x), when=floating),
         R(f"square_sqrt_{op.name}", REASSOCIATES, lambda F, x: F.square(F.sqrt(size(F, x))),
