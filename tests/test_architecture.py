@@ -25,7 +25,7 @@ GRAPHC = (
     "errors", "forking", "lazy", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "capture",  # above autodiff: backward() inside a traced function is that transform
-    "passes", "lowering", "execution", "compiling", "session",
+    "passes", "audit", "lowering", "execution", "compiling", "session",
 )  # fmt: skip
 EAGER = (
     "return_types", "core", "engine", "functional", "rng", "random", "linalg", "func", "autograd", "nn", "signal",

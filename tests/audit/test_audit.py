@@ -18,7 +18,7 @@ from graphc.audit.licences import behaviour, licence
 from graphc.audit.terms import Term, terms
 from graphc.audit.values import FINITE, SPECIAL, Values
 from graphc.errors import AuditError
-from graphc.ops import OPS, op, rules
+from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.passes import default_passes, optimize
 from graphc.passes.pipeline import simplify
@@ -163,12 +163,12 @@ def test_larger_terms_belong_to_what_they_hold():
     assert len(found.missing[0].cases) > 2
 
 
-OWN = '''
+OWN = """
 from graphc.ops import op, rules
 twice = op("twice_for_audit", "x", impl=lambda xp, x: x + x, rule=rules.pointwise)
 def cubed(F, x):
     return x * x * x
-'''
+"""
 
 
 @pytest.fixture
