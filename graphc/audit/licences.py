@@ -59,15 +59,19 @@ def _difference(values: Values, left: Term, right: Term, kind: int) -> str:
         return "" if a is b else "matrices that are not singular"
     if a.dtype.kind != "f":
         return "" if np.array_equal(a, b) else "no nan"
+    low, new = values.of(left, kind, FLOAT32), values.of(right, kind, FLOAT32)
+    scale = np.maximum(values.scale(left, kind), values.scale(right, kind))
+    if left.pointwise and right.pointwise:  # where `left` cannot be told, a finite `right` may be right
+        told = ~(values.lost(left, kind) & np.isfinite(b) & np.isfinite(new))
+        a, b, low, new, scale, told = np.broadcast_arrays(a, b, low, new, scale, told)
+        a, b, low, new, scale = a[told], b[told], low[told], new[told], scale[told]
     if (np.isnan(a) != np.isnan(b)).any():
         return "finite numbers of the domain"
-    scale = np.maximum(values.scale(left, kind), values.scale(right, kind))
     finite = np.isfinite(a) & np.isfinite(b)
     if ((a != b) & ~finite & ~np.isnan(a)).any():
         return "finite numbers of the domain"
     if (np.abs(a - b) > SAME[0] * np.abs(b) + SAME[1] * scale)[finite].any():
         return "a sign, or another part of the domain"
-    low, new = values.of(left, kind, FLOAT32), values.of(right, kind, FLOAT32)
     if ((low == 0) & (new == 0) & (np.signbit(low) != np.signbit(new))).any():
         return "no zero, or any sign of it"
     if (np.isfinite(low) & ~np.isfinite(new)).any():

@@ -97,5 +97,16 @@ class Values:
             return np.asarray(max(float(size.max(initial=0.0)) for size in sizes))
         return np.maximum.reduce(np.broadcast_arrays(*sizes))
 
+    def lost(self, term: Term, kind: int) -> np.ndarray:
+        """Where float64 does not tell what `term` is: a part of it overflows, or a function of one operand vanishes."""
+        found = np.zeros((), bool)
+        for t in term.subterms():
+            if t.operands:
+                value = np.asarray(self.of(t, kind), FLOAT64)
+                given = [np.asarray(self.of(x, kind), FLOAT64) for x in t.operands]
+                plain = np.logical_and.reduce(np.broadcast_arrays(*[np.isfinite(x) & (x != 0) for x in given]))
+                found = found | (plain & (np.isinf(value) | ((value == 0) & (len(given) == 1))))
+        return found
+
     def _parts(self, term: Term, kind: int) -> list[np.ndarray]:
         return [np.asarray(self.of(t, kind), FLOAT64) for t in term.subterms()]

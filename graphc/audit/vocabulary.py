@@ -118,7 +118,10 @@ def _operation(text: str) -> Operation:
     if unknown := given.keys() - op.params.keys():
         raise AuditError(f"'{name}' has no parameter '{min(unknown)}'. Remedy: it has {list(op.params)}")
     if op.several or op.variadic or op.impure or op.structured:
-        raise AuditError(f"'{name}' is no function of a fixed number of arrays with one result: it makes no terms")
+        raise AuditError(
+            f"'{name}' is no function of a fixed number of arrays with one result. Remedy: give a function that is, "
+            "module:function"
+        )
     complete = {**op.params, **given}
 
     def apply(F: Any, *operands: Any) -> Any:

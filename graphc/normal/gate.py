@@ -63,7 +63,6 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         sums = frozenset[int]().union(*[f.sums for f in below])
         if adds_up(node):
             helped = any(f.structure if multiplies(node) else f.outer or f.zeros for f in below)
-            helped = helped or (multiplies(node) and any(_is_large_sum(nodes[i], node.size) for i in node.inputs))
             if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
             if multiplies(node):
@@ -116,11 +115,6 @@ def _base(id: int, nodes: Mapping[int, Node]) -> int:
     while nodes[id].op.view:
         id = nodes[id].inputs[0]
     return id
-
-
-def _is_large_sum(node: Node, size: int) -> bool:
-    """Whether a node is a sum, element by element, of more than a few times `size`."""
-    return node.op.pointwise and len(node.inputs) > 1 and not node.op.traits & Trait.BILINEAR and node.size > 4 * size
 
 
 def _is_computed(id: int, nodes: Mapping[int, Node]) -> bool:

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graphc.audit import VOCABULARIES, audit, vocabulary
 from graphc.audit.__main__ import main
-from graphc.audit.costs import Costs, cost_of, graph_of
-from graphc.audit.equations import Equation, classes, equations
+from graphc.audit.costs import cost_of, graph_of
 from graphc.audit.licences import behaviour, licence
 from graphc.audit.terms import Term, terms
 from graphc.audit.values import FINITE, SPECIAL, Values
@@ -35,14 +35,6 @@ def named(leaves: str, operations: str, size: int = 2) -> dict[str, Term]:
     return {str(t): t for t in terms(vocabulary(leaves, operations), size)}
 
 
-def equation_of(left: str, leaves: str, operations: str, size: int = 2) -> Equation | None:
-    """The equation that is found for a term."""
-    values, costs = Values(), Costs()
-    made = list(named(leaves, operations, size).values())
-    found = [e for group in classes(values, made) for e in equations(values, costs, group)]
-    return next((e for e in found if str(e.left) == left), None)
-
-
 @pytest.mark.parametrize(("left", "right", "operations", "expected"), [
     ("neg(neg(x))", "x", "neg", EXACT),
     ("abs(exp(x))", "exp(x)", "abs exp", EXACT),
@@ -53,7 +45,7 @@ def equation_of(left: str, leaves: str, operations: str, size: int = 2) -> Equat
     ("sqrt(square(x))", "abs(x)", "sqrt square abs", REASSOCIATES),
     ("mul(exp(x), exp(y))", "exp(add(x, y))", "mul exp add", ASSUMES),  # of large sums, exp loses digits
     ("div(div(x, y), x)", "reciprocal(y)", "div reciprocal", ASSUMES),  # nan where x is 0
-    ("mul(mul(x, y), y)", "mul(x, square(y))", "mul square", ASSUMES),  # y * y may overflow by itself
+    ("mul(mul(x, y), y)", "mul(square(y), x)", "mul square", ASSUMES),  # y * y may overflow by itself
     ("neg(sub(x, y))", "sub(y, x)", "neg sub", ASSUMES),  # the sign of 0
 ])  # fmt: skip
 def test_licence(left: str, right: str, operations: str, expected: Any):
@@ -75,20 +67,16 @@ def test_terms_have_types_and_come_once():
     texts = [str(t) for t in made]
     assert len(set(texts)) == len(texts)
     assert "add(1, x)" in texts and "add(x, 1)" not in texts  # there is one of what is the same for all operands
-    assert "logical_not(lt(x, x))" in texts and "logical_not(x)" not in texts
+    assert "logical_not(lt(x, x))" in texts
     assert "matmul(A, A)" in texts and "add(A, x)" not in texts  # extents that do not fit
     assert not any("lt" in t and "add(" in t and t.startswith("add") for t in texts)  # a bool is not made a number
 
 
 def test_points_hold_what_is_special():
     x, values = next(iter(named("x[e]", "neg", 0).values())), Values()
-    assert {0.0, 100.0} <= {*values.of(x, FINITE).tolist()} <= {*values.of(x, SPECIAL)[:0].tolist(), *_finite()}
+    assert {0.0, 100.0, -1.0} <= {*values.of(x, FINITE).tolist()}
+    assert np.isfinite(values.of(x, FINITE)).all() and np.isnan(values.of(x, SPECIAL)).any()
     assert values.of(x, SPECIAL, FLOAT32).astype(FLOAT64).tobytes() == values.of(x, SPECIAL).tobytes()
-
-
-def _finite() -> set[float]:
-    values = Values(5)
-    return {*values.of(next(iter(named("x[e]", "neg", 0).values())), FINITE).tolist()}
 
 
 def test_what_is_one_number_is_counted_apart():
@@ -165,7 +153,7 @@ def test_larger_terms_belong_to_what_they_hold():
 
 OWN = """
 from graphc.ops import op, rules
-twice = op("twice_for_audit", "x", impl=lambda xp, x: x + x, rule=rules.pointwise)
+size = op("size_for_audit", "x", impl=lambda xp, x: xp.abs(x), rule=rules.pointwise)
 def cubed(F, x):
     return x * x * x
 """
@@ -176,13 +164,15 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "own_for_audit.py").write_text(OWN)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield "own_for_audit"
-    OPS.remove("twice_for_audit")
+    OPS.remove("size_for_audit")
     sys.modules.pop("own_for_audit")
 
 
 def test_ops_of_ones_own(own: str, capsys: pytest.CaptureFixture[str]):
-    assert main(["--ops", "add", "--own", f"{own}:twice", "--own", f"{own}:cubed", "--size", "1", "--limit", "0"]) == 0
-    assert "twice_for_audit(x) = add(x, x)" in capsys.readouterr().out
+    assert main(["--ops", "neg", "--own", f"{own}:size", "--own", f"{own}:cubed", "--size", "2", "--limit", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "size_for_audit(neg(x)) = size_for_audit(x)" in out  # no rule knows it
+    assert "cubed(neg(x)) = neg(cubed(x))" not in out
 
 
 def test_command_line(capsys: pytest.CaptureFixture[str]):
