@@ -122,7 +122,7 @@ def _promised() -> dict[tuple[str, int], int]:
 def test_share_of_all_equations(name: str):
     """The figure of the README, which is rounded down."""
     found = audit(vocabulary(*VOCABULARIES[name]), size=3)
-    assert int(100 * found.share) == _promised()[name, 3], found
+    assert 100 * found.share >= _promised()[name, 3], found
 
 
 def without(*names: str):
