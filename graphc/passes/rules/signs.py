@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.ops import OPS
+from graphc.ops import OPS, Trait
 from graphc.ops.samples import Full
 from graphc.passes.rules.operands import all_floating, floating, negative
 from graphc.rewrite import EXACT, REASSOCIATES, number
@@ -24,8 +24,8 @@ def _rules_of_size(op) -> tuple[R, ...]:
     above = R(f"abs_{op.name}_above_zero", EXACT, lambda F, x, c: F.abs(size(F, x) + c),
               lambda F, x, c: size(F, x) + c, numbers="c", when=_above_zero, example={"c": Full((), 1.5)})  # fmt: skip
     relu = R(f"relu_{op.name}", EXACT, lambda F, x: F.relu(size(F, x)), lambda F, x: size(F, x), when=floating)
-    if np.signbit(op.kernel(np.array(-0.0))):
-        return above, relu
+    if op.traits & Trait.MOVES or np.signbit(op.kernel(np.array(-0.0))):
+        return above, relu  # -0 may be a result
     return (
         above,
         relu,
