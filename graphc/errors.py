@@ -98,6 +98,10 @@ class RuleError(GraphcError, ValueError):
     """A rewrite rule is not a usable equation."""
 
 
+class AuditError(GraphcError, ValueError):
+    """What an audit of the optimizer is asked for cannot be audited."""
+
+
 class MissingExtraError(GraphcError, ImportError):
     """An optional dependency is not installed."""
 

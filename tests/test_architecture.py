@@ -25,7 +25,7 @@ GRAPHC = (
     "errors", "forking", "lazy", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "capture",  # above autodiff: backward() inside a traced function is that transform
-    "passes", "lowering", "explaining", "execution", "compiling", "session", "targets",
+    "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "targets",
 )  # fmt: skip
 EAGER = (
     "return_types", "core", "engine", "functional", "rng", "random", "linalg", "func", "autograd", "nn", "signal",

@@ -262,10 +262,7 @@ class Facts:
         passed = self._passed(node)
         if passed is not None:
             found.append(self.range(passed))
-        image = node.op.image
-        if callable(image):
-            found.append(Range(*image(node.params, *map(self.range, node.inputs))))
-        elif image is not None:
+        if node.op.image is not None and (image := node.op.image_of(node.params, *map(self.range, node.inputs))):
             found.append(Range(*image))
         form = self.form(id)
         if form is not None:

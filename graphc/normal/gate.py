@@ -93,7 +93,7 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
             if multiplies(node):
                 helped = any(f.structure or f.added > 2 * node.size for f in below)
             else:
-                helped = any(f.outer or f.scaled for f in below)
+                helped = any(f.outer or f.scaled or f.zeros for f in below)
             if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
             if multiplies(node):
@@ -157,7 +157,8 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums
         joins = _joins(node)
         return found._replace(structure=found.structure or larger or joins, zeros=zeros, outer=found.outer or joins)
     if not op.bilinear:
-        return found._replace(added=max(found.added, node.size))
+        doubled = len({*node.inputs}) < len(node.inputs)  # x + x is x, scaled
+        return found._replace(added=max(found.added, node.size), structure=found.structure or doubled)
     if max(sizes) < node.size:
         return found._replace(structure=True, outer=True)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it
@@ -172,6 +173,12 @@ def _base(id: int, nodes: Mapping[int, Node]) -> int:
     while nodes[id].op.view:
         id = nodes[id].inputs[0]
     return id
+
+
+def _is_computed(id: int, nodes: Mapping[int, Node]) -> bool:
+    """Whether a loop computes what is shown: parts of it may be computed without the rest."""
+    node = nodes[_base(id, nodes)]
+    return bool(node.inputs) and not adds_up(node)
 
 
 def _is_there(id: int, nodes: Mapping[int, Node]) -> bool:

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from graphc.ir import Symbol
+from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
+
+_BROADCAST_TO = OPS["broadcast_to"]
 
 
 class Piece(NamedTuple):
@@ -116,10 +119,19 @@ def _put(values: Sequence[int], k: int, one: int) -> list[int]:
 
 
 def _added(arrays: Sequence[Symbol]) -> Symbol:
-    total = arrays[0]
-    for array in arrays[1:]:
+    if len(arrays) == 1:
+        return arrays[0]
+    shape = arrays[0].shape
+    total, *rest = sorted([_before_spread(a) for a in arrays], key=lambda a: a.aval.size)
+    for array in rest:
         total = total + array
-    return total
+    return total if total.shape == shape else total.builder.language.broadcast_to(total, shape=shape)
+
+
+def _before_spread(x: Symbol) -> Symbol:
+    """What a sum needs of a term: it spreads its operands by itself."""
+    node = x.builder.nodes[x.id]
+    return x.builder.symbol(node.inputs[0]) if node.op is _BROADCAST_TO else x
 
 
 def _reshaped(F: Any, array: Symbol, shape: Sequence[int]) -> Symbol:

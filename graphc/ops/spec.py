@@ -287,6 +287,10 @@ class Op:
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)
 
+    def image_of(self, params: Mapping[str, Any], *ranges: tuple[float, float]) -> tuple[float, float] | None:
+        """(least, largest) that results may be for operands in these ranges, as far as that is declared."""
+        return self.image(params, *ranges) if callable(self.image) else self.image
+
     def has_lone_terms(
         self, avals: list[Aval], result: Aval, params: Mapping[str, Any], is_zero: Callable[[int, float], bool]
     ) -> bool:

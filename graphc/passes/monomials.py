@@ -50,13 +50,16 @@ class _Algebra:
         self._least, self._most = float(limits.tiny), float(limits.max)
 
     def _checked(self, form: Form) -> Form:
-        if len(form) > TERMS or not all(self._least <= abs(c) <= self._most for c in form.values()):
+        whole = all(self._least <= abs(c) <= self._most or (not c and not key) for key, c in form.items())
+        if len(form) > TERMS or not whole:
             raise _Refused
         return form
 
     def add(self, x: Form, y: Form) -> Form:
         total = dict(x)
         for key, c in y.items():
+            if key and total.get(key, c) * c < 0:
+                raise _Refused  # 2 x - x is nan where x is infinite
             total[key] = total.get(key, 0.0) + c
         return self._checked(total)
 

@@ -22,12 +22,13 @@ from graphc.passes.fold import fold_constants
 from graphc.passes.inverses import expand_inverses
 from graphc.passes.maps import batch_rows
 from graphc.passes.monomials import collect_terms
+from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
-from graphc.passes.settled import Pass
+from graphc.passes.settled import Pass, settling
 from graphc.passes.solves import solve_systems
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
@@ -75,7 +76,7 @@ class Simplify:
                 done.extend(fired)
             if not fired:
                 break
-            clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
+            clean = eliminate_dead_code(eliminate_common_subexpressions(folded(rewritten)))
             before = graph
             graph = _recorded(clean, Record("simplify", len(graph), len(clean), tuple(fired)))
             where = changed(before, clean)  # what rules have made, and what other passes have merged
@@ -91,6 +92,12 @@ def simplify(rules: Sequence[RewriteRule], *, most: int | None = None, firings: 
     firings  a list for what they have done, in order (the harness finds the first that is wrong by bisection)
     """
     return Simplify(rules, most, firings)
+
+
+@settling
+def folded(graph: Graph) -> Graph:
+    """`graph` with constants folded, and what is a constant but for nan."""
+    return fold_numbers(fold_constants(graph))
 
 
 @functools.lru_cache(maxsize=16)
@@ -113,7 +120,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     """All passes, in order, each with the licence that it claims."""
     # in this order, for constants that are equal when folded are one
     once = (
-        ("constant folding", EXACT, fold_constants),
+        ("constant folding", EXACT, folded),
         ("common subexpressions", EXACT, eliminate_common_subexpressions),
     )
     dead, trim = ("dead code", EXACT, eliminate_dead_code), ("control flow", EXACT, trim_control_flow)

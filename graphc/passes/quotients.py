@@ -280,7 +280,11 @@ class _Writer:
             result = F.broadcast_to(result, shape=self.node.shape)
         for id in mixed:
             if nodes[id].op not in POSITIVE and not self._is_positive(id):
-                result = F.where(F.abs(self.builder.symbol(id)) > 0, result, float("nan"))  # of 0, and of nan
+                size = F.abs(self.builder.symbol(id))
+                there = size > 0  # nor is it nan
+                if id not in self.powers:
+                    there = F.logical_and(there, size < float("inf"))
+                result = F.where(there, result, float("nan"))
         return result
 
     def _is_positive(self, id: int) -> bool:

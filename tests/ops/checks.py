@@ -260,7 +260,7 @@ def check_facts(op: Op, arrays: Arrays, params: Params) -> None:
         assert holds or result.dtype.kind == "c", f"{op.name}: the result is not {name} {numbers}"
     if op.image is not None and result.dtype.kind == "f":
         ranges = [(np.nanmin(x), np.nanmax(x)) if x.size else (-np.inf, np.inf) for x in given]
-        low, high = op.image(params, *ranges) if callable(op.image) else op.image
+        low, high = op.image_of(params, *ranges) or (-np.inf, np.inf)
         inside = bool(np.all((result >= low) & (result <= high) | np.isnan(result)))
         assert inside, f"{op.name}: results are not from {low} to {high}"
 

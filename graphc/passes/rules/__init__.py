@@ -1,15 +1,8 @@
 """The tables of rewrite rules, in the order in which they are tried."""
 
-from graphc.passes.rules import algebra, known, linalg, movement, order, scattering, stability
+from graphc.passes.rules import algebra, fractions, known, linalg, movement, order, scattering, signs, stability
 
-ALL = (
-    *algebra.RULES,
-    *known.RULES,
-    *movement.RULES,
-    *order.RULES,
-    *stability.RULES,
-    *scattering.RULES,
-    *linalg.RULES,
-)
+TABLES = algebra, signs, fractions, known, movement, order, stability, scattering, linalg
+ALL = tuple(rule for table in TABLES for rule in table.RULES)
 
 __all__ = ["ALL"]

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from graphc.ops.dtypes import finfo
-from graphc.ops.samples import Bools, Full
-from graphc.passes.rules.operands import floating, negative, truth
+from graphc.ops.aval import size_of
+from graphc.ops.rules import broadcast_shapes
+from graphc.ops.samples import Bools, Floats, Full
+from graphc.passes.rules.operands import floating, is_normal, truth
 from graphc.rewrite import EXACT, REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
 
@@ -24,41 +25,50 @@ def _spread_out(x, c) -> bool:
 
 
 def _has_product(x, c, d) -> bool:
-    # one that is a normal number of the dtype: 0 * inf, or what overflows only together, is another matter
-    if not floating(x):
-        return False
-    size, limits = abs(number(c) * number(d)), finfo(x.dtype)
-    return float(limits.tiny) <= size <= float(limits.max)
+    # 0 * inf, or what overflows only together, is another matter
+    return is_normal(x, number(c) * number(d))
 
 
 def _scales(x, c, d, k) -> bool:
-    # not 0, inf or nan, nor what the dtype takes for one of them: inf * 0 is nan, and inf * (0 + 1) is not
-    if not floating(x) or np.broadcast_shapes(x.shape, c.shape) != x.shape:
+    # inf * 0 is nan, and inf * (0 + 1) is not
+    return np.broadcast_shapes(x.shape, c.shape) == x.shape and is_normal(x, number(c))
+
+
+def _sum_over_both(F, x, d, k, e, j):
+    left = [axis for axis in range(len(x.shape)) if k or axis not in d]  # the axes that the outer sum is over
+    both = tuple(sorted({*d, *[left[axis] for axis in e]}))
+    return F.sum(x, axis=both, keepdims=j)
+
+
+def _spread_by_sum(a, y, d, k) -> bool:
+    # y has fewer elements than a + y, which has the shape of a
+    return floating(a) and a.dtype == y.dtype and len(y.shape) <= len(a.shape) and size_of(y.shape) < size_of(
+        a.shape) and broadcast_shapes([a.shape, y.shape]) == a.shape and y.shape != ()  # fmt: skip
+
+
+def _sums_apart(F, a, y, d, k):
+    shape = (1,) * (len(a.shape) - len(y.shape)) + y.shape
+    times = math.prod([a.shape[axis] for axis in d if shape[axis] == 1])
+    total = F.sum(F.reshape(y, shape=shape), axis=d, keepdims=k)
+    return F.sum(a, axis=d, keepdims=k) + (total if times == 1 else total * float(times))
+
+
+def _small_sum(a, x, y) -> bool:
+    # x + y is smaller than a + x
+    if not floating(a) or len(x.shape) > len(a.shape) or len(y.shape) > len(a.shape):
         return False
-    limits = finfo(x.dtype)
-    return float(limits.tiny) <= abs(number(c)) <= float(limits.max)
+    return size_of(broadcast_shapes([x.shape, y.shape])) < size_of(a.shape)
 
 
 _SCALED = {"c": Full((), 1.7), "d": (1,), "k": False}
 
 RULES = (
-    R("neg_neg", EXACT, lambda F, x: F.neg(F.neg(x)), lambda F, x: x),
     R("mul_one", EXACT, lambda F, x: x * 1, lambda F, x: x),
     R("div_one", EXACT, lambda F, x: x / 1, lambda F, x: x),
     R("sub_zero", EXACT, lambda F, x: x - 0, lambda F, x: x),  # -0.0 - 0.0 is -0.0
     R("add_minus_zero", EXACT, lambda F, x: x + -0.0, lambda F, x: x, when=floating),  # x + 0.0 would lose -0.0
-    R("mul_minus_one", EXACT, lambda F, x: x * -1, lambda F, x: F.neg(x)),
-    R("add_neg", EXACT, lambda F, x, y: x + F.neg(y), lambda F, x, y: x - y),
-    R("sub_neg", EXACT, lambda F, x, y: x - F.neg(y), lambda F, x, y: x + y),
-    R("mul_neg_neg", EXACT, lambda F, x, y: F.neg(x) * F.neg(y), lambda F, x, y: x * y),
-    R("div_neg_neg", EXACT, lambda F, x, y: F.neg(x) / F.neg(y), lambda F, x, y: x / y),
-    R("neg_of_neg_mul", EXACT, lambda F, x, y: F.neg(F.neg(x) * y), lambda F, x, y: x * y),
+    R("add_self", EXACT, lambda F, x: x + x, lambda F, x: x * 2, when=floating),
     R("mul_self", EXACT, lambda F, x: x * x, lambda F, x: F.square(x), when=floating),
-    R("abs_abs", EXACT, lambda F, x: F.abs(F.abs(x)), lambda F, x: F.abs(x)),
-    R("abs_neg", EXACT, lambda F, x: F.abs(F.neg(x)), lambda F, x: F.abs(x), when=negative),
-    R("square_neg", EXACT, lambda F, x: F.square(F.neg(x)), lambda F, x: F.square(x)),
-    R("square_abs", EXACT, lambda F, x: F.square(F.abs(x)), lambda F, x: F.square(x)),
-    R("relu_relu", EXACT, lambda F, x: F.relu(F.relu(x)), lambda F, x: F.relu(x)),
     R("maximum_self", EXACT, lambda F, x: F.maximum(x, x), lambda F, x: x),
     R("minimum_self", EXACT, lambda F, x: F.minimum(x, x), lambda F, x: x),
     R("not_not", EXACT, lambda F, x: F.logical_not(F.logical_not(x)), lambda F, x: x, example={"x": Bools((3, 4))}),
@@ -79,9 +89,15 @@ RULES = (
     R("mul_mul_constants", REASSOCIATES, lambda F, x, c, d: (x * c) * d,
       lambda F, x, c, d: x * (number(c) * number(d)), numbers="c d", when=_has_product,
       example={"c": Full((), 1.5), "d": Full((), 0.7)}),
+    R("sum_sum", REASSOCIATES, lambda F, x, d, k, e, j: F.sum(F.sum(x, axis=d, keepdims=k), axis=e, keepdims=j),
+      _sum_over_both, when=lambda x, d, k, e, j: k == j and floating(x),
+      example={"d": (1,), "k": False, "e": (0,), "j": False}),
+    R("sum_spread", REASSOCIATES, lambda F, a, y, d, k: F.sum(a + y, axis=d, keepdims=k), _sums_apart,
+      when=_spread_by_sum, example={"a": Floats((9, 8)), "y": Floats((8,)), "d": (1,), "k": False}),
     R("sum_scaled", REASSOCIATES, lambda F, x, c, d, k: F.sum(x * c, axis=d, keepdims=k),
       lambda F, x, c, d, k: F.sum(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
     R("mean_scaled", REASSOCIATES, lambda F, x, c, d, k: F.mean(x * c, axis=d, keepdims=k),
       lambda F, x, c, d, k: F.mean(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
-    R("mul_reciprocal", REASSOCIATES, lambda F, x, y: x * F.reciprocal(y), lambda F, x, y: x / y),
+    R("add_small", REASSOCIATES, lambda F, a, x, y: (a + x) + y, lambda F, a, x, y: a + (x + y), when=_small_sum,
+      example={"a": Floats((8, 8)), "x": Floats((8,)), "y": Floats((8,))}),
 )  # fmt: skip

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
-from graphc.ops.samples import Counted, Floats, Ints, Picks
-from graphc.rewrite import REASSOCIATES, held_array
+from graphc.ops.samples import Counted, Floats, Full, Ints, Picks
+from graphc.passes.rules.operands import is_normal
+from graphc.rewrite import REASSOCIATES, held_array, number
 from graphc.rewrite import RewriteRule as R
 
 MANY = 4  # times as many rows as are read
@@ -62,9 +63,18 @@ def _selected(F, i, c, w):
     return F.where(ok, rows, 0)
 
 
+def _scales(a, b, c) -> bool:
+    return a.dtype == b.dtype and c.shape == () and is_normal(a, number(c))
+
+
 _ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
 
 RULES = (
+    # one of the three is the smallest
+    R("matmul_scaled_left", REASSOCIATES, lambda F, a, b, c: (a * c) @ b, lambda F, a, b, c: (a @ b) * number(c),
+      numbers="c", when=_scales, example={"a": Floats((9, 4)), "b": Floats((4, 2)), "c": Full((), 1.7)}),
+    R("matmul_scaled_right", REASSOCIATES, lambda F, a, b, c: a @ (b * c), lambda F, a, b, c: (a @ b) * number(c),
+      numbers="c", when=_scales, example={"a": Floats((2, 4)), "b": Floats((4, 9)), "c": Full((), 1.7)}),
     # a part of a product from parts of its operands: few enough that the product may be there for others as well
     R("rows_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
       lambda F, a, b, i, s: F.index(a, i, spec=s[:1]) @ b, when=_rows_of,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT64
 from graphc.ops.samples import Floats, Full
 from graphc.rewrite import EXACT, number
@@ -16,7 +17,19 @@ def _swapped(sizes: Any, others: Any, axes: Any) -> tuple[int, ...]:
     return tuple([m if k in axes else n for k, (n, m) in enumerate(zip(sizes, others, strict=True))])
 
 
+def _spreads(op: Any) -> R:
+    """Arithmetic spreads its operands by itself."""
+
+    def left(F: Any, x: Any, y: Any, s: Any) -> Any:
+        return getattr(F, op.name)(x, F.broadcast_to(y, shape=s))
+
+    return R(f"{op.name}_spread", EXACT, left, lambda F, x, y, s: getattr(F, op.name)(x, y),
+             when=lambda x, y, s: x.shape == s and x.dtype == y.dtype,
+             example={"y": Floats((4,)), "s": (3, 4)})  # fmt: skip
+
+
 RULES = (
+    *[_spreads(op) for op in OPS.values() if op.pointwise and len(op.args) == 2 and op.lifting is not None],
     R(
         "permute_permute",
         EXACT,

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ops.dtypes import BOOL, is_floating
+from graphc.ops.dtypes import BOOL, finfo, is_floating
 
 
 def floating(x: Any, *rest: Any) -> bool:
     """The first operand holds real numbers that are rounded: no integers, which overflow, and no complex numbers."""
     return is_floating(x.dtype)
+
+
+def all_floating(*operands: Any) -> bool:
+    """All operands hold real numbers that are rounded."""
+    return all(map(floating, operands))
+
+
+def is_normal(x: Any, c: Any) -> bool:
+    """Whether `c` is a normal number of the dtype of `x`: not what that takes for 0, inf or nan."""
+    if not floating(x):
+        return False
+    limits = finfo(x.dtype)
+    return float(limits.tiny) <= abs(c) <= float(limits.max)
 
 
 def negative(x: Any, *rest: Any) -> bool:

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ops.dtypes import finfo
 from graphc.ops.samples import Full
-from graphc.passes.rules.operands import floating
+from graphc.passes.rules.operands import floating, is_normal
 from graphc.rewrite import REASSOCIATES, number
 from graphc.rewrite import RewriteRule as R
 
@@ -22,11 +21,7 @@ CHEAP = 3  # operations: next to an exponential or a logarithm, a multiplication
 
 
 def _has_quotient(x: Any, c: Any, d: Any) -> bool:
-    # one that is a normal number of the dtype
-    if not floating(x) or not number(c) or not number(d):
-        return False
-    size, limits = abs(number(c) / number(d)), finfo(x.dtype)
-    return float(limits.tiny) <= size <= float(limits.max)
+    return bool(number(c) and number(d)) and is_normal(x, number(c) / number(d))
 
 
 def _one_line(x: Any, a: tuple[int, ...], k: bool) -> bool:
@@ -86,6 +81,9 @@ RULES = (
     R("slope_of_log_softmax", REASSOCIATES,
       lambda F, x, g, t, a: F.softmax(x, axis=a) * (g / F.softmax(x, axis=a) - t),
       lambda F, x, g, t, a: g - F.softmax(x, axis=a) * t, when=floating, example={"a": 1}),
+    R("slope_of_log_softmax_of_one", REASSOCIATES,
+      lambda F, x, t, a: F.softmax(x, axis=a) * (F.reciprocal(F.softmax(x, axis=a)) - t),
+      lambda F, x, t, a: 1 - F.softmax(x, axis=a) * t, when=floating, example={"a": 1}),
     # x * c overflows where x * (c / d) does not
     R("mul_div_constants", REASSOCIATES, lambda F, x, c, d: (x * c) / d,
       lambda F, x, c, d: x * (number(c) / number(d)), numbers="c d", when=_has_quotient,
