@@ -13,12 +13,12 @@ from graphc.facts.bands import Band, band_of, whole
 from graphc.facts.definite import Asked, centers, covers, semidefinite
 from graphc.facts.mirrors import mirror
 from graphc.facts.ranges import ANYTHING, Range, range_of
-from graphc.ir import Node
+from graphc.ir import INPUT, Node
 from graphc.normal.affine import Unsolved
 from graphc.normal.find import MOST_NODES
 from graphc.normal.form import Form, Term
 from graphc.normal.gate import multiplies
-from graphc.normal.lift import forms_of, is_lifted
+from graphc.normal.lift import Known, forms_of, is_lifted
 from graphc.ops import OPS, Trait
 from graphc.ops.assumptions import Fact
 from graphc.ops.dtypes import finfo, is_floating
@@ -26,6 +26,9 @@ from graphc.ops.dtypes import finfo, is_floating
 _ITEM = OPS["item"]
 LEAST = math.nextafter(0.0, 1.0)  # of what is positive
 SYMMETRIC, DEFINITE, SEMIDEFINITE = ("symmetric",), ("definite",), ("semidefinite",)
+
+
+DEEPEST = 3  # forms of forms, of which ranges are made
 
 
 @final
@@ -40,6 +43,8 @@ class Facts:
         self._definite: dict[int, bool] = {}
         self._semidefinite: dict[int, bool] = {}
         self._ranges: dict[int, Range] = {}
+        self._known: Known = {}
+        self._depth = 0  # of what is asked for its range
 
     def claims(self, id: int) -> Collection[Fact]:
         """What is declared of a node, by its op or its user."""
@@ -119,7 +124,7 @@ class Facts:
             return None
         some = {k: nodes[k] for k in sorted(found)}
         try:
-            form = forms_of(some, nodes, atoms).get(id)
+            form = forms_of(some, nodes, atoms, self._known).get(id)
         except Unsolved:
             return None
         alone = form is not None and any(f.atom == id for t in form.terms for f in t.factors)
@@ -247,8 +252,12 @@ class Facts:
     def range(self, id: int) -> Range:
         """Between which numbers the elements lie; nan is none."""
         if id not in self._ranges:
+            if self._depth == DEEPEST:
+                return ANYTHING
             self._ranges[id] = ANYTHING
+            self._depth += 1
             self._ranges[id] = self._range(id)
+            self._depth -= 1
         return self._ranges[id]
 
     def _range(self, id: int) -> Range:
@@ -278,6 +287,21 @@ class Facts:
         """Whether every element is at least some number greater than 0."""
         return self.range(id).low > 0
 
+    def _may_be_bounded(self, id: int) -> bool:
+        """Whether no way leads from an input, of which nothing is said, to a node without one that has a range."""
+        seen: set[int] = set()
+        stack = [id]
+        while stack:
+            id = stack.pop()
+            node = self._nodes[id]
+            if id in seen or self.claims(id) or node.op.image is not None:
+                continue
+            seen.add(id)
+            if node.op is INPUT:
+                return False
+            stack += node.inputs
+        return True
+
     def finite(self, id: int) -> bool:
         """Whether no element is nan or infinite."""
         node = self._nodes[id]
@@ -285,6 +309,8 @@ class Facts:
             return True
         if ("finite",) in self.claims(id):
             return True
+        if not self._may_be_bounded(id):
+            return False
         low, high = self.range(id)
         bounded = math.isfinite(low) and math.isfinite(high)
         if bounded and any(name == "range" for name, *_ in self.claims(id)):

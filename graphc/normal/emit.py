@@ -130,6 +130,8 @@ class _Writer:
             limits = finfo(self._dtype)
             if not float(limits.tiny) <= abs(value) <= float(limits.max):
                 raise Unsolved  # the factors are numbers, their product is none
+        if self._dtype.kind == "u":  # integers wrap
+            value %= 1 << 8 * self._dtype.itemsize
         return self._builder.constant(value, self._dtype)
 
     # --- reading

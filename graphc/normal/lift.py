@@ -12,6 +12,9 @@ from graphc.normal.form import Algebra, Factor, Form, Term, atom, collected, tid
 _NUMBERS = frozenset([int])  # what sizes are that are not symbolic
 
 
+MOST_TERMS = 16  # of a form
+
+
 def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether a node may be a form of its operands: of one dtype, since no form tells where numbers are rounded."""
     if node.op.lifting is None:
@@ -133,6 +136,7 @@ def forms_of(
             given = tuple([operand(i) for i in node.inputs])
             key = (id, len(given), *map(builtins.id, given))
             if key not in known:  # which keeps the operands' forms alive
-                known[key] = given, _lifted_somehow(algebra, node, nodes, given, as_atom)
+                form = _lifted_somehow(algebra, node, nodes, given, as_atom)
+                known[key] = given, form if len(form.terms) <= MOST_TERMS else as_atom(id)
             own[id] = known[key][1]
     return own

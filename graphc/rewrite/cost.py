@@ -30,7 +30,7 @@ def work(node: Node, nodes: Mapping[int, Node]) -> float:
     count = operations(node, nodes)
     if node.op.flops is not None:
         read = sum([nodes[i].size for i in node.inputs]) if node.inputs else 0
-        read *= HALF if node.dtype.itemsize == 2 else 1
+        read *= HALF if node.results[0].dtype.itemsize == 2 else 1
         return max(count / PRODUCT_RATE, read)  # of a matrix and a vector, or few, the matrix is read and no more
     return count * (FUNCTION if node.op.pointwise and node.op.rule.promote == "float" else 1)
 

@@ -17,7 +17,7 @@ from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, is_floating
 from graphc.ops.rounding import ARITHMETIC
-from graphc.ops.samples import Bools, Counted, Floats, Full, Ints
+from graphc.ops.samples import Bools, Counted, Floats, Full, Ints, Picks
 from graphc.rewrite.rule import ASSUMES, EXACT, REASSOCIATES, Licence, Pattern, RewriteRule, Var
 
 TINY = float(np.finfo(np.float32).tiny)
@@ -71,6 +71,8 @@ def operand(builder: Builder, name: str, spec: Any, dtype: np.dtype = FLOAT64, n
         return builder.language.full(shape=spec.shape, value=value, dtype=own)
     if isinstance(spec, Counted):
         return builder.constant(np.arange(spec.shape[0]))
+    if isinstance(spec, Picks):
+        return builder.constant(np.eye(spec.size, dtype=dtype)[list(spec.places)])
     if isinstance(spec, (Floats, Bools, Ints)):
         own = {Floats: dtype, Bools: BOOL, Ints: np.dtype(np.int64)}[type(spec)]
         return builder.input(name, Aval(spec.shape, own))
@@ -151,6 +153,11 @@ def _examples(rule: RewriteRule) -> Iterator[tuple[Mapping[str, Any], bool]]:
         if swept:
             new = {n: Full(given[n].shape, v) for n, v in zip(swept, values, strict=True)}
             yield {**given, **new}, all(v in NUMBERS for v in values)
+
+
+def is_free(rule: RewriteRule) -> bool:
+    """Whether the condition of `rule` holds whatever numbers its operands hold, but for constants."""
+    return sides(rule, next(_examples(rule))[0]) is not None
 
 
 def constants_of(pattern: Pattern) -> dict[str, None]:
@@ -265,6 +272,8 @@ def _run(graph: Graph, fill: Fill) -> list[np.ndarray] | None:
 def is_decided(graph: Graph) -> bool:
     """Whether a graph rounds as IEEE 754 says, each element by itself, on every machine: no sums, no functions."""
     for node in graph.operations():
+        if node.op.nearest is not None:  # several results are right
+            return False
         ulps = node.op.rounding.at([graph.nodes[i].type for i in node.inputs], node.params)
         if node.inputs and not node.op.view and (ulps is None or ulps > ARITHMETIC.ulps):  # type: ignore[operator]
             return False

@@ -154,7 +154,8 @@ def reason(found: Explanation, instead: str) -> str:
 
 
 def test_why_an_equation_of_real_numbers_was_not_used() -> None:
-    found = details(lambda x: (x / x, x - x, torch.exp(torch.log(x))), (3,), without="quotients")
+    found = details(lambda x: (x / x, x - x, torch.exp(torch.log(x))), (3,),
+                    without=("quotients", "div_self", "exp_log"))  # fmt: skip
     assert reason(found, "x / x = 1") == "at x = 0.0: 1.0, not nan; it takes a proof that x is finite and not 0"
     assert reason(found, "x - x = 0") == "at x = inf: 0.0, not nan; it takes a proof that x is finite"
     assert reason(found, "exp(log(x)) = x").endswith("it takes a proof that x is not negative")

@@ -37,6 +37,8 @@ ALLOWED = {
     "builtins",
     "collections",
     "__future__",
+    "typing",
+    "ml_dtypes",
 }
 ALONE = """
 import sys

@@ -39,6 +39,7 @@ READERS = {
     "compare/fuzzing/seeds.py": "the source of the packages",
     "compare/fuzzing/workers.py": "/proc/<process>, of the kernel",
     "compare/minimizing/sources.py": "the repr of a value that is at hand",
+    "graphc/audit/vocabulary.py": "a number in a word of the command line",
     "eager/surface/safetensors_files.py": "maps a file, once its header has been found sound",
     "eager/serialization.py": "opens files for safetensors_files",
     "graphc/__main__.py": "/dev/null",

@@ -143,6 +143,10 @@ def test_choices_of_the_lowering_can_be_left_out():
         "shared factorizations": ("factorize", lambda a, x, w: torch.linalg.inv(a) @ (a[0] * 2)),
         "transposed operands": ("dot_general", lambda a, x, w: a.T @ a[0]),
         "channels last": ("channels_last", lambda a, x, w: torch.nn.functional.conv2d(x, w)),
+        "products by blocks": (
+            "concatenate",
+            lambda a, x, w: (lambda b: torch.tril(b) @ b)(torch.tanh(a.repeat(6, 6))),
+        ),
     }
     for name, (sign, f) in programs.items():
         graph = graphc.optimize(graphc.trace(f, a, images, weights))

@@ -21,7 +21,7 @@ from graphc.rewrite.match import match
 from tests.work import lines_run
 
 X = Aval((4,), FLOAT32)
-LINES = 450  # of Python, for each node of a graph, that all passes together may run
+LINES = 1000  # of Python, for each node of a graph, that all passes together may run
 
 
 def fired(value: object, rules: list[RewriteRule]) -> set[str]:

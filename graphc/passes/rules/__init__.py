@@ -2,7 +2,7 @@
 
 from graphc.passes.rules import algebra, fractions, known, linalg, movement, order, scattering, signs, stability
 
-TABLES = algebra, signs, fractions, known, movement, order, stability, scattering, linalg
+TABLES = known, algebra, signs, fractions, movement, order, stability, scattering, linalg
 ALL = tuple(rule for table in TABLES for rule in table.RULES)
 
 __all__ = ["ALL"]
