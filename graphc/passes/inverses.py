@@ -169,7 +169,7 @@ class _Writer:
         if form is None or len(form.terms) < 2:
             return None
         on_diagonal = [t for t in form.terms if t.places[0] == t.places[1]]
-        others = [self._half(t) for t in form.terms if t.places[0] != t.places[1]]
+        others = [self._half(t, form.shape) for t in form.terms if t.places[0] != t.places[1]]
         n = x.shape[0]
         found = [h for h in others if h is not None]
         if not on_diagonal or not found or len(found) < len(others):
@@ -180,12 +180,16 @@ class _Writer:
         d = self._diagonal_of(Form(form.shape, tuple(on_diagonal)), x)
         return None if d is None else (d, found)
 
-    def _half(self, t: Term) -> _LowRank | None:
-        """A term that is c U U^T, c > 0."""
+    def _half(self, t: Term, shape: tuple[int, ...]) -> _LowRank | None:
+        """A term of a form of this shape that is c U U^T, c > 0; U may be a vector."""
         if len(t.factors) != 2 or isinstance(t.coefficient, complex) or t.coefficient <= 0:
             return None
         a, b = t.factors
         row, column = t.places
+        if a.atom == b.atom and len(a.places) == 1 and {*a.places, *b.places} == {row, column}:  # of one column
+            whole = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in t.places)
+            n = self._builder.nodes[a.atom].size
+            return _LowRank(a.atom, False, t.coefficient) if whole and t.sizes == (n, n) == shape else None
         if a.atom != b.atom or len(a.places) != 2 or len(t.sizes) != 3:
             return None
         for axis in range(2):
@@ -287,6 +291,7 @@ class _Writer:
         columns: list[Symbol] = []
         for part in parts:
             u = builder.symbol(part.factor)
+            u = F.reshape(u, shape=(u.shape[0], 1)) if len(u.shape) == 1 else u
             u = swap_last(F, u) if part.turned else u
             columns.append(u if part.coefficient == 1 else u * float(part.coefficient) ** 0.5)
         u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
