@@ -21,6 +21,9 @@ class _Common(NamedTuple):
     summed: tuple[int, ...]
 
 
+MOST_FACTORS = 5  # of terms from which common ones are taken out: each try is a plan
+
+
 def factored(form: Form, name: Callable[[Form], int]) -> Form:
     """`form` with factors that terms have in common taken out, as far as that pays.
 
@@ -129,10 +132,14 @@ def _cost(form: Form) -> float:
     """What the terms cost, and adding them up."""
     total = float((len(form.terms) - 1) * (1 + WRITE) * math.prod(form.shape))
     for t in form.terms:
-        total += _term_cost(t.factors, frozenset(_labels(t.places)), t.sizes)
+        if len(t.factors) > MOST_FACTORS:
+            raise Unsolved
+        number: dict[int, int] = {}  # which atoms they are does not matter
+        factors = tuple([Factor(number.setdefault(f.atom, len(number)), f.places) for f in t.factors])
+        total += _term_cost(factors, frozenset(_labels(t.places)), t.sizes)
     return total
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1 << 14)
 def _term_cost(factors: tuple[Factor, ...], out: frozenset[int], sizes: tuple[int, ...]) -> float:
     return planned(factors, out, sizes).cost

@@ -43,12 +43,13 @@ def _lifted(algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequ
 def _lifted_somehow(
     algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequence[Form], as_atom: Callable[[int], Form]
 ) -> Form:
-    """The form of a node of its operands' forms; of two sums, which are not multiplied out, one is an atom."""
+    """The form of a node of its operands' forms; of two sums that a matrix product
+    multiplies, which are not multiplied out, one is an atom."""
     try:
         return _lifted(algebra, node, nodes, given)
     except Unsolved:
         pass
-    if len(given) == 2:
+    if len(given) == 2 and node.op.flops is not None:
         for k in (1, 0):
             if any(t.factors for t in given[k].terms):
                 single = [

@@ -62,9 +62,11 @@ class Memory:
 
     made   by key, those that have been computed: an array, and the number in the key of the label of each axis
     forms  of nodes that have been lifted
+    most   pairs of subsets of factors that may be compared, in all; then terms are Unsolved
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = math.inf) -> None:
+        self._left = most
         self.made: dict[Any, tuple[Any, tuple[int, ...]]] = {}
         self._popular: Counter[Any] = Counter()
         self._alike: dict[tuple[Any, ...], _Alike] = {}
@@ -84,6 +86,12 @@ class Memory:
         if found is None:
             found = self._alike[term] = _Alike(factors, out, sizes)
         return found
+
+    def charge(self, pairs: int) -> None:
+        """Count the work of a plan. Raises Unsolved if there has been enough."""
+        self._left -= pairs
+        if self._left < 0:
+            raise Unsolved
 
     def is_needed(self, key: Any) -> bool:
         """Whether a product is there, or occurs in a term."""
@@ -141,6 +149,7 @@ def _planned(
                 steps.append(Step((k,), labels[k]))
                 number[k] = n + len(steps) - 1
     if n > 1:
+        memory.charge(3**n)
         order = _Order(labels, out, sizes, memory.alike(whole, out, sizes), memory)
         cost += order.cost
         order.write(number, steps)

@@ -12,6 +12,7 @@ from graphc.normal.plan import Memory
 from graphc.normal.write import Writer, costs_of
 from graphc.rewrite.cost import node_cost
 
+PAIRS = 400  # compared in plans, for each node that may be tried
 THIN = 4  # times as large is one factor of a product that had better be an atom where sums are multiplied out
 # f(region, what a form of it costs, the nodes that it takes, those that are the region's roots)
 Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
@@ -32,7 +33,7 @@ class Trial:
         self._builder = Builder(graph.nodes)
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
         self._left = bounds.work + len(graph)
-        self._memory = Memory()
+        self._memory = Memory(PAIRS * self._left)
         self._narrow: dict[int, bool] = {}
 
     def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
