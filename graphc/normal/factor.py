@@ -21,7 +21,7 @@ class _Common(NamedTuple):
     summed: tuple[int, ...]
 
 
-MOST_FACTORS = 5  # of terms from which common ones are taken out: each try is a plan
+MOST_FACTORS = 7  # of terms from which common ones are taken out: each try is a plan
 
 
 def factored(form: Form, name: Callable[[Form], int]) -> Form:

@@ -12,7 +12,7 @@ from graphc.normal.form import Algebra, Factor, Form, Term, atom, collected, tid
 _NUMBERS = frozenset([int])  # what sizes are that are not symbolic
 
 
-MOST_TERMS = 16  # of a form
+MOST_TERMS = 128  # of a form
 
 
 def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:

@@ -48,6 +48,12 @@ def _picks(c) -> Any:
     return places if (held[np.arange(len(held)), places] == 1).all() else None
 
 
+def _permutes(c) -> bool:
+    """Whether a constant matrix picks rows in another order than its own, which sums of products know."""
+    places = _picks(c)
+    return places is not None and not (np.diff(places) == 1).all()
+
+
 def _is_identity(c) -> bool:
     places = _picks(c) if c.shape[0] == c.shape[-1] else None
     return places is not None and bool((places == np.arange(len(places))).all())
@@ -94,10 +100,10 @@ RULES = (
       example={"c": Picks((0, 1, 2, 3), 4), "i": Ints((6,), 4), "w": Floats((4, 5))}),
     R("rows_by_constant", REASSOCIATES, lambda F, c, w: c @ w,
       lambda F, c, w: F.index(w, c.builder.constant(_picks(c)), spec=(0,)),
-      when=lambda c, w: _picks(c) is not None, example={"c": Picks((2, 0, 0), 4), "w": Floats((4, 5))}),
+      when=lambda c, w: _permutes(c), example={"c": Picks((2, 0, 0), 4), "w": Floats((4, 5))}),
     R("columns_by_constant", REASSOCIATES, lambda F, w, c: w @ F.permute(c, dims=(1, 0)),
       lambda F, w, c: F.index(w, c.builder.constant(_picks(c)), spec=(None, 0)),
-      when=lambda w, c: len(w.shape) == 2 and _picks(c) is not None,
+      when=lambda w, c: len(w.shape) == 2 and _permutes(c),
       example={"w": Floats((5, 4)), "c": Picks((2, 0, 0), 4)}),
     R("rows_by_one_hot", REASSOCIATES, lambda F, i, c, w, t: F.cast(i == c, dtype=t) @ w,
       lambda F, i, c, w, t: _selected(F, i, c, w), when=lambda i, c, w, t: t == w.dtype and _selects(i, c, w),
