@@ -128,7 +128,7 @@ def _type(operation: Operation, avals: Sequence[Aval]) -> Type | None:
     inputs = [builder.input(f"x{k}", aval) for k, aval in enumerate(avals)]
     try:
         result = operation.apply(builder.language, *inputs)
-    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError):
+    except (RuntimeError, TypeError, ValueError, IndexError):
         return None
     made = list(builder.nodes.values())[len(inputs) :]
     if any(node.op is _CAST and node.inputs[0] < len(inputs) for node in made):

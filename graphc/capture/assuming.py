@@ -22,7 +22,7 @@ def assume(x: Tensor, *facts: Any) -> Tensor:
     What is equal but for rounding is equal. nan is neither in a range nor positive nor finite.
 
     Raises ValueError for what is no fact, for an array that cannot have it, and, with the user's line, where a fact is
-    false: at once, or when a compiled program is run. TypeError for dtypes that cannot have it.
+    false: at once, or when a compiled program is run. TypeError for dtypes that cannot have it, and without facts.
 
     >>> import eager as torch, graphc
     >>> K = torch.tensor([[2.0, 1.0], [1.0, 2.0]])
@@ -32,6 +32,8 @@ def assume(x: Tensor, *facts: Any) -> Tensor:
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"assume: expected a Tensor, got {type(x).__name__}")
+    if not facts:
+        raise TypeError("assume: expected a fact, as in assume(x, 'spd')")
     for fact in map(read, facts):
         try:
             x = E.assume(x, fact=fact)

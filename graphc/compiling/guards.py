@@ -113,10 +113,7 @@ class _ReadInPlace:
         if known() is d:
             return array
         array = self._captured.array(d, self._unsealed)
-        if array is not d or array is None:
-            return array
-        del array
-        return self._arrays.fetch(self._captured.tensor, d, held=2)
+        return self._arrays.fetch(self._captured.tensor, d, held=3) if array is d else array
 
 
 @final

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.errors import GraphError
 from graphc.ir.builder import Builder, Symbol
-from graphc.ir.graph import INPUT, Graph, Node, Ref
+from graphc.ir.graph import INPUT, Graph, Node, Ref, rename
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
@@ -107,6 +107,33 @@ def stack_more(builder: Builder, node: Node, body: Graph, ids: Sequence[int]) ->
     params = {**node.params, "body": extended}
     builder.nodes[node.id] = Node(node.id, node.op, node.inputs, params, results, node.where, node.scope)
     return [builder.item(node.id, place[id]) for id in ids]
+
+
+def rewrite_scans(graph: Graph, write: Callable[[Builder, Node], Mapping[int, Symbol]]) -> Graph:
+    """`graph` with something else in place of its scans, or of some of their results.
+
+    write  f(builder, scan) appends the scan, if that is still needed, and others. It returns those results, by number,
+           that are other nodes now
+    """
+    if SCAN not in graph.ops:
+        return graph
+    builder = Builder()
+    builder.next_id = first = max(graph.nodes) + 1
+    results: dict[tuple[int, int], int] = {}
+    new: dict[int, int] = {}
+    for id, node in graph.nodes.items():
+        node = node.on(tuple([new.get(i, i) for i in node.inputs]))
+        result = results.get((node.inputs[0], node.params["index"])) if node.op is ITEM else None
+        if result is not None:
+            new[id] = result
+        elif node.op is SCAN:
+            builder.where, builder.scope = node.where, node.scope
+            results |= {(id, k): symbol.id for k, symbol in write(builder, node).items()}
+        else:
+            builder.nodes[id] = node
+    if builder.next_id == first:
+        return graph
+    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
 
 
 def ancestors(nodes: Any, roots: Iterable[int], end: Container[int] = ()) -> set[int]:

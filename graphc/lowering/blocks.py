@@ -99,18 +99,11 @@ def _product(node: Node, nodes: Mapping[int, Node]) -> tuple[_Read, _Read] | Non
 
 def _plan(id: int, a: _Read, b: _Read, facts: Facts, nodes: Mapping[int, Node]) -> _Plan | None:
     (m, k), n = a.shape(nodes), b.shape(nodes)[1]
-    if m >= LEAST:
-        below, above = a.band(facts)
-        cuts = _cuts(m)
-        inner = [(max(0, low - below), min(k, high + above)) for low, high in pairwise(cuts)]
-        if _pays(cuts, inner, k):
-            return _Plan(a, b, (m, n), True, cuts, inner, False)
-    if n >= LEAST:
-        below, above = b.band(facts)
-        cuts = _cuts(n)
-        inner = [(max(0, low - above), min(k, high + below)) for low, high in pairwise(cuts)]
-        if _pays(cuts, inner, k):
-            return _Plan(a, b, (m, n), False, cuts, inner, False)
+    for by_rows, size, (before, behind) in ((True, m, a.band(facts)), (False, n, b.band(facts)[::-1])):
+        cuts = _cuts(size)
+        inner = [(max(0, low - before), min(k, high + behind)) for low, high in pairwise(cuts)]
+        if size >= LEAST and _pays(cuts, inner, k):
+            return _Plan(a, b, (m, n), by_rows, cuts, inner, False)
     if m == n and m >= LEAST and facts.symmetric(id):
         return _Plan(a, b, (m, n), True, _cuts(m), [(0, k)] * PARTS, True)
     return None

@@ -13,7 +13,6 @@ from graphc.normal.write import Writer, costs_of
 from graphc.rewrite.cost import node_cost
 
 PAIRS = 400  # compared in plans, for each node that may be tried
-THIN = 4  # times as large is one factor of a product that had better be an atom where sums are multiplied out
 # f(region, what a form of it costs, the nodes that it takes, those that are the region's roots)
 Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
 
@@ -38,7 +37,7 @@ class Trial:
 
     def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
         """The cheapest choice, and what it costs."""
-        shared, sums, thin = self._candidates(region)
+        shared, sums, narrow = self._candidates(region)
         found: tuple[float, frozenset[int]] | None = None
         tried: set[frozenset[int]] = set()
 
@@ -53,8 +52,8 @@ class Trial:
                 found = price, atoms
 
         factors = frozenset([id for id in shared if not self._is_added_only(id)])
-        narrow = frozenset([id for id in shared if self._is_narrow(id)])
-        for atoms in (shared, frozenset[int](), narrow, shared | sums, sums, shared - sums | thin, factors):
+        usual = shared, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors
+        for atoms in usual:
             attempt(atoms)
         if found is None or found[0] > self._bounds.hopeful * before:
             return found
@@ -70,7 +69,7 @@ class Trial:
         return sum(costs_of({id: self._nodes[id] for id in some}, self._nodes, self._users).values())
 
     def _candidates(self, region: Region) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
-        """The members that may be atoms: those that several read; sums, also of what lies side by side; thin ones."""
+        """The members that may be atoms: those that several read; sums, also of what lies side by side; narrow ones."""
         nodes = self._nodes
         members = set(region.members)
         several = {id for id in members if len(self._users.get(id, ())) + (id in region.roots) > 1}
@@ -79,8 +78,8 @@ class Trial:
                 several.update(members.intersection(nodes[id].inputs))
         shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
         sums = frozenset([id for id in region.members if self._adds(id)])
-        thin = frozenset([id for id in region.members if self._is_thin(id)])
-        return shared, sums.difference(region.roots) | shared & sums, thin
+        narrow = frozenset([id for id in region.members if self._is_narrow(id)])
+        return shared, sums.difference(region.roots) | shared & sums, narrow
 
     def _is_narrow(self, id: int) -> bool:
         """Whether a node is smaller than what it is made of: a product or a sum that others had better begin with."""
@@ -105,11 +104,6 @@ class Trial:
         return bool(users) and all(
             self._is_added_only(n.id) if n.op.view else n.op.pointwise and self._adds(n.id) for n in users
         )
-
-    def _is_thin(self, id: int) -> bool:
-        node = self._nodes[id]
-        contracts = node.op.bilinear and not node.op.pointwise
-        return contracts and THIN * node.size <= max([self._nodes[i].size for i in node.inputs])
 
     def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
         """What the region costs with these atoms; None if it stays as it is."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
-from graphc.ir.structure import ITEM, SCAN, stack_more
+from graphc.ir import Builder, Graph, Node, Symbol
+from graphc.ir.structure import rewrite_scans, stack_more
 from graphc.ops import OPS
 from graphc.passes.products import RowProduct, row_product
 
@@ -21,25 +21,7 @@ _ADD = OPS["add"]
 
 def batch_products(graph: Graph) -> Graph:
     """`graph` with the sums of products that its scans compute as one product each. Rounds differently."""
-    if SCAN not in graph.ops:
-        return graph
-    builder = Builder()
-    builder.next_id = first = max(graph.nodes) + 1
-    totals: dict[tuple[int, int], int] = {}  # (scan, result number) -> what it is now
-    new: dict[int, int] = {}
-    for id, node in graph.nodes.items():
-        node = node.on(tuple([new.get(i, i) for i in node.inputs]))
-        total = totals.get((node.inputs[0], node.params["index"])) if node.op is ITEM else None
-        if total is not None:
-            new[id] = total
-            continue
-        builder.where, builder.scope = node.where, node.scope
-        builder.nodes[id] = node
-        if node.op is SCAN:
-            totals |= {(id, k): total for k, total in _after(builder, node).items()}
-    if builder.next_id == first:
-        return graph
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return rewrite_scans(graph, _written)
 
 
 def _below_each_other(rows: Symbol, width: int) -> Symbol:
@@ -80,8 +62,9 @@ def _worth_keeping(body: Graph, product: RowProduct, total: int) -> bool:
     return b.size < LARGE * body.nodes[product.b].shape[-1] and IN_MEMORY * (a.size + b.size) <= total + SMALLEST
 
 
-def _after(builder: Builder, node: Node) -> dict[int, int]:
-    """Replace scan `node` of `builder`: sums of products are done after it. Returns result number -> its node."""
+def _written(builder: Builder, node: Node) -> dict[int, Symbol]:
+    """A scan, and after it the sums of products that it has no more."""
+    builder.nodes[node.id] = node
     body: Graph = node.params["body"]
     consts, carries = node.params["consts"], node.params["carries"]
     terms = _terms(body, consts, carries)
@@ -97,7 +80,7 @@ def _after(builder: Builder, node: Node) -> dict[int, int]:
     def all_steps(id: int, width: int) -> Symbol:
         return _below_each_other(builder.symbol(node.inputs[rows[id]]) if id in rows else found[id], width)
 
-    totals: dict[int, int] = {}
+    totals: dict[int, Symbol] = {}
     for carry, a, b in terms:
         *height, width = node.results[carry].shape
         total = all_steps(b, width)
@@ -105,5 +88,5 @@ def _after(builder: Builder, node: Node) -> dict[int, int]:
             total = F.sum(total, axis=(0,), keepdims=False)
         else:
             total = F.matmul(F.permute(all_steps(a, *height), dims=(1, 0)), total)
-        totals[carry] = (builder.symbol(node.inputs[consts + carry]) + total).id
+        totals[carry] = builder.symbol(node.inputs[consts + carry]) + total
     return totals

@@ -18,8 +18,8 @@ from eager.func import vmap
 from eager.func.batch_rules import is_batched_as_one
 from graphc.capture.building import outside
 from graphc.capture.trace import trace
-from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol, rename
-from graphc.ir.structure import ITEM, SCAN, ancestors, inline, stack_more
+from graphc.ir import INPUT, Builder, Graph, Node, Ref, Symbol
+from graphc.ir.structure import ITEM, SCAN, ancestors, inline, rewrite_scans, stack_more
 from graphc.ops import Trait
 from graphc.rewrite.cost import PRODUCT_RATE, operations
 
@@ -28,30 +28,15 @@ MOST = 2**24  # elements of the values of all steps that are in memory at once
 
 def batch_rows(graph: Graph) -> Graph:
     """`graph` with what its scans do with rows alone done for all rows at once. Rounds differently."""
-    if SCAN not in graph.ops:
-        return graph
-    builder = Builder()
-    builder.next_id = first = max(graph.nodes) + 1
-    results: dict[tuple[int, int], int] = {}  # (scan, result number) -> what it is now
-    new: dict[int, int] = {}
-    for id, node in graph.nodes.items():
-        node = node.on(tuple([new.get(i, i) for i in node.inputs]))
-        result = results.get((node.inputs[0], node.params["index"])) if node.op is ITEM else None
-        if result is not None:
-            new[id] = result
-            continue
-        builder.where, builder.scope = node.where, node.scope
-        if node.op is not SCAN:
-            builder.nodes[id] = node
-        elif _is_map(node):
-            outputs = _batched(builder, node.params["body"], node.params["body"].outputs, *_operands(builder, node))
-            results |= {(id, k): output.id for k, output in enumerate(outputs)}
-        else:
-            node = builder.nodes[id] = _with_products_before(builder, node)
-            results |= {(id, k): output.id for k, output in _products_after(builder, node).items()}
-    if builder.next_id == first:
-        return graph
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return rewrite_scans(graph, _written)
+
+
+def _written(builder: Builder, node: Node) -> dict[int, Symbol]:
+    if _is_map(node):
+        body: Graph = node.params["body"]
+        return dict(enumerate(_batched(builder, body, body.outputs, *_operands(builder, node))))
+    node = builder.nodes[node.id] = _with_products_before(builder, node)
+    return _products_after(builder, node)
 
 
 def _is_map(node: Node) -> bool:

@@ -16,7 +16,6 @@ import numpy as np
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, is_floating
-from graphc.ops.rounding import ARITHMETIC
 from graphc.ops.samples import Bools, Counted, Floats, Full, Ints, Picks
 from graphc.rewrite.rule import ASSUMES, EXACT, REASSOCIATES, Licence, Pattern, RewriteRule, Var
 
@@ -28,6 +27,7 @@ SPECIAL = (*MODERATE, np.inf, -np.inf, np.nan, 1e-40, -1e-45, TINY, 1e-20, 1e20,
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 0.7, -3.0)
 EXTREME = (1e-45, 1e-30, 1e30, np.inf, -np.inf, np.nan)
 ROUNDS = 24  # of random arrays, of each kind
+ROUNDED_ONCE = 1.0  # ULP
 WORSE = 16  # times the error of the left side, that the right side may make
 ULPS = 64  # of the largest number at hand, likewise: sums of a few
 
@@ -275,7 +275,7 @@ def is_decided(graph: Graph) -> bool:
         if node.op.nearest is not None:  # several results are right
             return False
         ulps = node.op.rounding.at([graph.nodes[i].type for i in node.inputs], node.params)
-        if node.inputs and not node.op.view and (ulps is None or ulps > ARITHMETIC.ulps):  # type: ignore[operator]
+        if node.inputs and not node.op.view and (ulps is None or ulps > ROUNDED_ONCE):
             return False
     return True
 

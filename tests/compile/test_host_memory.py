@@ -7,6 +7,7 @@ import threading
 import weakref
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -154,3 +155,12 @@ def test_a_large_argument_that_somebody_else_sees_is_not_moved():
     assert (x.data_ptr(), w.data_ptr()) == places
     torch.testing.assert_close(w.grad, 2 * w.detach())
     torch.testing.assert_close(compiled(x, w), x @ w.detach())
+
+
+def test_arrays_that_are_no_tensors_go_the_long_way():
+    """Also once the short way for tensors like them has been made."""
+    compiled = graphc.compile(lambda x: x * 2)
+    for _ in range(4):
+        compiled(torch.ones(*LARGE))
+    for other in (np.ones(LARGE, np.float32), jax.numpy.ones(LARGE)):
+        assert np.asarray(compiled(other)).tolist() == np.full(LARGE, 2.0).tolist()

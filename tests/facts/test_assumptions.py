@@ -307,3 +307,8 @@ def test_compare_agrees():
 
     assert (report := compare.check(f, K)).ok, str(report)
     assert (report := compare.check(f, K.detach() - 5)).ok, str(report)  # all modes raise
+
+
+def test_a_promise_of_nothing_is_a_mistake():
+    with pytest.raises(TypeError, match=r"expected a fact, as in assume\(x, 'spd'\)"):
+        graphc.assume(torch.ones(2))
