@@ -9,6 +9,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,16 @@ def _load_module(name: str) -> Any:
         raise TargetError(f"module '{name}' cannot be imported: {type(error).__name__}: {_line(error)}") from error
 
 
+class _Text(SourceFileLoader):
+    """Compiles the text of a file each time: Python takes its bytecode for new by whole seconds and the length."""
+
+    def get_code(self, fullname: str) -> Any:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def _load_file(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=_Text(path.stem, str(path)))
     if spec is None or spec.loader is None or not path.exists():
         raise TargetError(f"no file '{path}'")
     module = importlib.util.module_from_spec(spec)
