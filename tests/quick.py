@@ -19,11 +19,25 @@ from graphc.lowering.executable import Executable
 from graphc.lowering.stages import NO_SYMBOL, Compilation
 from graphc.ops.interpret import run_kernel
 
-OPTIONS: Mapping[str, Any] = {
+
+
+def _known(name: str, value: Any) -> bool:
+    """Whether this version of XLA has the option."""
+    try:
+        jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
+    except jax.errors.JaxRuntimeError as error:
+        if "No such compile option" not in str(error):
+            raise
+        return False
+    return True
+
+
+_WANTED: Mapping[str, Any] = {
     "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_use_fusion_emitters": False,  # until JAX 0.10
     "xla_llvm_disable_expensive_passes": True,
 }
+OPTIONS: Mapping[str, Any] = {name: value for name, value in _WANTED.items() if _known(name, value)}
 FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in OPTIONS.items())  # for XLA_FLAGS
 
 

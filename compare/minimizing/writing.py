@@ -34,10 +34,10 @@ def program_of(case: Case) -> Program:
     wanted = {id(i.tensor) for i in case.wrt}
     leaves = {node for i in case.inputs if id(i.tensor) in wanted for node in case.input_ids(i)}
     writer = _Writer(leaves | case.program.recorded.nodes if leaves else None)
-    known = {id: f"x{k}" for k, id in enumerate(graph.inputs)}
-    inputs = [Input.of(known[id], a, id in leaves) for id, a in zip(graph.inputs, arrays, strict=True)]
+    known = {place: f"x{k}" for k, place in enumerate(graph.inputs)}
+    inputs = [Input.of(known[place], a, place in leaves) for place, a in zip(graph.inputs, arrays, strict=True)]
     lines = writer.block(graph, known)
-    results = [known[id] for id in graph.outputs]
+    results = list(map(known.__getitem__, graph.outputs))
     sources = dict(zip(case.program.sources, graph.inputs, strict=True))
     lines += [_effect(e, known, sources) for e in case.program.effects.tensors if e.id is not None]
     inputs += writer.inputs

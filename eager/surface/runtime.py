@@ -108,7 +108,11 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Note which precision would do; products have float32's own here. Warns of any other word."""
+    """Set how exact products of float32 have to be on devices that can round their operands: "highest" (float32's own
+    precision, the default), "high" (TensorFloat-32) or "medium" (bfloat16). On the CPU all have float32's own.
+
+    Programs that are compiled from then on keep to it. Warns of any other word.
+    """
     global _precision
     if precision not in PRECISIONS:
         warnings.warn(BAD_PRECISION.format(precision=precision), UserWarning, stacklevel=2)

@@ -285,7 +285,7 @@ def repacked(program: Program, graph: Graph, results: int, effects: Sequence[Eff
     kept = [e for k, e in enumerate(effects, results) if k not in packed]
     ids = found.graph.outputs
     first = len(ids) - len(targets)
-    made = [Effect(target, id) for target, id in zip(targets, ids[first:], strict=True)]
+    made = list(map(Effect, targets, ids[first:]))
     split = results + len(kept)
     order = (*ids[:split], *ids[first:], *ids[split:first])
     gone = {id(e) for k, e in enumerate(effects, results) if k in packed}

@@ -30,6 +30,7 @@ from graphc.lowering.stages import (
     forget_programs,
     half_precision,
     is_wide,
+    matmul_precision,
     setting,
 )
 from graphc.lowering.timing import Announced
@@ -100,6 +101,7 @@ class Executable:
         self.fails = bool(self._checked)
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
         self._options: Any = options_of(strict)
+        self._precision = matmul_precision()
         self._wide = is_wide(graph)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
         self._plain = not self._wide and self._device is None and distinct and not self._places
@@ -116,9 +118,14 @@ class Executable:
     @cached_property
     def _jitted(self) -> Any:
         """The program as jax.jit has it, which compiles it anew for arrays elsewhere."""
-        function, options = self._program.function(), self._options
+        plain, options = self._program.function(), self._options
+
+        def function(*arrays: Any) -> Any:
+            with jax.default_matmul_precision(self._precision):
+                return plain(*arrays)
+
         # every argument is used or not as the program says: an unused one must not shift the donated positions
-        return jax.jit(function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
+        return jax.jit(plain if self._precision is None else function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
 
     def _first_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
         if self._run is None:
@@ -271,7 +278,7 @@ class Executable:
 
     def _key(self, device: Any) -> str | None:
         program, avals = self._program, self.graph.input_avals()
-        return key_of(program.plain, program.scope, avals, self.donated, self._options, device)
+        return key_of(program.plain, program.scope, avals, self.donated, (self._options, self._precision), device)
 
     def __repr__(self) -> str:
         return f"<Executable of {self.graph!r}>"

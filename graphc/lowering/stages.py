@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from eager.surface.runtime import get_float32_matmul_precision
 from graphc.errors import NO_HALF, ProcessorError
 from graphc.ir.graph import Graph
 from graphc.ir.structure import every_node
@@ -17,6 +18,7 @@ from graphc.ops.dtypes import FLOAT16
 
 PLAIN: dict[str, Any] | None = None  # options of programs that are not strict: XLA's own
 NO_SYMBOL = "Failed to materialize symbols"  # XLA's error for code that calls a function that it does not have
+_PRECISIONS = {"highest": "highest", "high": "tensorfloat32", "medium": "bfloat16"}  # PyTorch's names and JAX's
 _WIDE = {np.dtype(t) for t in (np.int64, np.uint64, np.float64, np.complex128)}
 
 
@@ -50,6 +52,15 @@ def half_precision(graph: Graph) -> Iterator[None]:
         if NO_SYMBOL in str(error) and FLOAT16 in _dtypes(graph):
             raise ProcessorError(NO_HALF.format(name=graph.name)) from error
         raise
+
+
+def matmul_precision() -> str | None:
+    """How exact products of float32 are where a device would round their operands, as `torch.set_float32_matmul_precision`
+    says; None where there is only the CPU, which does not.
+
+    XLA's own choice on such devices is TensorFloat-32, of 10 bits.
+    """
+    return None if jax.default_backend() == "cpu" else _PRECISIONS[get_float32_matmul_precision()]
 
 
 def default_device() -> Any:
