@@ -20,7 +20,6 @@ from graphc.lowering.stages import NO_SYMBOL, Compilation
 from graphc.ops.interpret import run_kernel
 
 
-
 def _known(name: str, value: Any) -> bool:
     """Whether this version of XLA has the option."""
     try:

@@ -125,7 +125,12 @@ class Executable:
                 return plain(*arrays)
 
         # every argument is used or not as the program says: an unused one must not shift the donated positions
-        return jax.jit(plain if self._precision is None else function, donate_argnums=self.donated, compiler_options=options, keep_unused=True)
+        return jax.jit(
+            plain if self._precision is None else function,
+            donate_argnums=self.donated,
+            compiler_options=options,
+            keep_unused=True,
+        )
 
     def _first_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
         if self._run is None:
