@@ -19,6 +19,7 @@ from graphc.ir.calling import arrays_of, raw
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.blocks import by_blocks
+from graphc.lowering.elimination import nan_kept
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
@@ -93,7 +94,9 @@ class Executable:
         self._device = None if device is None else jax.devices(device)[0]
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
-        if not strict and BLOCKS not in without and (self._device or default_device()).platform == "cpu":
+        if (self._device or default_device()).platform != "cpu":
+            once = nan_kept(once)
+        elif not strict and BLOCKS not in without:
             once = by_blocks(once)
         self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)
         self.source = self._program.text

@@ -159,6 +159,12 @@ def _(primals: Any, tangents: Any) -> Any:
     return nextafter(x, y), jnp.where(x == y, 0, tangents[0])
 
 
+def sinc(x: Any) -> Any:
+    """JAX's is 0 at infinity from 0.12 on; PyTorch and NumPy have nan."""
+    scaled = x * math.pi
+    return jnp.where(x == 0, 1, jnp.sin(scaled) / jnp.where(x == 0, 1, scaled))
+
+
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **{op.name: _on_host(op) for op in ON_HOST},
     "atanh": atanh,
@@ -169,6 +175,7 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "igammac": igammac,
     "log1p": log1p,
     "nextafter": nextafter,
+    "sinc": sinc,
     "special_entr": entr,
     "special_erfcx": erfcx,
     "special_i1": i1,

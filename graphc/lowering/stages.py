@@ -55,8 +55,8 @@ def half_precision(graph: Graph) -> Iterator[None]:
 
 
 def matmul_precision() -> str | None:
-    """How exact products of float32 are where a device would round their operands, as `torch.set_float32_matmul_precision`
-    says; None where there is only the CPU, which does not.
+    """How exact products of float32 are where a device would round their operands: what is asked of it by
+    `torch.set_float32_matmul_precision`. None where there is only the CPU, which does not.
 
     XLA's own choice on such devices is TensorFloat-32, of 10 bits.
     """

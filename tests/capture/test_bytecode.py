@@ -73,7 +73,9 @@ def test_chains_of_a_function():
             x = x + table["a"][0]
         table["b"] += [1.0]
         config.last = x
-        return (x if config else table).other
+        found = [(x if config else table).other]  # and so much more that no Python compiles it once for each branch
+        found.append(config)
+        return found, found, found
 
     assert set(reads_of(f.__code__).chains) >= {
         Chain(LOCAL, "config", (Step("attribute", "deep"), Step("attribute", "er")), False),
@@ -83,12 +85,13 @@ def test_chains_of_a_function():
         Chain(CELL, "table", (), False),
     }
     assert reads_of(f.__code__).loose == {"other"}  # of the one or the other: where branches meet, no chain goes on
-    assert reads_of(f.__code__).assigned == {"x"}
+    assert reads_of(f.__code__).assigned == {"x", "found"}
 
 
 def test_where_branches_meet_at_a_long_argument_no_chain_goes_on():
     names = [f"n{k}" for k in range(300)]
-    source = f"def f(a, b, c):\n    ({', '.join(names)})\n    return (a if c else b).last_of_all\n"
+    body = f"({', '.join(names)})", "d = [(a if c else b).last_of_all]", "d.append(c)", "return d, d, d"
+    source = "def f(a, b, c):\n    " + "\n    ".join(body) + "\n"
     code = next(c for c in compile(source, "<long>", "exec").co_consts if isinstance(c, CodeType))
     assert "EXTENDED_ARG" in {i.opname for i in dis.get_instructions(code)}
     reads = reads_of(code)

@@ -1,0 +1,38 @@
+"""Devices whose elimination loses nan: the factors of a matrix that has one may have none there.
+
+Seen with JAX 0.11's `lax.linalg.lu` on an H100, where `jnp.linalg.solve` then returns numbers. LAPACK's keep them.
+"""
+
+from __future__ import annotations
+
+from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir.structure import ITEM, map_bodies
+from graphc.lowering.factors import FACTORED
+from graphc.ops import OPS
+from graphc.ops.dtypes import is_inexact
+
+_ELIMINATE = frozenset((*FACTORED, OPS["lu"]))
+
+
+def nan_kept(graph: Graph) -> Graph:
+    """`graph` with nan in all numbers that elimination makes of a matrix with nan, as it is on the CPU."""
+    graph = map_bodies(graph, nan_kept)
+    if _ELIMINATE.isdisjoint(graph.ops):
+        return graph
+    builder = Builder()
+    builder.next_id = max(graph.nodes) + 1
+    new: dict[int, int] = {}
+    for id, node in graph.nodes.items():
+        builder.nodes[id] = moved = node.on(tuple([new.get(i, i) for i in node.inputs]))
+        maker = builder.nodes[moved.inputs[0]] if node.op is ITEM else moved
+        if maker.op in _ELIMINATE and not node.op.several and is_inexact(node.dtype):
+            builder.where, builder.scope = node.where, node.scope
+            new[id] = _kept(builder, builder.symbol(maker.inputs[0]), moved).id
+    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+
+
+def _kept(builder: Builder, matrix: Symbol, node: Node) -> Symbol:
+    F, result = builder.language, builder.symbol(node.id)
+    lost = F.any(F.isnan(matrix), axis=(len(matrix.shape) - 2, len(matrix.shape) - 1), keepdims=False)
+    behind = len(result.shape) - len(lost.shape)
+    return F.where(F.reshape(lost, shape=(*lost.shape, *(1,) * behind)), float("nan"), result)
