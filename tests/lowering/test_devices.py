@@ -54,7 +54,9 @@ def test_values(cases: list[Case], dtype: np.dtype, device: str, rng: np.random.
         graph, arrays, *_ = graph_of((case.op, case.arrays(rng, dtype), case.sample.params))
         found, expected = outputs(lower(graph, device), arrays), outputs(graph, arrays)
         if case.op.nearest is not None:  # a sign is free
-            near = case.op.nearest(tuple(expected), tuple(found)) if len(found) > 1 else case.op.nearest(*expected, *found)
+            near = (
+                case.op.nearest(tuple(expected), tuple(found)) if len(found) > 1 else case.op.nearest(*expected, *found)
+            )
             expected = list(near) if len(found) > 1 else [near]
         for k, (a, b) in enumerate(zip(found, expected, strict=True)):
             assert _close(a, b, TOLERANCES[dtype]), f"{case.id} in {dtype}, result {k}: {a}, NumPy {b}"
