@@ -133,7 +133,8 @@ class _Forms:
             return i in taken and self._uses[i] == 1 and abs(factor[key]) != 1 != abs(number)
         like = self._first.setdefault(key, id)
         self._join(id, [like])
-        return like != id or key[0][1] == len(key) == 1 or any(n > 2 for _, n in key)
+        powers = [n for _, n in key]
+        return like != id or powers == [1] or max(powers) > 2 or (len(powers) > 1 and not any(n % 2 for n in powers))
 
     def _is_of_one_dtype(self, node: Node) -> bool:
         dtype = node.results[0].dtype

@@ -46,6 +46,7 @@ def drawn(*counts: int) -> list[torch.Tensor]:
         (lambda x, y: 2 * x + 2 * x, {"mul": 1}),
         (lambda x, y: ((x * y).square(), (y * y) * (x * x)), {"mul": 1, "square": 1}),
         (lambda x, y: 2 * (x * y) + 2 * (y * x), {"mul": 2}),
+        (lambda x, y: 2 * (x * y) * x * y, {"mul": 2, "square": 1}),
         (lambda x, y: (x * y).sin() * -(-0.5 * (3 * y)), {"mul": 3, "sin": 1}),
     ],
 )
