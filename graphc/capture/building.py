@@ -54,19 +54,20 @@ def _version(x: Any) -> int:
 
 
 def _either(name: str) -> Any:
-    """The method `name` of the tracer for tensors of the graph; of the immediate interpreter for all others."""
+    """The method `name` of the tracer where an operand is of the graph; of the immediate interpreter otherwise."""
 
-    def method(self: Building, tensor: Tensor, *args: Any) -> Any:
-        if self.has(tensor):
-            return getattr(self.tracer, name)(tensor, *args)
+    def method(self: Building, *args: Any) -> Any:
+        operands = itertools.chain.from_iterable(a if isinstance(a, (tuple, list)) else (a,) for a in args)
+        if any(map(self.has, operands)):
+            return getattr(self.tracer, name)(*args)
         with under(IMMEDIATE):
-            return getattr(IMMEDIATE, name)(tensor, *args)
+            return getattr(IMMEDIATE, name)(*args)
 
     return method
 
 
 @final
-@forwarding({"tracer": "scan select replace retain custom inside tensor_of entered left has_leaves"})
+@forwarding({"tracer": "inside tensor_of"})
 class Building(Interpreter):
     """The graph of a thread: an interpreter that traces operations on tensors without values, and runs all others."""
 
@@ -153,8 +154,10 @@ class Building(Interpreter):
         with under(IMMEDIATE):
             return IMMEDIATE.assign(target, value, name)
 
-    copied, hook, hook_after = map(_either, ("copied", "hook", "hook_after"))
+    copied, hook, hook_after, retain = map(_either, ("copied", "hook", "hook_after", "retain"))
     repeats, lies_plainly, window = map(_either, ("repeats", "lies_plainly", "window"))
+    select, replace, custom, scan = map(_either, ("select", "replace", "custom", "scan"))
+    entered, left, has_leaves = map(_either, ("entered", "left", "has_leaves"))
 
     def get_grad(self, tensor: Tensor) -> Any:
         return None if self.has(tensor) else super().get_grad(tensor)

@@ -263,3 +263,32 @@ def test_control_flow_on_placeholders():
         found = s.run([last, rows, chosen, grown, dw], {x: [1.0, 2.0, 3.0], n: 3})
         assert [t.tolist() for t in found] == [11, [0, 1, 4], [2, 4, 6], 8, (2 * 2 + 2) + 3 * 4]
         assert s.run(chosen, {x: [-1.0, 0.0, 0.0]}).tolist() == [1, 0, 0]
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+
+def test_tensors_with_values_are_not_of_the_graph():
+    """What runs through the interpreter without an operation of its own: Functions, transforms, masks, retained."""
+    kept = graphc.placeholder((3,), torch.float32)
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = Cube.apply(x)
+    y.retain_grad()
+    y.sum().backward()
+    assert (y.tolist(), y.grad.tolist(), x.grad.tolist()) == ([1.0, 8.0, 27.0], [1.0] * 3, [3.0, 12.0, 27.0])
+    assert torch.func.grad(lambda a: (a**2).sum())(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert torch.func.hessian(lambda a: (a**3).sum())(torch.ones(1)).tolist() == [[6.0]]
+    assert x.detach()[torch.tensor([True, False, True])].tolist() == [1.0, 3.0]
+    out, _ = torch.nn.LSTM(2, 3)(torch.ones(4, 1, 2))
+    out.sum().backward()
+    of_both = torch.func.grad(lambda a: (a * a * kept).sum())(torch.ones(3))
+    assert graphc.Session().run([of_both, Cube.apply(kept)], {kept: [1.0, 2.0, 3.0]})[0].tolist() == [2.0, 4.0, 6.0]
