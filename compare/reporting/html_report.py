@@ -23,7 +23,6 @@ from compare.reporting.chart import timings_chart
 from compare.reporting.elements import Marked, details, items, page, paragraph, pre, section, table, text
 from graphc.files import writing
 from graphc.ir import Graph
-from graphc.ir.text import show
 
 BAD = (Verdict.UNSUPPORTED, Verdict.BUG)
 DRAWN = 1000  # nodes, above which a drawing shows nothing
@@ -140,7 +139,7 @@ class HtmlReport:
             "The graph",
             paragraph("Point at a box for its operands and the line it comes from. Thick frames are results.", "note"),
             f'<div class="pair">{drawings}</div>',
-            *(details(f"{title} graph as text", pre(_cut(show(graph)))) for title, graph in known.items()),
+            *(details(f"{title} graph as text", pre(_cut(str(graph)))) for title, graph in known.items()),
         )
 
     def _rewrites(self) -> str:

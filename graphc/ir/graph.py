@@ -308,6 +308,13 @@ class Graph:
         return hash(self.canonical)
 
     def __str__(self) -> str:
+        """The graph as code, which `parse` reads, but for the values of constants of more than 4 KiB."""
+        from graphc.ir.text import LARGE, show
+
+        return show(self, LARGE)
+
+    def text(self) -> str:
+        """The graph as code with all of its constants. `Graph.parse(graph.text()) == graph`."""
         from graphc.ir.text import show
 
         return show(self)
@@ -317,7 +324,10 @@ class Graph:
 
     @staticmethod
     def parse(text: str) -> Graph:
-        """The graph that `str(graph)` printed. Raises ParseError for anything else; never runs code."""
+        """The graph whose text this is (`graph.text()`; `str(graph)` if no constant is large). Never runs code.
+
+        Raises ParseError for anything else.
+        """
         from graphc.ir.text import parse
 
         return parse(text)

@@ -9,7 +9,6 @@ from graphc.ir.draw import Drawing, Layout, edges_within, heading, inlined
 from graphc.ir.graph import Graph
 from graphc.ir.opened import opened
 from graphc.ir.scopes import Group, scope_tree
-from graphc.ir.text import show
 
 TEXT_LINES = 2000  # of the graph's text, at most; `print(graph)` has all of it
 
@@ -62,7 +61,7 @@ def to_html(graph: Graph, title: str = "") -> str:
 
     Hovering shows the op, shape, dtype and the user's line. The page needs no other file and no network.
     """
-    lines = show(graph).splitlines()
+    lines = str(graph).splitlines()
     cut = [f"... {len(lines) - TEXT_LINES} more lines"] if len(lines) > TEXT_LINES else []
     inputs = ", ".join(f"{name}: {aval}" for name, aval in zip(graph.input_names, graph.input_avals(), strict=True))
     flat, names = opened(graph)

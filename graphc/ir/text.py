@@ -26,6 +26,7 @@ import ast
 import base64
 import binascii
 import keyword
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -52,6 +53,8 @@ from graphc.ops.dtypes import BOOL, SHORT_NAMES, kind, of_short_name
 
 _CONSTANT = OPS["constant"]
 INLINE = 16  # constants up to this many elements are written as numbers
+LARGE = 4096  # bytes of a constant that a text for people leaves out
+LEFT_OUT = "'<{:,} bytes>'"
 _PROVENANCE = re.compile(r"  # (?P<where>[^\[]*?)(?: \[(?P<scope>[^\]]*)\])?")
 _QUOTED = re.compile(r"[%\[\]]|\s(?=\s|$)|^\s|[^\S ]|[\x00-\x1f\x7f]|[\ud800-\udfff]")  # of a place: what would end it
 _INNER_NAME = re.compile(r"_v\d+(_\d+)?\Z")
@@ -91,12 +94,12 @@ def _identifier(name: str) -> str:
     return stem if stem.isidentifier() and not keyword.iskeyword(stem) else f"_{stem}"
 
 
-def show(graph: Graph) -> str:
-    """The text of `graph`."""
-    return "\n".join(_show_lines(graph, graph.name)) + "\n"
+def show(graph: Graph, most: float = math.inf) -> str:
+    """The text of `graph`. most: bytes beyond which a constant is left out; then the text cannot be read back"""
+    return "\n".join(_show_lines(graph, graph.name, most)) + "\n"
 
 
-def _show_lines(graph: Graph, name: str) -> list[str]:
+def _show_lines(graph: Graph, name: str, most: float) -> list[str]:
     names = names_of(graph)
     signature = ", ".join(f"{names[id]}: {_show_aval(graph.nodes[id].aval)}" for id in graph.inputs)
     lines = [f"def {name}({signature}):"]
@@ -117,9 +120,9 @@ def _show_lines(graph: Graph, name: str) -> list[str]:
     for node in graph.operations():
         inner = _inner_names(node)
         for body, inner_name in inner.items():
-            lines += [f"    {line}" for line in _show_lines(body, inner_name)]
+            lines += [f"    {line}" for line in _show_lines(body, inner_name, most)]
         arguments = [names[i] for i in node.inputs]
-        arguments += [f"{name}={show_value(value, inner)}" for name, value in node.params.items()]
+        arguments += [f"{name}={show_value(value, inner, most)}" for name, value in node.params.items()]
         lines.append(
             f"    {names[node.id]}: {_show_type(node)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}"
         )
@@ -157,7 +160,7 @@ def _quote(place: str) -> str:
     return _QUOTED.sub(lambda m: quote(m[0], safe="", errors="surrogatepass"), place)
 
 
-def show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({})) -> str:
+def show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({}), most: float = math.inf) -> str:
     """A parameter as `show` writes it. inner: the names of graphs among its values"""
     if is_dim(value):
         return written(value)
@@ -170,9 +173,9 @@ def show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({})) ->
     if isinstance(value, np.dtype):
         return SHORT_NAMES[value]
     if isinstance(value, Literal):
-        return _show_literal(value)
+        return LEFT_OUT.format(value.array.nbytes) if value.array.nbytes > most else _show_literal(value)
     if isinstance(value, tuple):
-        parts = ", ".join(show_value(part, inner) for part in value)
+        parts = ", ".join(show_value(part, inner, most) for part in value)
         return f"({parts},)" if len(value) == 1 else f"({parts})"
     return repr(value)
 
@@ -428,6 +431,8 @@ def _value(node: ast.expr, inner: Mapping[str, Graph] = MappingProxyType({})) ->
 def _literal(node: ast.expr, aval: Aval) -> Literal:
     """The constant of type `aval` that `node` writes out: numbers, or base64 of the bytes."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if node.value.startswith("<"):
+            raise _error(node, "a constant that the text leaves out. Remedy: graph.text() and graph.save(file) have it")
         try:
             data = base64.b64decode(node.value, validate=True)
             if aval.dtype == BOOL and data.strip(b"\0\1"):

@@ -181,3 +181,19 @@ def test_drawing_is_svg_that_names_every_operation():
     assert root.tag.endswith("svg")
     for name in ("matmul", "tanh", "sum", "model.py:12"):
         assert name in svg
+
+
+def test_large_constants_are_left_out_of_what_people_read():
+    def with_constant(n: int) -> Graph:
+        builder = Builder()
+        x = builder.input("x", Aval((n,), np.dtype(np.float32)))
+        return builder.graph("f", Ref((x + builder.constant(np.arange(n, dtype=np.float32))).id))
+
+    graph, small = with_constant(2000), with_constant(20)
+    assert "'<8,000 bytes>'" in str(graph)
+    assert len(str(graph)) < 300
+    assert Graph.parse(graph.text()) == graph
+    with pytest.raises(ParseError, match=r"leaves out.*graph\.text\(\)"):
+        Graph.parse(str(graph))
+    assert str(small) == small.text()
+    assert Graph.parse(str(small)) == small
