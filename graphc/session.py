@@ -39,6 +39,9 @@ class Session:
         self._functions: dict[Any, Function] = {}
         self._closed = False
 
+    def __repr__(self) -> str:
+        return f"<Session on {self._device or 'the default device'}{', closed' * self._closed}>"
+
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The values of `fetches`, tensors in any nest, for the values that `feed_dict` gives placeholders.
 

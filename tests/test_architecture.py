@@ -22,7 +22,7 @@ PACKAGES = ("graphc", "eager", "compare")
 # The rooms of each package, from the ground up: a room may import from itself, from those before it, and from rooms of
 # the packages below, as `_layers` says. A room is a folder, or a file at the top of its package.
 GRAPHC = (
-    "errors", "forking", "lazy", "files", "ops", "ir",
+    "errors", "display", "forking", "lazy", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "capture",  # above autodiff: backward() inside a traced function is that transform
     "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "targets",
@@ -36,8 +36,8 @@ COMPARE = (
     "benchmarking", "minimizing", "selftest", "certificates", "reporting", "commands",
 )  # fmt: skip
 # the rooms of graphc that do not know eager, and those of graphc that eager may know
-WITHOUT_EAGER = ("errors", "forking", "lazy", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts")
-BELOW_EAGER = ("errors", "forking", "lazy", "files", "ops")
+WITHOUT_EAGER = ("errors", "display", "forking", "lazy", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts")
+BELOW_EAGER = ("errors", "display", "forking", "lazy", "files", "ops")
 PUBLIC = "public"  # files at the top of eager and compare that only re-export, or that others start: above all rooms
 
 

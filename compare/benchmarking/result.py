@@ -11,6 +11,7 @@ from typing import Any, final
 from compare.benchmarking.roofline import Roofline
 from compare.benchmarking.statistics import CONFIDENCE, Interval
 from compare.benchmarking.table import Cells, bytes_text, calls_text, plain, seconds_text
+from graphc.display import Displayed
 from graphc.errors import ReportFileError
 from graphc.files.json_text import Limits, parsed
 from graphc.files.schema import Either, Flag, Maybe, Number, OneOf, Record, Row, Table, Text, Whole
@@ -84,8 +85,8 @@ class Timing:
 
 
 @final
-@dataclass(frozen=True)
-class BenchReport:
+@dataclass(frozen=True, repr=False)
+class BenchReport(Displayed):
     """The timings of one function.
 
     agree        whether `check` found no bug before the clock was started

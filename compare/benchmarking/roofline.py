@@ -16,6 +16,7 @@ import numpy as np
 
 from compare.benchmarking.clock import least
 from compare.benchmarking.table import bytes_text
+from graphc.display import Displayed
 from graphc.ir import Builder, Graph, Ref
 from graphc.lowering import block, lower
 from graphc.ops.aval import Aval
@@ -27,8 +28,8 @@ CACHED, LARGEST = 1 << 16, 1 << 27  # bytes: bounds of the arrays that bandwidth
 
 
 @final
-@dataclass(frozen=True)
-class Roofline:
+@dataclass(frozen=True, repr=False)
+class Roofline(Displayed):
     """What bounds a program.
 
     operations             floating point operations that it makes

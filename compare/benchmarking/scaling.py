@@ -13,11 +13,12 @@ import numpy as np
 from compare.benchmarking.bench import bench
 from compare.benchmarking.result import FORWARD, BenchReport
 from compare.benchmarking.table import Cells, plain, seconds_text
+from graphc.display import Displayed
 
 
 @final
-@dataclass(frozen=True)
-class ScalingReport:
+@dataclass(frozen=True, repr=False)
+class ScalingReport(Displayed):
     """Benchmarks of one function by size, in increasing order."""
 
     reports: Mapping[int, BenchReport]

@@ -14,13 +14,14 @@ from compare.checking.equivalence import check
 from compare.checking.findings import Report
 from compare.judging.tolerance import Verdict
 from compare.modes import modes_named
+from graphc.display import Displayed
 
 CHANGING = ("time", "load average")  # in an environment, what no result depends on
 
 
 @final
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Displayed):
     """What became of a certificate when it was replayed.
 
     reasons  why it does not hold; empty if it does

@@ -8,6 +8,7 @@ from typing import Any, final
 
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
+from graphc.display import Displayed
 
 
 @final
@@ -39,8 +40,8 @@ class Finding:
 
 
 @final
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Displayed):
     """The findings of one case.
 
     name      of the function

@@ -13,13 +13,14 @@ from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import INHERITED, Culprit
+from graphc.display import Displayed
 
 BLAMED = (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)  # those that have a culprit
 
 
 @final
-@dataclass(frozen=True)
-class Divergence:
+@dataclass(frozen=True, repr=False)
+class Divergence(Displayed):
     """One place where modes part, and the findings that it explains; the first of them is the earliest.
 
     culprit   the op, pass or rule, with the user's line; None if no single one is to blame
@@ -55,8 +56,8 @@ MORE = 6  # findings that are named besides the first
 
 
 @final
-@dataclass(frozen=True)
-class Localization:
+@dataclass(frozen=True, repr=False)
+class Localization(Displayed):
     """Where the modes of one case part.
 
     report       what `check` has found

@@ -17,6 +17,7 @@ from compare.layouts.layout import laid_out
 from compare.modes import Mode
 from eager.core.tensor import Tensor
 from eager.engine.language import E
+from graphc.display import Displayed
 from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, is_inexact
 from graphc.ops.rules import integral
@@ -28,8 +29,8 @@ IN_EVERY_MODE = ("step 2", "column by column, step 4", "step 3, one byte off")  
 
 
 @final
-@dataclass(frozen=True)
-class OpsReport:
+@dataclass(frozen=True, repr=False)
+class OpsReport(Displayed):
     """One `Report` for each sample of each op, named "op[sample]"."""
 
     reports: tuple[tuple[str, Report], ...]

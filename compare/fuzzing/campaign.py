@@ -20,6 +20,7 @@ from compare.fuzzing.seeds import seed_of_code
 from compare.fuzzing.workers import MIB, Limits, checked_limits
 from compare.judging.tolerance import Verdict
 from compare.modes import EAGER, modes_named
+from graphc.display import Displayed
 from graphc.ops import OPS
 
 BATCH = 8  # programs that share a compilation
@@ -27,8 +28,8 @@ MODES = ("graph", "compiled")  # with eager, which is always there: three
 
 
 @final
-@dataclass(frozen=True)
-class FuzzReport:
+@dataclass(frozen=True, repr=False)
+class FuzzReport(Displayed):
     """What `fuzz` has found.
 
     first, count  the seeds: first, first + 1, ..., `count` of them

@@ -27,14 +27,15 @@ from compare.minimizing.statements import apart, cut, live, values_of, with_alia
 from compare.minimizing.unrolling import goes_on, inside, opened
 from compare.modes import PASSES, modes_named
 from eager.rng.sampling import default_generator
+from graphc.display import Displayed
 from graphc.lowering.timing import unannounced
 
 Reduction = Callable[[Program], Iterable[Program]]
 
 
 @final
-@dataclass(frozen=True)
-class Minimized:
+@dataclass(frozen=True, repr=False)
+class Minimized(Displayed):
     """A small program that shows a finding, and what `check` says of it.
 
     bug      the finding that it shows

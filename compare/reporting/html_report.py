@@ -21,6 +21,7 @@ from compare.judging.tolerance import Verdict
 from compare.modes import modes_named
 from compare.reporting.chart import timings_chart
 from compare.reporting.elements import Marked, details, items, page, paragraph, pre, section, table, text
+from graphc.display import Displayed
 from graphc.files import writing
 from graphc.ir import Graph
 
@@ -30,8 +31,8 @@ TEXT_LINES = 2000  # of a graph's text
 
 
 @final
-@dataclass(frozen=True)
-class HtmlReport:
+@dataclass(frozen=True, repr=False)
+class HtmlReport(Displayed):
     """What is known about one function.
 
     check         whether the modes agree
@@ -76,8 +77,8 @@ class HtmlReport:
         return {
             "check": self.check.as_dict(),
             "bench": None if self.bench is None else self.bench.as_dict(),
-            "captured": None if self.before is None else str(self.before),
-            "optimized": None if self.after is None else str(self.after),
+            "captured": None if self.before is None else self.before.text(),
+            "optimized": None if self.after is None else self.after.text(),
             "rewrites": self.rewrites(),
             "environment": self.environment,
         }
@@ -85,6 +86,12 @@ class HtmlReport:
     def to_json(self) -> str:
         """The figures as JSON text."""
         return json.dumps(self.as_dict(), indent=2)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, [self.check, *([self.bench] if self.bench is not None else [])]))
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     def html(self) -> str:
         """The document: it needs no other file and no network, and carries `to_json` along."""

@@ -11,6 +11,7 @@ from compare.fuzzing import FuzzReport, fuzz
 from compare.selftest.fault import Fault
 from compare.selftest.faults import FAULTS
 from compare.selftest.hunting import TRIES, Catch, hunt
+from graphc.display import Displayed
 
 RATE = 0.95  # of the faults that are found, and of those found that are localized
 PROGRAMS = 500
@@ -26,8 +27,8 @@ class Row(NamedTuple):
 
 
 @final
-@dataclass(frozen=True)
-class SelftestReport:
+@dataclass(frozen=True, repr=False)
+class SelftestReport(Displayed):
     """What has become of the faults, and of the programs without any (None if there were none)."""
 
     catches: tuple[Catch, ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import final
 
 from graphc.audit.costs import Costs, Optimizer
 from graphc.audit.equations import Equation, classes, equations
@@ -13,13 +14,16 @@ from graphc.audit.missing import Class, ranked, reached
 from graphc.audit.terms import Term, terms
 from graphc.audit.values import Values
 from graphc.audit.vocabulary import Vocabulary
+from graphc.display import Displayed
 from graphc.passes import optimize
 from graphc.rewrite import ASSUMES
 
 SHOWN = 20  # classes in a table
 
 
-class Audit(NamedTuple):
+@final
+@dataclass(frozen=True, repr=False)
+class Audit(Displayed):
     """What an audit has found.
 
     terms      the number of terms

@@ -31,6 +31,7 @@ from graphc.compiling.paths import Paths
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
+from graphc.display import Text
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
 from graphc.lowering import BACKENDS
 from graphc.passes import Settings, settings_for
@@ -302,7 +303,7 @@ class Compiled:
 
         made, notes = [*self._specializations], [*self._shapes.described(), *self._paths.described()]
         notes += [] if self._waiting is None else self._waiting.described()
-        return explanation(self.__name__, made, self._log, notes)
+        return Text(explanation(self.__name__, made, self._log, notes))
 
     def __getattr__(self, name: str) -> Any:
         if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):

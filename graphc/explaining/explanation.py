@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, final
 
+from graphc.display import Text
 from graphc.explaining.changes import Change, Cost, changes
 from graphc.explaining.forms import Form, tried
 from graphc.explaining.kept import Kept, kept_in
@@ -42,7 +43,7 @@ class Region(NamedTuple):
 
 
 @final
-class Explanation(str):
+class Explanation(Text):
     """A text; `to_dict()` says the same as data that `json` can write.
 
     records  what each pass did
@@ -109,7 +110,8 @@ def explain(
     """
     if hasattr(graph, "explain"):
         text: str = graph.explain()
-        return "\n".join([text, explain(graph.graph, details=True, measured=measured)]) if details or measured else text
+        whole = [text, explain(graph.graph, details=True, measured=measured)] if details or measured else [text]
+        return Text("\n".join(whole))
     if not (details or measured):
         return Explanation.of(graph)
     origins = [record.origin for record in graph.history if record.origin is not None]
