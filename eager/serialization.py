@@ -24,7 +24,7 @@ from eager.checkpoints import npz_files, pt_files, writing
 from eager.checkpoints.description import DAMAGED, LIMITS, Reader, Writer
 from eager.checkpoints.memory import NOT_BOOL
 from eager.checkpoints.safetensors_files import header, mapped, read
-from eager.core.devices import KINDS, device
+from eager.core.devices import device
 from eager.core.tensor import Tensor
 from eager.storage import UntypedStorage
 from graphc.errors import EmptyFileError, TensorFileError, require
@@ -141,13 +141,13 @@ def load(
         raise RuntimeError(NO_PICKLE_MODULE)
     if pickle_load_args and weights_only is not False:
         warnings.warn(UNUSED, UserWarning, stacklevel=2)
-    move = _mover(map_location)
     from_path = isinstance(f, (str, os.PathLike))
     if not from_path and not (hasattr(f, "seek") and hasattr(f, "read")):
         raise AttributeError(NOT_SEEKABLE.format(kind=type(f).__name__))
     if mmap and not from_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     name = f"'{os.fspath(f)}'" if from_path else "the file"
+    move = _mover(map_location, TensorFileError.of(name))
     with open(f, "rb") if from_path else nullcontext(f) as file:
         return _loaded(file, move, name, bool(mmap))
 
@@ -200,35 +200,36 @@ def _described(text: str, arrays: dict[str, np.ndarray], refuse: Refuse) -> Any:
     return Reader(arrays, refuse).value(description["object"])
 
 
-def _mover(where: Any) -> pt_files.Move:
-    """What `map_location` does to the memory of a storage. RuntimeError for any device but the CPU."""
+def _mover(where: Any, refuse: Refuse) -> pt_files.Move:
+    """What `map_location` does to the memory of a storage. RuntimeError for any device but the CPU, and what `refuse`
+    makes where the file asks for one."""
     if isinstance(where, bytes):
         where = where.decode("latin1")
-    if where is None:
-        return _restored
-    if isinstance(where, dict):
-        return lambda memory, location: _restored(memory, where.get(location, location))
     if isinstance(where, (str, device)):
-        _restored(np.empty(0, np.uint8), where)
+        if problem := _elsewhere(where):
+            raise RuntimeError(problem)
         return lambda memory, location: memory
-    if not callable(where):
+    if not (where is None or isinstance(where, dict) or callable(where)):
         raise TypeError(f"'{type(where).__name__}' object is not callable")
 
     def moved(memory: np.ndarray, location: str) -> np.ndarray:
-        found: Any = where(UntypedStorage(memory), location)
-        if found is None:
-            return _restored(memory, location)
-        owner = found._owner if hasattr(found, "_owner") else found._array()
-        return owner.reshape(-1).view(np.uint8)
+        if isinstance(where, dict):
+            location = where.get(location, location)
+        elif where is not None:
+            found: Any = where(UntypedStorage(memory), location)
+            if found is not None:
+                owner = found._owner if isinstance(found, UntypedStorage) else found._array()
+                return owner.reshape(-1).view(np.uint8)
+        if problem := _elsewhere(location):
+            raise refuse(problem, "")
+        return memory
 
     return moved
 
 
-def _restored(memory: np.ndarray, location: Any) -> np.ndarray:
-    """The memory itself, if it was that of a CPU."""
+def _elsewhere(location: Any) -> str:
+    """What is wrong with a location that is not the CPU."""
     kind = str(location).partition(":")[0]
     if kind == "cuda":
-        raise RuntimeError(NO_CUDA)
-    if kind not in KINDS or device(location).type != "cpu":
-        raise RuntimeError(NO_LOCATION.format(where=location))
-    return memory
+        return NO_CUDA
+    return "" if str(location) in ("cpu", "cpu:0") else NO_LOCATION.format(where=str(location)[:100])

@@ -33,6 +33,7 @@ RECORDS = 100  # bytes of the other records
 NO_RECORD = "PytorchStreamReader failed locating file {name}: file not found"
 SCRIPT = "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: they are programs"
 TAR = "Cannot use ``weights_only=True`` with files saved in the legacy .tar format"
+NO_FORMAT = "Invalid magic number; corrupt file? It is neither a zip file nor a pickle, nor of safetensors"
 NO_MMAP = (
     "mmap can only be used with files saved with `torch.save({name}_use_new_zipfile_serialization=True), please "
     "torch.save your checkpoint with this option in order to use mmap."
@@ -67,12 +68,20 @@ def _claim(about: Any, parts: int) -> Claim:
     return Claim(key, count * _itemsize(kind.dtype), location, kind.dtype)
 
 
+class _Moved(Exception):
+    """What `map_location` has raised, which is not the file's fault: carried through its reader."""
+
+    def __init__(self, error: Exception):
+        super().__init__()
+        self.error = error
+
+
 @final
 class _Storages:
     """The storages of a file, each made once: `made` by key, as `claims` say. `later` is run when they are filled."""
 
-    def __init__(self, make: Callable[[Claim], np.ndarray], parts: int):
-        self._make, self._parts = make, parts
+    def __init__(self, make: Callable[[Claim], np.ndarray], move: Move, parts: int):
+        self._make, self._move, self._parts = make, move, parts
         self.made: dict[str, np.ndarray] = {}
         self.claims: dict[str, Claim] = {}
         self.later: list[Callable[[], None]] = []
@@ -81,13 +90,19 @@ class _Storages:
         """The storage of a persistent id."""
         claim = _claim(about, self._parts)
         if claim.key not in self.made:
-            self.made[claim.key], self.claims[claim.key] = self._make(claim), claim
+            self.made[claim.key], self.claims[claim.key] = self._moved(self._make(claim), claim.location), claim
         if self.claims[claim.key].size != claim.size:
             raise ValueError(f"storage {claim.key[:40]!a} of two sizes")
         memory = self.made[claim.key]
         if self._parts == LEGACY_PARTS and about[5] is not None:
             memory = _view(memory, about[5], claim)
         return Storage(memory, claim.dtype, self.later)
+
+    def _moved(self, memory: np.ndarray, location: str) -> np.ndarray:
+        try:
+            return self._move(memory, location)
+        except Exception as error:
+            raise _Moved(error) from error
 
     def meaning(self) -> Meaning:
         """For the pickle that names them."""
@@ -155,12 +170,12 @@ def load_zip(file: IO[bytes], members: Mapping[str, zipped.Member], move: Move, 
             # memory of its own, as storages have; and numbers may not lie anywhere
             memory = memory.copy() if found.start % 8 else separate(memory)
         _to_native(memory, _unit(claim.dtype), order)
-        return move(memory, claim.location)
+        return memory
 
-    storages = _Storages(make, ZIP_PARTS)
+    storages = _Storages(make, move, ZIP_PARTS)
     failed = WeightsError.of(name)
     reader = Unpickler(pickle, storages.meaning(), lambda what, place: failed(what, f"data.pkl, {place}"), VALUES)
-    value = reader.load()
+    value = _read(reader)
     if reader.at != len(pickle):
         raise failed("there is more behind its end", "data.pkl")
     return _finished(value, storages.later, failed)
@@ -178,6 +193,8 @@ def load_legacy(file: IO[bytes], move: Move, name: str, mmap: bool) -> Any:
     data = contents(file, sys.maxsize - 1, refuse)
     if data[257:262] == b"ustar":
         raise refuse(TAR, "")
+    if data[:1] != b"\x80":
+        raise refuse(NO_FORMAT, "")
     left = len(data)
 
     def make(claim: Claim) -> np.ndarray:
@@ -185,16 +202,16 @@ def load_legacy(file: IO[bytes], move: Move, name: str, mmap: bool) -> Any:
         left -= claim.size
         if left < 0:
             raise ValueError("storages of more bytes than the file has")
-        return move(np.zeros(claim.size, np.uint8), claim.location)
+        return np.zeros(claim.size, np.uint8)
 
-    storages = _Storages(make, LEGACY_PARTS)
+    storages = _Storages(make, move, LEGACY_PARTS)
     reader = Unpickler(data, storages.meaning(), failed, VALUES)
     for known, wrong in ((MAGIC, "Invalid magic number; corrupt file?"), (PROTOCOL, "Invalid protocol version")):
         found = reader.load()
         if type(found) is not int or found != known:
             raise refuse(wrong, "")
     reader.load()  # sizes of C's integers where it was written
-    value = reader.load()
+    value = _read(reader)
     keys: Any = reader.load()
     if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(storages.made):  # type: ignore[reportUnknownArgumentType]
         raise refuse("the storages that follow are others than its pickle names", "")
@@ -211,6 +228,13 @@ def load_legacy(file: IO[bytes], move: Move, name: str, mmap: bool) -> Any:
         at += size
     file.seek(begin + at)
     return _finished(value, storages.later, failed)
+
+
+def _read(reader: Unpickler) -> Any:
+    try:
+        return reader.load()
+    except _Moved as moved:
+        raise moved.error from None
 
 
 def _to_native(memory: np.ndarray, unit: int, order: str) -> None:

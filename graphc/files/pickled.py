@@ -238,7 +238,9 @@ class Unpickler:
         self._meaning.build(self._top(), state)
 
     def _get(self, form: str) -> None:
-        self._stack.append(self._memo[self._number(form)])
+        if (number := self._number(form)) not in self._memo:
+            raise ValueError(f"Memo value not found at index {number}")
+        self._stack.append(self._memo[number])
 
     def _put(self, form: str) -> None:
         self._memo[self._number(form)] = self._top()
