@@ -1,6 +1,6 @@
 """What a `.pt` file may name, and what it means: a closed table, in PyTorch's words.
 
-The names are those that PyTorch's `torch.load(weights_only=True)` takes for strided tensors, and those under which
+The names are those that PyTorch takes with `weights_only=True` for strided tensors, and those under which
 PyTorch's `torch.save` keeps other plain values: slices, ranges, frozen sets, NumPy's arrays, generators.
 """
 

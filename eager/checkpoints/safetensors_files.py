@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from eager.checkpoints.description import DTYPES, METADATA
+from eager.core.state import separate
 from graphc.files.contents import Refuse, exactly
 from graphc.files.contents import mapped as memory_map
 from graphc.files.json_text import Limits, parsed
@@ -94,7 +95,7 @@ def mapped(file: IO[bytes], stored: dict[str, StoredTensor], refuse: Refuse) -> 
     data = memory_map(file)
     found: dict[str, np.ndarray] = {}
     for name, tensor in stored.items():
-        found[name] = _array(tensor, data[begin : begin + tensor.size], refuse, name)
+        found[name] = _array(tensor, separate(data[begin : begin + tensor.size]), refuse, name)
         begin += tensor.size
     return found
 

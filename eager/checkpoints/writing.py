@@ -1,7 +1,7 @@
 """`.pt` files, written: pickles of protocol 2 and storages, as PyTorch writes them, by no pickler.
 
-Tensors, parameters, numbers, texts and nests of them are written so that `torch.load(weights_only=True)` of PyTorch
-reads them; frozen sets, slices, ranges, NumPy's arrays and generators as `torch.save` of PyTorch writes them.
+Tensors, parameters, numbers, texts and nests of them are written so that PyTorch reads them with
+`weights_only=True`; frozen sets, slices, ranges, NumPy's arrays and generators as `torch.save` of PyTorch writes them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from eager.core.state import storage_of
 from eager.core.tensor import Parameter, Tensor
 from eager.rng.generator import Generator
 from graphc.files import zipped
+from graphc.ops.strides import row_major
 
 TWO_TYPES = "Cannot save multiple tensors or storages that view the same data as different types"
 TOO_LARGE = "it has more values than are read again"
@@ -75,7 +76,8 @@ def _of_tensor(x: Tensor) -> Call:
     unit = array.itemsize
     offset = (address(array) - address(memory)) // unit
     kind = dtypes.of_numpy(array.dtype)
-    place = (Stored(array), offset if array.size else 0, array.shape, tuple(s // unit for s in array.strides))
+    steps = tuple(step // unit for step in array.strides) if array.size else row_major(array.shape)
+    place = (Stored(array), offset if array.size else 0, array.shape, steps)
     if kind.name in _STORAGE_OF:
         return Call("torch._utils _rebuild_tensor_v2", (*place, x.requires_grad, OrderedDict()))
     return Call("torch._utils _rebuild_tensor_v3", (*place, x.requires_grad, OrderedDict(), kind))
