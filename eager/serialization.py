@@ -12,6 +12,7 @@ import io
 import json
 import os
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -29,7 +30,7 @@ from eager.core.tensor import Tensor
 from eager.storage import UntypedStorage
 from graphc.errors import EmptyFileError, TensorFileError, require
 from graphc.files import json_text, zipped
-from graphc.files.contents import Refuse
+from graphc.files.contents import Refuse, printable
 from graphc.files.schema import Anything, Record, Whole
 from graphc.files.writing import draft
 
@@ -95,7 +96,8 @@ def _writer(obj: Any, path: Path, zipped_format: bool) -> Callable[[Any], None]:
     except ValueError as error:
         raise _too_much(str(error)) from None
     if zipped_format:
-        return lambda file: writing.write_zip(made, file, path.stem or "archive")
+        folder = path.stem if re.fullmatch(r"\w[\w .-]*", path.stem) else "archive"
+        return lambda file: writing.write_zip(made, file, folder)
     return lambda file: writing.write_legacy(made, file)
 
 
@@ -232,4 +234,4 @@ def _elsewhere(location: Any) -> str:
     kind = str(location).partition(":")[0]
     if kind == "cuda":
         return NO_CUDA
-    return "" if str(location) in ("cpu", "cpu:0") else NO_LOCATION.format(where=str(location)[:100])
+    return "" if str(location) in ("cpu", "cpu:0") else NO_LOCATION.format(where=printable(str(location)))

@@ -20,6 +20,7 @@ from eager.core import dtypes
 from eager.core.devices import device
 from eager.core.tensor import Parameter, Tensor
 from eager.rng.generator import Generator
+from graphc.files.contents import printable
 from graphc.files.pickled import Function, admit
 
 NOT_ALLOWED = (
@@ -299,8 +300,8 @@ def named(module: str, name: str) -> Any:
     if (value := ALLOWED.get(full)) is not None:
         return value
     if module in BLOCKED_MODULES:
-        raise ValueError(BLOCKED.format(name=full, module=module))
-    raise ValueError(NOT_ALLOWED.format(name=full.removeprefix("builtins.")))
+        raise ValueError(BLOCKED.format(name=printable(full), module=module))
+    raise ValueError(NOT_ALLOWED.format(name=printable(full.removeprefix("builtins."))))
 
 
 def build(later: list[Callable[[], None]], target: Any, state: Any) -> None:

@@ -14,7 +14,7 @@ from eager.checkpoints.description import DTYPES
 from eager.checkpoints.memory import check_bools
 from eager.core.tensor import Tensor
 from graphc.files import zipped
-from graphc.files.contents import Refuse
+from graphc.files.contents import Refuse, printable
 
 ONLY_ARRAYS = "a .npz file holds a dict of tensors by name, and {place} is {kind}. Remedy: save to a .pt file"
 DAMAGED = "it is no array that is read here ({what})"
@@ -57,7 +57,7 @@ def _array(file: IO[bytes], member: zipped.Member, name: str, refuse: Refuse) ->
     try:
         return _parsed(data)
     except (struct.error, ValueError) as error:
-        raise refuse(DAMAGED.format(what=error), name) from None
+        raise refuse(DAMAGED.format(what=error), printable(name)) from None
 
 
 def _parsed(data: bytearray) -> np.ndarray:

@@ -23,7 +23,7 @@ from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
 from graphc.errors import TensorFileError, WeightsError
 from graphc.files import zipped
-from graphc.files.contents import Refuse, contents, mapped
+from graphc.files.contents import Refuse, contents, mapped, printable
 from graphc.files.pickled import Meaning, Unpickler
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
@@ -135,7 +135,7 @@ def _view(memory: np.ndarray, about: Any, claim: Claim) -> np.ndarray:
 
 
 def load_zip(file: IO[bytes], members: Mapping[str, zipped.Member], move: Move, name: str, mmap: bool) -> Any:
-    """The object in a zip file of PyTorch. Raises TensorFileError, or its subclass WeightsError for the pickle."""
+    """The object in a zip file of PyTorch. Raises TensorFileError, or its subclass WeightsError about its pickle."""
     refuse = TensorFileError.of(name)
     folder = next(iter(members), "").partition("/")[0]
     if f"{folder}/constants.pkl" in members:
@@ -144,7 +144,7 @@ def load_zip(file: IO[bytes], members: Mapping[str, zipped.Member], move: Move, 
     def member(what: str) -> zipped.Member:
         found = members.get(f"{folder}/{what}")
         if found is None:
-            raise refuse(NO_RECORD.format(name=what[:100]), "")
+            raise refuse(NO_RECORD.format(name=printable(what)), "")
         return found
 
     def read(what: str, most: int) -> bytes:

@@ -32,6 +32,7 @@ TOO_LARGE = "it has more values than are read again"
 TOO_DEEP = "lists and dicts are too deep in each other"
 ALIGNMENT = 64  # bytes, of the start of a storage in a file
 DEPTH = 128  # of what is written; a little less than what is read
+_KEPT = 32  # characters of a text that is written once: what loading copies stays in proportion to the file
 _COST = 50  # of a call, in the reader's values
 
 
@@ -135,6 +136,8 @@ class Pickle:
         kind = type(value)
         if kind in _PLAIN:
             self.data += _PLAIN[kind](value)
+        elif kind is str and len(value) > _KEPT:
+            self.data += _text(value)
         elif kind is str or kind is Global:
             if not self._again(value):
                 self.data += _text(value) if kind is str else f"c{value.name.replace(' ', chr(10))}\n".encode()
@@ -273,26 +276,26 @@ _PLAIN: dict[type, Callable[[Any], bytes]] = {
 }
 
 
-def write_zip(pickle: Pickle, file: Any, name: str) -> None:
+def write_zip(made: Pickle, file: Any, name: str) -> None:
     """Write a zip file as PyTorch does. `name` is that of the folder inside."""
     contents: list[tuple[str, Any]] = [
-        ("data.pkl", pickle.data), ("byteorder", sys.byteorder.encode()),
-        *((f"data/{key}", memory) for key, memory in pickle.storages.items()), ("version", b"3\n"),
+        ("data.pkl", made.data), ("byteorder", sys.byteorder.encode()),
+        *((f"data/{key}", memory) for key, memory in made.storages.items()), ("version", b"3\n"),
     ]  # fmt: skip
     zipped.write(file, ((f"{name}/{member}", data) for member, data in contents), ALIGNMENT)
 
 
-def write_legacy(pickle: Pickle, file: Any) -> None:
+def write_legacy(made: Pickle, file: Any) -> None:
     """Write a file as PyTorch does with `_use_new_zipfile_serialization=False`."""
     sizes = {"protocol_version": PROTOCOL, "little_endian": sys.byteorder == "little",
              "type_sizes": {"short": 2, "int": 4, "long": 4}}  # fmt: skip
     for head in (MAGIC, PROTOCOL, sizes):
         file.write(bytes(Pickle(head).data))
-    file.write(bytes(pickle.data))
-    keys = sorted(pickle.storages)
+    file.write(bytes(made.data))
+    keys = sorted(made.storages)
     file.write(bytes(Pickle(keys).data))
     for key in keys:
-        memory, kind = pickle.storages[key], pickle.kinds[key]
+        memory, kind = made.storages[key], made.kinds[key]
         count = memory.size // (kind.itemsize if kind.name in _STORAGE_OF else 1)
         file.write(count.to_bytes(8, "little"))
         file.write(memory)

@@ -19,6 +19,7 @@ ONE_HASH = f"more than {SAME_HASH} keys with the same hash: a dict of them takes
 TOO_LARGE = "more than {limit:,} bytes, which is all that is read of such a file"
 NOT_BINARY = "the file object must be binary: its read() returned {kind}"
 _PIECE = 1 << 24
+_SHOWN = 100  # characters of a name in a message
 
 
 def contents(file: FileLike, most: int, refuse: Refuse) -> bytes:
@@ -49,6 +50,11 @@ def check_keys(keys: Sequence[Hashable], place: str, refuse: Refuse) -> None:
     of them, are the same in each process, those of texts are not."""
     if len(keys) > SAME_HASH and max(Counter(map(hash, keys)).values()) > SAME_HASH:
         raise refuse(ONE_HASH, place)
+
+
+def printable(text: str) -> str:
+    """A name from a file as messages show it: on one line, and no longer than that."""
+    return text if text.isprintable() and len(text) <= _SHOWN else ascii(text[:_SHOWN])
 
 
 def exactly(file: IO[bytes], count: int, refuse: Refuse, what: str) -> bytearray:

@@ -207,7 +207,8 @@ class Unpickler:
         if len(items) % 2:
             raise ValueError("a key without a value")
         self._admit(target, keys)
-        target.update(zip(keys, items[1::2], strict=True))  # type: ignore[reportUnknownMemberType]
+        for key, value in zip(keys, items[1::2], strict=True):  # a Counter's `update` would count
+            target[key] = value
 
     def _set_one(self) -> None:
         value, key = self._pop(), self._pop()

@@ -12,17 +12,16 @@ import zlib
 from collections.abc import Iterable
 from typing import IO, Any, NamedTuple
 
-from graphc.files.contents import Refuse, exactly
+from graphc.files.contents import Refuse, exactly, printable
 
 DAMAGED = "failed reading zip archive: {what}"
 COMPRESSED = (
-    "its member {name!r} is compressed, and a few bytes of it could stand for any number. Remedy: zip it again "
-    "without compression"
+    "it is compressed, and a few of its bytes could stand for any number of bytes. Remedy: zip the file again without "
+    "compression"
 )
 MEMBERS = 1_000_000
 _HEADER = struct.Struct("<4sHHHHHIIIHH")  # of a member: ..., length of its name, of what is extra
 _LOCAL = b"PK\x03\x04"
-_DIRECTORY_ENTRY = 46  # bytes, at least
 _UTF8, _ENCRYPTED = 0x800, 0x1
 _LARGE = 2**31 - 1
 
@@ -56,38 +55,33 @@ def members(file: IO[bytes], refuse: Refuse) -> dict[str, Member]:
     at = 0
     for entry in sorted(listed, key=lambda entry: entry.header_offset):
         name = entry.orig_filename
-        if not _is_inside(name):
-            raise damaged(f"a member named {name[:100]!a}, which leads out of it", "")
+        place = printable(name)
+        if "\\" in name or "\0" in name or ".." in name.split("/") or name[:1] in ("", "/"):
+            raise damaged("the name of a member leads out of it", place)
         if name in found:
-            raise damaged("two members of one name", name)
+            raise damaged("two members of one name", place)
         if entry.flag_bits & _ENCRYPTED:
-            raise damaged("it is encrypted", name)
+            raise damaged("it is encrypted", place)
         if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
-            raise refuse(COMPRESSED.format(name=name), name)
+            raise refuse(COMPRESSED, place)
         if entry.header_offset < at:
-            raise damaged("it overlaps another member", name)
-        start = _start(file, entry, damaged)
+            raise damaged("it overlaps another member", place)
+        start = _start(file, entry, place, damaged)
         at = start + entry.file_size
         if at > end:
-            raise damaged("it reaches beyond the members", name)
+            raise damaged("it reaches beyond the members", place)
         found[name] = Member(start, entry.file_size, entry.CRC)
     return found
 
 
-def _is_inside(name: str) -> bool:
-    parts = name.split("/")
-    return not any(c in name for c in "\\\0:") and ".." not in parts and bool(parts[0])
-
-
-def _start(file: IO[bytes], entry: zipfile.ZipInfo, damaged: Refuse) -> int:
+def _start(file: IO[bytes], entry: zipfile.ZipInfo, place: str, damaged: Refuse) -> int:
     """Where the bytes of a member start: its header there says so, and must be about the same member."""
-    name = entry.orig_filename
     file.seek(entry.header_offset)
-    header = _HEADER.unpack(exactly(file, _HEADER.size, damaged, name))
+    header = _HEADER.unpack(exactly(file, _HEADER.size, damaged, place))
     names, extra = header[-2:]
-    encoded = name.encode("utf-8" if entry.flag_bits & _UTF8 else "cp437")
-    if header[0] != _LOCAL or names != len(encoded) or exactly(file, names, damaged, name) != encoded:
-        raise damaged("its header is about another member", name)
+    encoded = entry.orig_filename.encode("utf-8" if entry.flag_bits & _UTF8 else "cp437")
+    if header[0] != _LOCAL or names != len(encoded) or exactly(file, names, damaged, place) != encoded:
+        raise damaged("its header is about another member", place)
     return entry.header_offset + _HEADER.size + names + extra
 
 
@@ -98,10 +92,20 @@ def content(file: IO[bytes], member: Member, name: str, refuse: Refuse) -> bytea
         return refuse(DAMAGED.format(what=what), place)
 
     file.seek(member.start)
-    found = exactly(file, member.size, damaged, name)
+    found = exactly(file, member.size, damaged, printable(name))
     if member.crc and zlib.crc32(found) != member.crc:
-        raise damaged("its bytes do not have their checksum", name)
+        raise damaged("its bytes do not have their checksum", printable(name))
     return found
+
+
+class _Stream:
+    """Only the `write` of a file: the seeks of some, such as those that compress, do not do all that they say."""
+
+    def __init__(self, file: Any):
+        self.write = file.write
+
+    def flush(self) -> None:
+        """Left to who owns the file."""
 
 
 def write(file: Any, contents: Iterable[tuple[str, Any]], alignment: int) -> None:
@@ -109,7 +113,7 @@ def write(file: Any, contents: Iterable[tuple[str, Any]], alignment: int) -> Non
 
     contents  name and bytes of each, or other memory of bytes
     """
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(_Stream(file), "w", zipfile.ZIP_STORED) as archive:  # type: ignore[reportArgumentType]
         at = 0
         for name, data in contents:
             entry = zipfile.ZipInfo(name)  # of 1980: the same content makes the same file

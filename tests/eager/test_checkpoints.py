@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import math
 import pickle
+import subprocess
 import sys
 import warnings
 import zipfile
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,11 @@ import numpy as np
 import pytest
 
 import eager
+import graphc
 from eager.checkpoints.globals import ALLOWED
-from graphc.errors import FileError
+from graphc.errors import CaptureError, FileError
 from tests.oracle import asked_of_torch, torch_or_skip
+from tests.readers.checkpoints import with_pickle
 
 # {"w": float32 [[0, 1, 2], [3, 4, 5]], "t": its transpose, "b": bfloat16 [1.5]; all in one OrderedDict} as PyTorch 2.13
 # wrote it, compressed
@@ -322,7 +326,12 @@ def test_what_was_on_a_gpu_comes_to_the_cpu_if_it_is_asked_to(tmp_path: Path):
 
 @pytest.mark.parametrize("form", ["x.pt", "x.safetensors"])
 def test_mapped_tensors_have_memory_of_their_own_to_be_saved_again(form: str, tmp_path: Path):
-    value = {"a": eager.ones(5), "b": eager.zeros(3, dtype=eager.int64), "flag": eager.tensor([True])}
+    value = {
+        "a": eager.ones(5),
+        "b": eager.zeros(3, dtype=eager.int64),
+        "flag": eager.tensor([True]),
+        "0": eager.zeros(0),
+    }
     eager.save(value, tmp_path / form)
     found = eager.load(tmp_path / form, mmap=True)
     found["a"][0] = 5
@@ -381,6 +390,94 @@ def test_every_protocol_of_pickle_is_read(protocol: int):
     value = [{"a": (1, 2.5, None)}, {3}, frozenset({4}), b"x" * 300, bytearray(b"y"), "t" * 70_000, 2**3000, True]
     head = [pickle.dumps(n, protocol) for n in (0x1950A86A20F9469CFC6C, 1001, {})]
     assert eager.load(io.BytesIO(b"".join([*head, pickle.dumps(value, protocol), pickle.dumps([], protocol)]))) == value
+
+
+@pytest.mark.parametrize("name", ["run:3.pt", "...", ".pt", "a\\b.pt", "ü 1.pt", "none", "line\n.pt"])
+def test_files_of_strange_names(name: str, tmp_path: Path):
+    torch = torch_or_skip()
+    torch.save(torch.ones(2), tmp_path / f"theirs{name}")
+    eager.save(eager.ones(2), tmp_path / name)
+    for path in (tmp_path / name, tmp_path / f"theirs{name}"):
+        assert eager.load(path).tolist() == torch.load(path).tolist() == [1.0, 1.0]
+
+
+def test_files_that_can_only_be_written_to(tmp_path: Path):
+    pieces: list[bytes] = []
+
+    class Sink:
+        def write(self, data: Any) -> int:
+            pieces.append(bytes(data))
+            return len(pieces[-1])
+
+    eager.save({"x": eager.ones(2)}, Sink())
+    with gzip.open(tmp_path / "x.pt.gz", "wb") as file:
+        eager.save({"x": eager.ones(2)}, file)
+    with gzip.open(tmp_path / "x.pt.gz") as file:
+        data = file.read()
+    assert data == b"".join(pieces)
+    for prefix in (b"", b"before"):
+        file = io.BytesIO(prefix + data)
+        file.seek(len(prefix))
+        assert eager.load(file)["x"].tolist() == [1.0, 1.0]
+
+
+def test_what_is_saved_can_be_loaded_however_much_it_repeats_itself():
+    for length in (1, 30, 33, 1000):
+        value = [b"%c" % (k % 7) * length for k in range(20_000)]
+        assert eager.load(torch_bytes(eager, value)) == value
+
+
+def test_a_counter_is_set_and_not_counted():
+    found = eager.load(io.BytesIO(with_pickle(b"\x80\x02ccollections\nCounter\n}\x85R" + b"K\1K\5s(K\2K\7u.")))
+    assert found == Counter({1: 5, 2: 7})
+
+
+KILLED = """
+import os, sys
+import eager
+import graphc
+from eager import serialization
+left = int(sys.argv[2])
+class File:
+    def __init__(self, name, mode): self.file = open(name, mode, buffering=0)
+    def __enter__(self): return self
+    def __exit__(self, *error): self.file.close()
+    def write(self, data):
+        global left
+        left -= 1
+        if left < 0:
+            self.file.write(bytes(data)[:5])
+            os._exit(9)
+        return self.file.write(data)
+serialization.open = File
+eager.save({"x": eager.zeros(1000)}, sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("writes", [0, 3, 8])
+def test_a_process_that_is_killed_while_it_saves_leaves_the_old_file(writes: int, tmp_path: Path):
+    path = tmp_path / "x.pt"
+    eager.save({"x": eager.ones(1)}, path)
+    command = [sys.executable, "-c", KILLED, str(path), str(writes)]
+    assert subprocess.run(command, cwd=Path(__file__).parents[2], check=False).returncode == 9
+    assert eager.load(path)["x"].tolist() == [1.0]
+
+
+@pytest.mark.quick_xla
+def test_what_a_compiled_function_saves_is_what_it_has_computed():
+    written: list[io.BytesIO] = []
+
+    def program(x: Any) -> Any:
+        written.append(torch_bytes(eager, x * 2))
+        return x + 1
+
+    with pytest.raises(CaptureError, match="values of a traced tensor"):
+        graphc.trace(program, eager.ones(2))
+    compiled = graphc.compile(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is compiled for each value that is saved
+        assert [compiled(eager.full((2,), k)).tolist() for k in (1.0, 3.0)] == [[2.0, 2.0], [4.0, 4.0]]
+    assert [eager.load(file).tolist() for file in written] == [[2.0, 2.0], [6.0, 6.0]]
 
 
 def test_every_name_in_the_table_is_one_of_pytorch_or_python():

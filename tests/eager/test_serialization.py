@@ -98,7 +98,7 @@ def test_a_view_brings_its_base_as_in_pytorch_but_not_into_safetensors(tmp_path:
     x = torch.zeros(10_000)[10:20]
     found = torch.load(io.BytesIO(saved(x)))
     assert found.storage_offset() == 10 and found.untyped_storage().nbytes() == 40_000
-    assert len(saved(x.clone())) < 1000
+    assert len(saved(x.clone())) < 1200
     torch.save(x, tmp_path / "x.safetensors")
     assert (tmp_path / "x.safetensors").stat().st_size < 1000
 

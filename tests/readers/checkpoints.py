@@ -221,6 +221,8 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "builds a class": _file(b"ctorch\nTensor\n}b"),
     "attributes over methods": _file(b"ccollections\nOrderedDict\n)R}" + text("items") + b"Nsb"),
     "class of an OrderedDict": _file(b"ccollections\nOrderedDict\n)R}" + text("__class__") + b"Nsb"),
+    "a name with an escape": _file(b"cos\x1b[2J\nsystem\n)R"),
+    "a storage with an escape": _file(tensor(of=storage("\x1b[2J"))),
     "hooks": _file(tensor(rest=b"\x89}" + text("a") + b"Ns")),
     "stack underflow": _file(b"R"),
     "underflow at a mark": _file(b"K\1(\x86"),
@@ -288,6 +290,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "rebuilt from a function": _file(
         b"ctorch._tensor\n_rebuild_from_type_v2\n(ccollections\nOrderedDict\nctorch\nTensor\n)}tR"
     ),
+    "a member with an escape": _zip(lambda members: [*members, ("a/\x1b[2J", b"x"), ("a/\x1b[2J", b"x")]),
     "not there": _zip(lambda members: [m for m in members if "pkl" not in m[0]]),
     "a name that leads out": _zip(lambda members: [*members, ("../../etc/passwd", b"x")]),
     "an absolute name": _zip(lambda members: [*members, ("/etc/passwd", b"x")]),
@@ -333,7 +336,7 @@ def refusal(data: bytes) -> str:
         try:
             found = torch.load(file)
         except TensorFileError as error:
-            assert len(str(error)) < 5000 and error.problem
+            assert len(str(error)) < 5000 and error.problem and str(error).isprintable()
             return str(error)
     raise AssertionError(f"it is read as {str(found)[:200]}")
 
