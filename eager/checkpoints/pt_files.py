@@ -38,6 +38,7 @@ NO_MMAP = (
     "mmap can only be used with files saved with `torch.save({name}_use_new_zipfile_serialization=True), please "
     "torch.save your checkpoint with this option in order to use mmap."
 )
+ZIP_PARTS, LEGACY_PARTS = 5, 6  # of a storage's persistent id
 TOO_DEEP = f"values more than {DEPTH} deep in each other"
 NO_VALUE = "a value of type {kind}, which is none by itself"
 _LEAVES = (type(None), bool, int, float, complex, str, bytes, bytearray, slice, range, dtypes.dtype, device, Tensor,
@@ -109,9 +110,6 @@ class _Storages:
         return Meaning(named, self.storage, functools.partial(build, self.later))
 
 
-ZIP_PARTS, LEGACY_PARTS = 5, 6
-
-
 def _itemsize(kind: dtypes.dtype | None) -> int:
     return 1 if kind is None else kind.itemsize
 
@@ -135,7 +133,10 @@ def _view(memory: np.ndarray, about: Any, claim: Claim) -> np.ndarray:
 
 
 def load_zip(file: IO[bytes], members: Mapping[str, zipped.Member], move: Move, name: str, mmap: bool) -> Any:
-    """The object in a zip file of PyTorch. Raises TensorFileError, or its subclass WeightsError about its pickle."""
+    """The object in a zip file of PyTorch, of which the directory has been read.
+
+    Raises TensorFileError; WeightsError, a kind of it, where its pickle is wrong.
+    """
     refuse = TensorFileError.of(name)
     folder = next(iter(members), "").partition("/")[0]
     if f"{folder}/constants.pkl" in members:
@@ -207,13 +208,14 @@ def load_legacy(file: IO[bytes], move: Move, name: str, mmap: bool) -> Any:
     storages = _Storages(make, move, LEGACY_PARTS)
     reader = Unpickler(data, storages.meaning(), failed, VALUES)
     for known, wrong in ((MAGIC, "Invalid magic number; corrupt file?"), (PROTOCOL, "Invalid protocol version")):
-        found = reader.load()
+        found = _read(reader)
         if type(found) is not int or found != known:
             raise refuse(wrong, "")
-    reader.load()  # sizes of C's integers where it was written
+    _read(reader)  # sizes of C's integers where it was written
     value = _read(reader)
-    keys: Any = reader.load()
-    if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(storages.made):  # type: ignore[reportUnknownArgumentType]
+    keys: Any = _read(reader)
+    # `repr`, since a number is no key
+    if not isinstance(keys, list) or sorted(map(repr, keys)) != sorted(map(repr, storages.made)):
         raise refuse("the storages that follow are others than its pickle names", "")
     at = reader.at
     for key in keys:

@@ -5,7 +5,6 @@ Compressed members are not read: a few of their bytes may stand for any number.
 
 from __future__ import annotations
 
-import os
 import struct
 import zipfile
 import zlib
@@ -128,8 +127,3 @@ def write(file: Any, contents: Iterable[tuple[str, Any]], alignment: int) -> Non
 def is_zipped(start: bytes) -> bool:
     """Whether a file that starts so is a zip file with members."""
     return start.startswith(_LOCAL)
-
-
-def size_of(file: IO[bytes]) -> int:
-    """The size of a seekable file, in which the position is lost."""
-    return file.seek(0, os.SEEK_END)

@@ -191,6 +191,10 @@ def _renamed(old: bytes, new: bytes) -> Callable[[], bytes]:
     return lambda: saved({"x": torch.ones(4)}).replace(old, new, 1)  # in its header, not in the directory
 
 
+def _legacy_with_keys(keys: bytes) -> Callable[[], bytes]:
+    return lambda: saved(torch.ones(4), legacy=True).replace(b"X\1\0\0\x000q\1e.", keys + b"e.")
+
+
 _DEEP = 20_000
 _SAME_HASH = [number(k * (2**61 - 1)) for k in range(1, 3000)]
 _BIG_LIST = b"](" + b"".join(b"M" + struct.pack("<H", k) for k in range(60_000)) + b"eq\0"
@@ -323,6 +327,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
         _LEGACY_HEAD + tensor(of=storage(count=1)[:-2] + b"(" + text("v") + b"K\0K\7ttQ") + b".\x80\x02](" + text("0")
         + b"e." + b"\1" + bytes(11)
     ),
+    "legacy: a number for a key": _legacy_with_keys(b"K\0"),
+    "legacy: keys twice": _legacy_with_keys(b"X\1\0\0\x000q\1h\1"),
+    "legacy: a dict for the keys": _legacy_with_keys(b"e}("),
     "legacy: a tar": lambda: b"storages" + bytes(249) + b"ustar" + bytes(1000),
     "text": lambda: b"these are no tensors at all",
     "a page": lambda: b"<!DOCTYPE html><html>404</html>",
