@@ -1,8 +1,9 @@
-"""`save` and `load`: objects in files that hold tensors and a description, and no code.
+"""`save` and `load`: objects in files that hold tensors, and no code.
 
-A file is in the safetensors format: each tensor (or memory that several share) under the path of its keys, such as
-"model.0.weight", and under "graphc" in the metadata what else there is. Other readers of the format find the tensors;
-`load` reads their files too, as a dict of tensors.
+A `.pt` file is as PyTorch writes it (`eager.checkpoints.writing`), and is read by a reader that runs nothing
+(`eager.checkpoints.pt_files`). Names that end in `.safetensors` and `.npz` are files of those formats: the first holds
+each tensor (or memory that several share) under the path of its keys, such as "model.0.weight", and under "graphc" in
+the metadata what else there is; the second a dict of arrays. `load` tells formats apart by their content.
 """
 
 from __future__ import annotations
@@ -10,20 +11,28 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
+import re
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
-from eager.core.devices import KINDS, device
+from eager.checkpoints import npz_files, pt_files, writing
+from eager.checkpoints.description import DAMAGED, LIMITS, Reader, Writer
+from eager.checkpoints.memory import NOT_BOOL
+from eager.checkpoints.safetensors_files import header, mapped, read
+from eager.core.devices import device
 from eager.core.tensor import Tensor
-from eager.surface.description import DAMAGED, LIMITS, NOT_BOOL, Reader, Writer
-from eager.surface.safetensors_files import header, mapped, read
+from eager.storage import UntypedStorage
 from graphc.errors import EmptyFileError, TensorFileError, require
-from graphc.files import json_text, writing
-from graphc.files.contents import Refuse
+from graphc.files import json_text, zipped
+from graphc.files.contents import Refuse, printable
 from graphc.files.schema import Anything, Record, Whole
+from graphc.files.writing import draft
 
 KEY = "graphc"  # in the metadata
 VERSION = 1
@@ -36,56 +45,72 @@ NO_CUDA = (
     "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
     "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
 )
+NO_LOCATION = "don't know how to restore data location of torch.storage.UntypedStorage (tagged with {where})"
+NO_PICKLE_MODULE = "Can not safely load weights when explicit pickle_module is specified"
+UNUSED = "pickle_load_args only works if `weights_only=False`."
 TOO_MUCH = "cannot save an object that could not be loaded: {problem}. Remedy: keep numbers in tensors"
-PICKLE = (
-    "it looks like a pickle, as PyTorch's torch.save writes them, and reading one can run code. Remedy: in PyTorch, "
-    "save a dict of tensors with safetensors.torch.save_file, and load that file"
-)
 _DESCRIPTION = Record({"version": Whole(0), "object": Anything()})
-
-
-def _library(module: str, what: str) -> Any:
-    return require(module, f"torch.{what}", "safetensors")
+_NESTED = "lists and dicts are too deep in each other"
 
 
 def save(
     obj: Any,
     f: Any,
-    pickle_module: Any = None,
+    pickle_module: Any = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
 ) -> None:
-    """Write `obj` (tensors, numbers, strings, nests of them; see `eager.surface.description`) to a path or file object.
+    """Write `obj` (tensors, numbers, strings, nests of them) to a path or file object. As `torch.save`.
 
-    As `torch.save`, but nothing is pickled: the two pickle arguments change nothing. TypeError naming the place of what
-    cannot be saved, or loaded again, before the file is touched; a file at a path is replaced when the new one is
-    complete.
+    `torch.load(weights_only=True)` of PyTorch reads the file. No pickler is run, so the two pickle arguments change
+    nothing. Raises TypeError naming the place of what cannot be saved, or loaded again, and RuntimeError for memory
+    that is shown in two dtypes, before the file is touched; a file at a path is replaced when the new one is complete.
     """
-    library = _library("safetensors.numpy", "save")
     to_path = isinstance(f, (str, os.PathLike))
     if not to_path and not hasattr(f, "write"):
         raise AttributeError(NOT_A_FILE)
-    writer = Writer()
-    try:
-        root = writer.node(obj)
-        arrays = writer.arrays()
-        text = json.dumps({"version": VERSION, "object": root})
-    except RecursionError:
-        raise _too_much("lists and dicts are too deep in each other") from None
-    json_text.check(text, LIMITS, _too_much)
-    metadata = {KEY: text}
+    path = Path(f) if to_path else Path("archive.pt")
+    write = _writer(obj, path, _use_new_zipfile_serialization)
     if not to_path:
-        data = library.save(arrays, metadata)
-        header(b"", io.BytesIO(data), _too_much)
-        f.write(data)
+        write(f)
         return
-    folder = os.path.dirname(os.fspath(f)) or "."
-    if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
-    with writing.draft(f) as name:
-        library.save_file(arrays, name, metadata)
-        with open(name, "rb") as file:
-            header(b"", file, _too_much)
+    if not path.parent.is_dir():
+        raise RuntimeError(f"Parent directory {path.parent} does not exist.")
+    with draft(f) as name, open(name, "wb") as file:
+        write(file)
+
+
+def _writer(obj: Any, path: Path, zipped_format: bool) -> Callable[[Any], None]:
+    """What writes `obj` to a file object in the format of the name, once it is known that it can be saved."""
+    try:
+        if path.suffix == ".safetensors":
+            data = _safetensors(obj)
+            return lambda file: file.write(data)
+        if path.suffix == ".npz":
+            members = npz_files.contents_of(obj)
+            return lambda file: zipped.write(file, members, np.lib.format.ARRAY_ALIGN)
+        made = writing.Pickle(obj, legacy=not zipped_format)
+    except RecursionError:
+        raise _too_much(_NESTED) from None
+    except ValueError as error:
+        raise _too_much(str(error)) from None
+    if zipped_format:
+        folder = path.stem if re.fullmatch(r"\w[\w .-]*", path.stem) else "archive"
+        return lambda file: writing.write_zip(made, file, folder)
+    return lambda file: writing.write_legacy(made, file)
+
+
+def _safetensors(obj: Any) -> bytes:
+    library = require("safetensors.numpy", "torch.save", "safetensors")
+    writer = Writer()
+    root = writer.node(obj)
+    arrays = writer.arrays()
+    text = json.dumps({"version": VERSION, "object": root})
+    json_text.check(text, LIMITS, _too_much)
+    data = library.save(arrays, {KEY: text})
+    header(b"", io.BytesIO(data), _too_much)
+    return data
 
 
 def _too_much(problem: str, place: str = "") -> TypeError:
@@ -101,36 +126,66 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read what `save` wrote, or the tensors of any safetensors file, from a path or a file object. As `torch.load`.
+    """Read what `save`, or PyTorch's `torch.save`, wrote, or the tensors of a safetensors or `.npz` file. As
+    `torch.load`.
 
-    No code is run, whatever `weights_only` says, and memory and time are in proportion to the file. map_location: "cpu"
-    or a device, a dict, or a function of tensor and "cpu" that gives a tensor or None. With `mmap`, a path's tensors
-    are read when they are used; the file must stay as it is until then. Raises TensorFileError, a RuntimeError that
-    names the file and the place in it, for damaged files; for an empty one it is an EOFError, too.
+    f             a path or a seekable file object
+    map_location  "cpu" or a device, a dict from the locations in the file to others, or a function of a storage and its
+                  location that gives a storage or None
+    weights_only  changes nothing: no code is run. Memory and time are in proportion to the file
+    mmap          a path's tensors are read when they are used; the file must stay as it is until then
+
+    Raises TensorFileError, a RuntimeError that names the file and the place in it, for damaged files; WeightsError, a
+    kind of it that is a pickle.UnpicklingError, too, for pickles that ask for more than values; for an empty file an
+    EOFError.
     """
-    move = _mover(map_location)
+    if pickle_module is not None and weights_only is not False:
+        raise RuntimeError(NO_PICKLE_MODULE)
+    if pickle_load_args and weights_only is not False:
+        warnings.warn(UNUSED, UserWarning, stacklevel=2)
     from_path = isinstance(f, (str, os.PathLike))
     if not from_path and not (hasattr(f, "seek") and hasattr(f, "read")):
         raise AttributeError(NOT_SEEKABLE.format(kind=type(f).__name__))
     if mmap and not from_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     name = f"'{os.fspath(f)}'" if from_path else "the file"
-    refuse = TensorFileError.of(name)
+    move = _mover(map_location, TensorFileError.of(name))
     with open(f, "rb") if from_path else nullcontext(f) as file:
-        start = file.read(9)
-        if not start:
-            raise EmptyFileError("it is empty", file=name)
-        if start[8:] != b"{" and start.startswith((b"PK", b"\x80")):
-            raise refuse(PICKLE, "")
-        entries, metadata = header(start, file, refuse)
-        arrays = (mapped if mmap else read)(file, entries, refuse)
+        return _loaded(file, move, name, bool(mmap))
+
+
+def _loaded(file: IO[bytes], move: pt_files.Move, name: str, mmap: bool) -> Any:
+    refuse = TensorFileError.of(name)
+    begin = file.tell()
+    start = file.read(9)
+    if not start:
+        raise EmptyFileError("it is empty", file=name)
+    if zipped.is_zipped(start):
+        members = zipped.members(file, refuse)
+        if not npz_files.is_npz(members):
+            return pt_files.load_zip(file, members, move, name, mmap)
+        return _tensors(npz_files.read(file, members, refuse), move)
+    if start[8:] != b"{":
+        file.seek(begin)
+        return pt_files.load_legacy(file, move, name, mmap)
+    entries, metadata = header(start, file, refuse)
+    arrays = (mapped if mmap else read)(file, entries, refuse)
     for key, array in arrays.items():
         if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
             raise refuse(NOT_BOOL, key)
-    arrays = {key: move(array) for key, array in arrays.items()}
     if KEY not in metadata:
-        return {key: Tensor._wrap(array) for key, array in arrays.items()}
-    return _described(metadata[KEY], arrays, refuse)
+        return _tensors(arrays, move)
+    return _described(metadata[KEY], {key: _moved(array, move) for key, array in arrays.items()}, refuse)
+
+
+def _tensors(arrays: dict[str, np.ndarray], move: pt_files.Move) -> dict[str, Tensor]:
+    return {key: Tensor._wrap(_moved(array, move)) for key, array in arrays.items()}
+
+
+def _moved(array: np.ndarray, move: pt_files.Move) -> np.ndarray:
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    memory = move(array.reshape(-1, order=order).view(np.uint8), "cpu")
+    return memory.view(array.dtype).reshape(array.shape, order=order)
 
 
 def _described(text: str, arrays: dict[str, np.ndarray], refuse: Refuse) -> Any:
@@ -147,24 +202,36 @@ def _described(text: str, arrays: dict[str, np.ndarray], refuse: Refuse) -> Any:
     return Reader(arrays, refuse).value(description["object"])
 
 
-def _mover(where: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """What `map_location` does to an array: nothing, if it is the CPU. RuntimeError for any other device."""
-    if where is None:
-        return lambda array: array
-    if isinstance(where, dict):
-        return _mover(where.get("cpu"))
+def _mover(where: Any, refuse: Refuse) -> pt_files.Move:
+    """What `map_location` does to the memory of a storage. RuntimeError for any device but the CPU, and what `refuse`
+    makes where the file asks for one."""
+    if isinstance(where, bytes):
+        where = where.decode("latin1")
     if isinstance(where, (str, device)):
-        kind = str(where).partition(":")[0]
-        if kind == "cuda":
-            raise RuntimeError(NO_CUDA)
-        if kind not in KINDS or device(where).type != "cpu":
-            raise RuntimeError(f"don't know how to restore data location of a tensor (tagged with {where})")
-        return lambda array: array
-    if not callable(where):
+        if problem := _elsewhere(where):
+            raise RuntimeError(problem)
+        return lambda memory, location: memory
+    if not (where is None or isinstance(where, dict) or callable(where)):
         raise TypeError(f"'{type(where).__name__}' object is not callable")
 
-    def moved(array: np.ndarray) -> np.ndarray:
-        found: Any = where(Tensor._wrap(array), "cpu")
-        return array if found is None else found._array()
+    def moved(memory: np.ndarray, location: str) -> np.ndarray:
+        if isinstance(where, dict):
+            location = where.get(location, location)
+        elif where is not None:
+            found: Any = where(UntypedStorage(memory), location)
+            if found is not None:
+                owner = found._owner if isinstance(found, UntypedStorage) else found._array()
+                return owner.reshape(-1).view(np.uint8)
+        if problem := _elsewhere(location):
+            raise refuse(problem, "")
+        return memory
 
     return moved
+
+
+def _elsewhere(location: Any) -> str:
+    """What is wrong with a location that is not the CPU."""
+    kind = str(location).partition(":")[0]
+    if kind == "cuda":
+        return NO_CUDA
+    return "" if str(location) in ("cpu", "cpu:0") else NO_LOCATION.format(where=printable(str(location)))

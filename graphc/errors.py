@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pickle import UnpicklingError
 from types import ModuleType
 from typing import Self
 
@@ -76,6 +77,12 @@ class TensorFileError(FileError, RuntimeError):
     """A file is none that `torch.load` of eager can read."""
 
     wording = "{file} cannot be loaded: {problem}"
+
+
+class WeightsError(TensorFileError, UnpicklingError):
+    """The pickle in a file of tensors is damaged, or asks for more than values."""
+
+    wording = "Weights only load failed. {file} cannot be loaded: {problem}"
 
 
 class EmptyFileError(TensorFileError, EOFError):

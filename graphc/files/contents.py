@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import IO, Final
+from typing import IO, Any, Final
+
+import numpy as np
 
 FileLike = str | os.PathLike[str] | IO[bytes]
 Refuse = Callable[[str, str], Exception]  # the error for (problem, place in the file)
 
 DIGITS: Final = 40  # characters of a number: int() is quadratic in them; a float64 has at most 25, a 64-bit integer 20
-_SAME_HASH = 64  # keys of a dict or set
+SAME_HASH = 64  # keys of a dict or set
 
-ONE_HASH = f"more than {_SAME_HASH} keys with the same hash: a dict of them takes quadratic time"
+ONE_HASH = f"more than {SAME_HASH} keys with the same hash: a dict of them takes quadratic time"
 TOO_LARGE = "more than {limit:,} bytes, which is all that is read of such a file"
 NOT_BINARY = "the file object must be binary: its read() returned {kind}"
 _PIECE = 1 << 24
+_SHOWN = 100  # characters of a name in a message
 
 
 def contents(file: FileLike, most: int, refuse: Refuse) -> bytes:
@@ -45,5 +48,26 @@ def _upto(opened: IO[bytes], most: int, refuse: Refuse) -> bytes:
 def check_keys(keys: Sequence[Hashable], place: str, refuse: Refuse) -> None:
     """Raise what `refuse` makes if `keys` were chosen so that a dict of them is slow: hashes of numbers, and of tuples
     of them, are the same in each process, those of texts are not."""
-    if len(keys) > _SAME_HASH and max(Counter(map(hash, keys)).values()) > _SAME_HASH:
+    if len(keys) > SAME_HASH and max(Counter(map(hash, keys)).values()) > SAME_HASH:
         raise refuse(ONE_HASH, place)
+
+
+def printable(text: str) -> str:
+    """A name from a file as messages show it: on one line, and no longer than that."""
+    return text if text.isprintable() and len(text) <= _SHOWN else ascii(text[:_SHOWN])
+
+
+def exactly(file: IO[bytes], count: int, refuse: Refuse, what: str) -> bytearray:
+    """The next `count` bytes, in memory that may be written, of which no more is taken than the file has."""
+    found = bytearray()
+    while len(found) < count:
+        piece = file.read(min(count - len(found), _PIECE))
+        if not piece:
+            raise refuse(f"it ends {count - len(found):,} bytes early", what)
+        found += piece
+    return found
+
+
+def mapped(file: IO[bytes]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bytes of an open file in place. What is written to them stays in memory."""
+    return np.memmap(file, np.uint8, mode="c").view(np.ndarray)  # type: ignore[call-overload]

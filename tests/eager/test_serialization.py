@@ -16,16 +16,28 @@ import numpy as np
 import pytest
 
 import eager as torch
+from eager import serialization
 from graphc.errors import MissingExtraError
 
 numpy_files = pytest.importorskip("safetensors.numpy", reason="the extra 'safetensors' is not installed")
 
 
-def again(value: Any, **options: Any) -> Any:
+@pytest.fixture(params=["zip", "legacy", "safetensors"])
+def again(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """What comes back of a value, in each format that keeps all kinds of values."""
+    path = tmp_path / ("x.safetensors" if request.param == "safetensors" else "x.pt")
+
+    def loaded(value: Any) -> Any:
+        torch.save(value, path, _use_new_zipfile_serialization=request.param != "legacy")
+        return torch.load(path)
+
+    return loaded
+
+
+def saved(value: Any) -> bytes:
     buffer = io.BytesIO()
     torch.save(value, buffer)
-    buffer.seek(0)
-    return torch.load(buffer, **options)
+    return buffer.getvalue()
 
 
 PLAIN = [
@@ -37,13 +49,13 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("value", PLAIN, ids=repr)
-def test_plain_values(value: Any):
+def test_plain_values(value: Any, again: Any):
     found = again({"v": value})["v"]
     assert found == value and type(found) is type(value)
     assert repr(found) == repr(value)
 
 
-def test_nan_and_numpy():
+def test_nan_and_numpy(again: Any):
     assert np.isnan(again(float("nan")))
     scalar = again(np.float32(1.5))
     assert scalar == 1.5 and type(scalar) is np.float32
@@ -53,7 +65,7 @@ def test_nan_and_numpy():
     assert found.dtype == array.dtype and type(found) is np.ndarray
 
 
-def test_every_dtype_and_the_bits_of_every_number():
+def test_every_dtype_and_the_bits_of_every_number(again: Any):
     for dtype in (torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.uint8,
                   torch.int8, torch.int16, torch.int32, torch.int64, torch.bool):  # fmt: skip
         t = torch.tensor([0, 1, 1]).to(dtype)
@@ -72,7 +84,7 @@ def test_a_process_that_has_seen_no_brain_floats_reads_them(tmp_path: Path):
     assert done.stdout.strip() == expected
 
 
-def test_memory_is_shared_as_before_and_with_nothing_else():
+def test_memory_is_shared_as_before_and_with_nothing_else(again: Any):
     x = torch.zeros(3, 4)
     shared = again({"all": x, "row": x[1], "column": x[:, 2], "again": x, "alone": torch.zeros(2)})
     shared["row"][2] = 5.0
@@ -82,13 +94,16 @@ def test_memory_is_shared_as_before_and_with_nothing_else():
     assert shared["column"].stride() == (4,)
 
 
-def test_a_small_view_does_not_bring_its_whole_base():
-    buffer = io.BytesIO()
-    torch.save(torch.zeros(100_000)[10:20], buffer)
-    assert len(buffer.getvalue()) < 1000
+def test_a_view_brings_its_base_as_in_pytorch_but_not_into_safetensors(tmp_path: Path):
+    x = torch.zeros(10_000)[10:20]
+    found = torch.load(io.BytesIO(saved(x)))
+    assert found.storage_offset() == 10 and found.untyped_storage().nbytes() == 40_000
+    assert len(saved(x.clone())) < 1200
+    torch.save(x, tmp_path / "x.safetensors")
+    assert (tmp_path / "x.safetensors").stat().st_size < 1000
 
 
-def test_containers_are_one_object_again_even_inside_themselves():
+def test_containers_are_one_object_again_even_inside_themselves(again: Any):
     inner = [1]
     found = again({"a": inner, "b": [inner, inner]})
     assert found["a"] is found["b"][0] is found["b"][1]
@@ -97,7 +112,7 @@ def test_containers_are_one_object_again_even_inside_themselves():
     assert (found := again(loop))["self"][0] is found
 
 
-def test_parameters_and_gradient_flags():
+def test_parameters_and_gradient_flags(again: Any):
     p = torch.nn.Parameter(torch.ones(2))
     frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
     leaf = torch.ones(2, requires_grad=True)
@@ -109,7 +124,7 @@ def test_parameters_and_gradient_flags():
     assert found[0].grad.tolist() == [1.0, 1.0]
 
 
-def test_loaded_tensors_can_be_written_with_gradients_recorded():
+def test_loaded_tensors_can_be_written_with_gradients_recorded(again: Any):
     x = again(torch.zeros(3))
     w = torch.ones(3, requires_grad=True)
     x += w * 2
@@ -118,7 +133,7 @@ def test_loaded_tensors_can_be_written_with_gradients_recorded():
     assert w.grad is not None and w.grad.tolist() == [0.0, 2.0, 2.0]
 
 
-def test_generators_continue():
+def test_generators_continue(again: Any):
     g = torch.Generator().manual_seed(3)
     torch.rand(5, generator=g)
     assert torch.rand(4, generator=again(g)).tolist() == torch.rand(4, generator=g).tolist()
@@ -171,19 +186,39 @@ def test_what_cannot_be_saved_is_named_before_the_file_is_touched(value: Any, pl
     assert [p.name for p in tmp_path.iterdir()] == ["kept.pt"]
 
 
-def test_a_failure_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    path = tmp_path / "kept.pt"
-    torch.save(1, path)
-
-    def full(arrays: Any, file: str, metadata: Any) -> None:
-        Path(file).write_bytes(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(numpy_files, "save_file", full)
+@pytest.mark.parametrize("name", ["kept.pt", "kept.safetensors", "kept.npz"])
+def test_a_failure_while_writing_leaves_the_old_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / name
+    torch.save({"x": torch.ones(1)}, path)
+    monkeypatch.setattr(serialization, "open", FullDisk, raising=False)
     with pytest.raises(OSError, match="disk full"):
-        torch.save(2, path)
-    assert torch.load(path) == 1
-    assert [p.name for p in tmp_path.iterdir()] == ["kept.pt"]
+        torch.save({"x": torch.zeros(1000)}, path)
+    monkeypatch.undo()
+    assert torch.load(path)["x"].tolist() == [1.0]
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+class FullDisk:
+    """A file that takes 20 bytes."""
+
+    def __init__(self, name: str, mode: str):
+        self._file = open(name, mode)  # noqa: SIM115
+        self._left = 20
+
+    def __enter__(self) -> FullDisk:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, data: bytes) -> int:
+        self._left -= len(data)
+        if self._left < 0:
+            raise OSError("disk full")
+        return self._file.write(data)
 
 
 def test_files_of_others_are_dicts_of_tensors(tmp_path: Path):
@@ -194,13 +229,33 @@ def test_files_of_others_are_dicts_of_tensors(tmp_path: Path):
         assert {k: v.tolist() for k, v in found.items()} == {k: v.tolist() for k, v in arrays.items()}
 
 
-def test_others_find_the_tensors_under_their_paths():
-    buffer = io.BytesIO()
-    torch.save({"model": torch.nn.Linear(2, 1).state_dict(), "steps": [torch.ones(2), 3]}, buffer)
-    found = numpy_files.load(buffer.getvalue())
+def test_others_find_the_tensors_under_their_paths(tmp_path: Path):
+    torch.save({"model": torch.nn.Linear(2, 1).state_dict(), "steps": [torch.ones(2), 3]}, tmp_path / "x.safetensors")
+    found = numpy_files.load_file(tmp_path / "x.safetensors")
     assert {name: array.shape for name, array in found.items()} == {
         "model.weight": (1, 2), "model.bias": (1,), "steps.0": (2,)
     }  # fmt: skip
+
+
+def test_arrays_of_numpy_are_written_and_read(tmp_path: Path):
+    path = tmp_path / "x.npz"
+    arrays = {"a": torch.arange(6.0).reshape(2, 3), "b": np.array([True, False]), "c": torch.ones(2, dtype=torch.int8)}
+    torch.save(arrays, path)
+    with np.load(path) as found:
+        assert {name: found[name].tolist() for name in found} == {name: a.tolist() for name, a in arrays.items()}
+    np.savez(
+        path, f=np.asfortranarray(np.arange(6).reshape(2, 3)), big=np.arange(3, dtype=">i4"), none=np.zeros((0, 2))
+    )
+    found = torch.load(path)
+    assert found["f"].tolist() == [[0, 1, 2], [3, 4, 5]] and found["f"].stride() == (1, 2)
+    assert found["big"].tolist() == [0, 1, 2] and found["big"].dtype is torch.int32 and found["none"].shape == (0, 2)
+    for value in ([1], {"a": 1}, {1: torch.ones(1)}, {"a": np.array([object()])}):
+        with pytest.raises(TypeError, match=r"a \.npz file holds a dict of tensors"):
+            torch.save(value, path)
+    np.savez(path, o=np.array([Bomb()], dtype=object))
+    with pytest.raises(RuntimeError, match=r"x\.npz' cannot be loaded: o.npy: it is no array"):
+        torch.load(path)
+    assert not Bomb.went_off
 
 
 def test_mapped_tensors_are_written_in_memory_only(tmp_path: Path):
@@ -221,9 +276,11 @@ class Bomb:
 
 
 def test_pickles_are_refused_and_not_run():
-    for file in (pickle.dumps(Bomb()), b"PK\x03\x04 a zip"):
-        with pytest.raises(RuntimeError, match="looks like a pickle"):
-            torch.load(io.BytesIO(file), weights_only=False)
+    for weights_only in (None, True, False):
+        with pytest.raises(pickle.UnpicklingError, match=r"Weights only load failed.*GLOBAL setattr was not an"):
+            torch.load(io.BytesIO(pickle.dumps(Bomb())), weights_only=weights_only)
+    with pytest.raises(RuntimeError, match="failed finding central directory"):
+        torch.load(io.BytesIO(b"PK\x03\x04 a zip"))
     assert not Bomb.went_off
 
 
@@ -264,12 +321,13 @@ def test_a_newer_version_is_an_error():
         torch.load(io.BytesIO(numpy_files.save({"t": np.zeros(1)}, metadata)))
 
 
-def test_an_absent_library_is_named_with_its_extra_and_not_needed_for_loading(monkeypatch: pytest.MonkeyPatch):
-    data = io.BytesIO()
-    torch.save(7, data)
+def test_an_absent_library_is_named_with_its_extra_and_not_needed_for_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "x.safetensors"
+    torch.save(7, path)
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'graphc\[safetensors\]'"):
-        torch.save(1, io.BytesIO())
-    data.seek(0)
-    assert torch.load(data) == 7
+        torch.save(1, path)
+    assert torch.load(path) == 7

@@ -29,12 +29,14 @@ from compare.fuzzing.corpus import Corpus
 from compare.judging.tolerance import Verdict
 from eager.core.tensor import Tensor
 from eager.rng.generator import STATE
+from eager.serialization import _safetensors
 from graphc.errors import FileError, ParseError, ProgramFileError, ReportFileError, TensorFileError
 from graphc.ir import Graph
 from graphc.ir.files import load
 from graphc.lowering import machine, programs
 from graphc.ops.dtypes import SHORT_NAMES
 from tests.ir import graphs
+from tests.readers import checkpoints
 from tests.readers.mutations import changed_bytes, changed_json, changed_tokens, dumps
 
 Files = dict[str, bytes]
@@ -106,14 +108,24 @@ def _tensor_files() -> Files:
     }  # fmt: skip
     found = {}
     for name, value in values.items():
-        file = io.BytesIO()
-        torch.save(value, file)
-        found[name] = file.getvalue()
+        found[name] = _safetensors(value)
     header = json.dumps({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
                          "b": {"dtype": "BOOL", "shape": [3], "data_offsets": [8, 11]},
                          "__metadata__": {"format": "pt"}}).encode()  # fmt: skip
     found["theirs"] = struct.pack("<Q", len(header)) + header + b"\0" * 8 + b"\0\1\1"
     return found
+
+
+def _checkpoint_files(legacy: bool = False) -> Files:
+    return {name: checkpoints.saved(value, legacy) for name, value in checkpoints.checkpoint_values().items()}
+
+
+def _array_files() -> Files:
+    file = io.BytesIO()
+    np.savez(
+        file, a=np.arange(6.0).reshape(2, 3), b=np.array([True, False]), c=np.asfortranarray(np.ones((2, 3), "c8"))
+    )
+    return {"arrays": file.getvalue()}
 
 
 def _deeper_tensors(data: bytes, rng: random.Random) -> bytes:
@@ -132,7 +144,21 @@ def _value_of_tensors(value: Any) -> Any:
     return _shown(value, {})
 
 
-_LEAVES = (bool, int, float, complex, str, bytes, slice, range, torch.dtype, torch.device, type(None), np.generic)
+_LEAVES = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    slice,
+    range,
+    torch.dtype,
+    torch.device,
+    type(None),
+    np.generic,
+)
 
 
 def _shown(value: Any, seen: dict[int, int]) -> Any:
@@ -370,6 +396,21 @@ KINDS: dict[str, Kind] = {
     ),
     "mapped tensors": Kind(
         _tensor_files, _deeper_tensors, _load_mapped, TensorFileError, _value_of_tensors, lambda found: None
+    ),
+    "checkpoint": Kind(
+        _checkpoint_files, checkpoints.deeper_zip, lambda data, _: torch.load(io.BytesIO(data)), TensorFileError,
+        _value_of_tensors, lambda found: None,
+    ),
+    "mapped checkpoint": Kind(
+        _checkpoint_files, checkpoints.deeper_zip, _load_mapped, TensorFileError, _value_of_tensors, lambda found: None
+    ),
+    "legacy checkpoint": Kind(
+        lambda: _checkpoint_files(True), checkpoints.deeper_legacy, lambda data, _: torch.load(io.BytesIO(data)),
+        TensorFileError, _value_of_tensors, lambda found: None,
+    ),
+    "arrays": Kind(
+        _array_files, checkpoints.deeper_zip, lambda data, _: torch.load(io.BytesIO(data)), TensorFileError,
+        _value_of_tensors, lambda found: None,
     ),
     "certificate": Kind(
         lambda: {"certificate": _certificate()}, _deeper_certificate, lambda data, _: Certificate.parse(data, "c.json"),

@@ -15,9 +15,8 @@ from pathlib import Path
 from graphc.errors import FileError
 from tests.readers.kinds import KINDS, Kind
 from tests.readers.mutations import changed_bytes
-from tests.readers.watch import at_most, nothing_runs
+from tests.readers.watch import at_most, limit_memory, nothing_runs
 
-MEMORY = 2**30  # bytes
 CALLS, CALLS_PER_BYTE = 100_000, 60
 SAME, OTHER, REFUSED = "accepted, same meaning", "accepted, another meaning", "refused by name"
 
@@ -62,16 +61,6 @@ def outcome_of(kind: Kind, data: bytes, values: dict[str, object], deep: bool, f
         return SAME
     assert deep or not kind.sealed(data), "accepted although its checksum does not fit"
     return OTHER
-
-
-def limit_memory() -> None:
-    """Let this process have `MEMORY` more than it has, on systems that tell and limit it."""
-    used = Path("/proc/self/statm")
-    if used.exists():
-        import resource
-
-        most = int(used.read_text().split()[0]) * resource.getpagesize() + MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def main(count: int, seed: int) -> None:

@@ -40,8 +40,7 @@ READERS = {
     "compare/fuzzing/workers.py": "/proc/<process>, of the kernel",
     "compare/minimizing/sources.py": "the repr of a value that is at hand",
     "graphc/audit/vocabulary.py": "a number in a word of the command line",
-    "eager/surface/safetensors_files.py": "maps a file, once its header has been found sound",
-    "eager/serialization.py": "opens files for safetensors_files",
+    "eager/serialization.py": "opens files for eager.checkpoints",
     "graphc/__main__.py": "/dev/null",
     "graphc/lowering/bundle.py": "the source of graphc's own kernels",
     "graphc/lowering/keys.py": "graphc's own source",
@@ -63,7 +62,7 @@ def test_ten_thousand_mutated_files_in_a_process_of_its_own():
 
 
 def test_the_mutations_reach_what_is_behind_a_checksum(tmp_path: Path):
-    for name in ("graph", "certificate", "tensors", "campaign", "report"):
+    for name in ("graph", "certificate", "tensors", "checkpoint", "legacy checkpoint", "campaign", "report"):
         assert sweep.sweep(name, 100, 3, tmp_path)[sweep.OTHER], name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 # what the interpreter reports when code runs, files open or modules load (sys.audit)
@@ -21,6 +22,7 @@ REPORTED = (
     "marshal",
     "ctypes",
 )
+MEMORY = 2**30  # bytes that `limit_memory` leaves
 _watched: list[tuple[list[str], str]] = []
 _installed: list[bool] = []
 
@@ -69,3 +71,13 @@ def at_most(calls: int) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
+
+
+def limit_memory() -> None:
+    """Let this process have `MEMORY` more than it has, on systems that tell and limit it."""
+    used = Path("/proc/self/statm")
+    if used.exists():
+        import resource
+
+        most = int(used.read_text().split()[0]) * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -14,8 +14,10 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from eager.surface.description import DTYPES, METADATA
-from graphc.files.contents import Refuse
+from eager.checkpoints.description import DTYPES, METADATA
+from eager.core.state import separate
+from graphc.files.contents import Refuse, exactly
+from graphc.files.contents import mapped as memory_map
 from graphc.files.json_text import Limits, parsed
 from graphc.files.schema import Record, Row, Table, Text, Tuple, Whole
 
@@ -27,7 +29,6 @@ NUMPY_OF = {
 }  # fmt: skip
 DAMAGED = "it is damaged, or no safetensors file ({what})"
 UNKNOWN = "it has tensors of type {kind}"
-_PIECE = 1 << 24  # bytes that are allocated before it is seen that the file has them
 _ENTRY = Record({"dtype": Text(most=20), "shape": Row(Whole(0), most=64), "data_offsets": Tuple((Whole(0), Whole(0)))})
 _METADATA = Table(Text(most=LIMITS.size), Text(most=LIMITS.size))
 
@@ -49,11 +50,11 @@ def header(start: bytes, file: IO[bytes], refuse: Refuse) -> tuple[dict[str, Sto
     def damaged(problem: str, place: str) -> Exception:
         return refuse(DAMAGED.format(what=problem), place)
 
-    start += _exactly(file, 8 - len(start), damaged, "its length") if len(start) < 8 else b""
+    start += exactly(file, 8 - len(start), damaged, "its length") if len(start) < 8 else b""
     length = int.from_bytes(start[:8], "little")
     if length > LIMITS.size:
         raise damaged(f"a header of {length:,} bytes, at most {LIMITS.size:,} are read", "")
-    text = start[8:] + _exactly(file, length + 8 - len(start), damaged, "its header")
+    text = start[8:] + exactly(file, length + 8 - len(start), damaged, "its header")
     table = parsed(bytes(text), LIMITS, damaged)
     if not isinstance(table, dict):
         raise damaged("its header is no object", "")
@@ -80,7 +81,7 @@ def read(file: IO[bytes], stored: dict[str, StoredTensor], refuse: Refuse) -> di
     def damaged(problem: str, place: str) -> Exception:
         return refuse(DAMAGED.format(what=problem), place)
 
-    found = {name: _array(e, _exactly(file, e.size, damaged, name), refuse, name) for name, e in stored.items()}
+    found = {name: _array(e, exactly(file, e.size, damaged, name), refuse, name) for name, e in stored.items()}
     if file.read(1):
         raise damaged("there is more behind its last tensor", "")
     return found
@@ -91,10 +92,10 @@ def mapped(file: IO[bytes], stored: dict[str, StoredTensor], refuse: Refuse) -> 
     begin, total = file.tell(), sum(tensor.size for tensor in stored.values())
     if os.fstat(file.fileno()).st_size != begin + total:
         raise refuse(DAMAGED.format(what=f"it has not the {total:,} bytes of data that its header tells of"), "")
-    data = np.memmap(file, np.uint8, mode="c").view(np.ndarray)  # type: ignore[call-overload]
+    data = memory_map(file)
     found: dict[str, np.ndarray] = {}
     for name, tensor in stored.items():
-        found[name] = _array(tensor, data[begin : begin + tensor.size], refuse, name)
+        found[name] = _array(tensor, separate(data[begin : begin + tensor.size]), refuse, name)
         begin += tensor.size
     return found
 
@@ -104,14 +105,3 @@ def _array(tensor: StoredTensor, memory: Any, refuse: Refuse, name: str) -> np.n
         return np.ndarray(tensor.shape, tensor.dtype, memory)
     except ValueError as error:  # a shape without elements that NumPy has no number for
         raise refuse(DAMAGED.format(what=str(error)), name) from None
-
-
-def _exactly(file: IO[bytes], count: int, damaged: Refuse, what: str) -> bytearray:
-    """The next bytes, in memory that may be written."""
-    found = bytearray()
-    while len(found) < count:
-        piece = file.read(min(count - len(found), _PIECE))
-        if not piece:
-            raise damaged(f"it ends {count - len(found):,} bytes early", what)
-        found += piece
-    return found

@@ -16,6 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
+from eager.checkpoints.memory import address, check_bools, memory_of, over
 from eager.core import dtypes
 from eager.core.devices import device
 from eager.core.state import storage_of
@@ -33,7 +34,6 @@ CANNOT_SAVE = (
 SAVE_STATE = " Remedy: save `{place}.state_dict()`, and load it into a new object with `load_state_dict`."
 DAMAGED = "the description in the file is damaged: {what}"
 METADATA = "__metadata__"  # what no tensor in a file can be named
-NOT_BOOL = "a bool that is neither 0 nor 1"  # on which NumPy's loops go astray
 LIMITS = Limits(2**26, 256, 4_000_000)  # of a description: 128 lists in each other
 DECIMAL = 13_000  # bits: larger integers are hexadecimal, which takes linear time
 DTYPES = {t.name: t for t in (*dtypes.BY_NUMPY.values(), dtypes.bfloat16)}
@@ -120,7 +120,7 @@ class Writer:
         if isinstance(value, np.generic) and value.dtype.name in DTYPES:
             return {"scalar": self._array(np.asarray(value), name)}
         if not (kind in SEQUENCES or kind in MAPPINGS or isinstance(value, (Tensor, Generator)) or kind is np.ndarray):
-            raise TypeError(CANNOT_SAVE.format(kind=kind.__qualname__, place=place, remedy=_remedy(value, place)))
+            raise TypeError(CANNOT_SAVE.format(kind=kind.__qualname__, place=place, remedy=remedy(value, place)))
         if id(value) in self._numbers:
             return {"again": self._numbers[id(value)]}
         self._numbers[id(value)] = len(self._numbers)
@@ -169,14 +169,16 @@ class Writer:
                 for _, node, _ in members:
                     node["in"] = name
                 continue
-            stored[name], start = _memory_of([array for array, _, _ in members])
+            stored[name] = memory_of([array for array, _, _ in members])
+            start = address(stored[name])
             for array, node, _ in members:
-                offset = array.__array_interface__["data"][0] - start
+                offset = address(array) - start
                 node |= {"in": name, "shape": array.shape, "strides": array.strides, "offset": offset}
         return stored
 
 
-def _remedy(value: Any, place: str) -> str:
+def remedy(value: Any, place: str) -> str:
+    """What to do about a value that cannot be saved."""
     if hasattr(value, "state_dict"):
         return SAVE_STATE.format(place=place)
     return " Remedy: save the values it is made of." if hasattr(value, "__dict__") else ""
@@ -196,20 +198,6 @@ def _as_real(array: np.ndarray) -> np.ndarray:
     """Complex numbers as pairs along a new last dim: the file format has none."""
     real = REAL_OF.get(array.dtype.name)
     return array if real is None else array[..., None].view(real)
-
-
-class _Memory:
-    """The bytes from `start` to `end`, as NumPy takes them."""
-
-    def __init__(self, start: int, end: int):
-        self.__array_interface__ = {"data": (start, True), "shape": (end - start,), "typestr": "|u1", "version": 3}
-
-
-def _memory_of(arrays: list[np.ndarray]) -> tuple[np.ndarray, int]:
-    """A copy of the memory that the arrays lie in, and the address of its first byte."""
-    bounds = [np.lib.array_utils.byte_bounds(array) for array in arrays]
-    start, end = min(low for low, _ in bounds), max(high for _, high in bounds)
-    return np.array(_Memory(start, end)), start
 
 
 @final
@@ -337,17 +325,8 @@ class Reader:
             raise self._damaged("a tensor with strides, and no shape or offset")
         memory = stored.reshape(-1).view(np.uint8)
         shape, strides, offset = tuple(node["shape"]), tuple(node["strides"]), node["offset"]
-        if len(shape) != len(strides):
-            raise self._damaged(f"a tensor with {len(shape)} dims and {len(strides)} strides")
-        if not math.prod(shape):
-            return np.ndarray(shape, dtype, memory, 0, strides)
-        last = offset + sum(step * (size - 1) for size, step in zip(shape, strides, strict=True)) + dtype.itemsize
-        if last > memory.size:
-            raise self._damaged(f"a tensor in {shown(node['in'])} reaches beyond its memory")
-        array = np.ndarray(shape, dtype, memory, offset, strides)
-        if dtype.kind == "b":
-            seen = array.view(np.uint8) if array.size <= memory.size else memory[offset:last]
-            self._check_bools(seen)
+        array = over(memory, dtype, shape, strides, offset)
+        check_bools(array, memory)
         return array
 
     def _whole(self, stored: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -355,7 +334,3 @@ class Reader:
         if stored.dtype != (real or dtype) or (real is not None and (not stored.ndim or stored.shape[-1] != 2)):
             raise self._damaged(f"what is stored is {stored.dtype}{list(stored.shape)}, which is no {dtype}")
         return stored.view(dtype)[..., 0] if real is not None else stored
-
-    def _check_bools(self, seen: np.ndarray) -> None:
-        if seen.max() > 1:
-            raise self._damaged(NOT_BOOL)

@@ -1,0 +1,301 @@
+"""`.pt` files, written: pickles of protocol 2 and storages, as PyTorch writes them, by no pickler.
+
+Tensors, parameters, numbers, texts and nests of them are written so that PyTorch reads them with
+`weights_only=True`; frozen sets, slices, ranges, NumPy's arrays and generators as `torch.save` of PyTorch writes them.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from eager.checkpoints.description import CANNOT_SAVE, DTYPES, remedy
+from eager.checkpoints.globals import STORAGES
+from eager.checkpoints.memory import address, memory_of
+from eager.checkpoints.pt_files import MAGIC, PICKLE_SIZE, PROTOCOL, VALUES
+from eager.core import dtypes
+from eager.core.devices import device
+from eager.core.state import storage_of
+from eager.core.tensor import Parameter, Tensor
+from eager.rng.generator import Generator
+from graphc.files import zipped
+from graphc.ops.strides import row_major
+
+TWO_TYPES = "Cannot save multiple tensors or storages that view the same data as different types"
+TOO_LARGE = "it has more values than are read again"
+TOO_DEEP = "lists and dicts are too deep in each other"
+ALIGNMENT = 64  # bytes, of the start of a storage in a file
+DEPTH = 128  # of what is written; a little less than what is read
+_KEPT = 32  # characters of a text that is written once: what loading copies stays in proportion to the file
+_COST = 50  # of a call, in the reader's values
+
+
+@final
+@dataclass(frozen=True)
+class Global:
+    """A name that a pickle refers to: "module name"."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True)
+class Call:
+    """What makes a value when it is loaded: a function, its arguments, then items that are set, and a state."""
+
+    function: str
+    arguments: tuple[Any, ...]
+    items: Iterable[tuple[Any, Any]] = ()
+    state: Any = None
+
+
+@final
+@dataclass(frozen=True)
+class Stored:
+    """A storage: of the memory of an array, or the part of it that it shows."""
+
+    array: np.ndarray
+
+
+def _of_dtype(x: np.dtype) -> Call:
+    return Call("numpy dtype", (x.str[1:], False, True), state=(3, x.str[0], None, None, None, -1, -1, 0))
+
+
+def _of_array(x: np.ndarray) -> Call:
+    made = (Global("numpy ndarray"), (0,), b"b")
+    return Call("numpy._core.multiarray _reconstruct", made, state=(1, x.shape, _of_dtype(x.dtype), False, x.tobytes()))
+
+
+def _of_tensor(x: Tensor) -> Call:
+    array, memory = _storage(x._array())
+    unit = array.itemsize
+    offset = (address(array) - address(memory)) // unit
+    kind = dtypes.of_numpy(array.dtype)
+    steps = tuple(step // unit for step in array.strides) if array.size else row_major(array.shape)
+    place = (Stored(array), offset if array.size else 0, array.shape, steps)
+    if kind.name in _STORAGE_OF:
+        return Call("torch._utils _rebuild_tensor_v2", (*place, x.requires_grad, OrderedDict()))
+    return Call("torch._utils _rebuild_tensor_v3", (*place, x.requires_grad, OrderedDict(), kind))
+
+
+_STORAGE_OF = {dtype: f"torch {name}Storage" for name, dtype in STORAGES.items()}
+# type -> what makes such a value
+REDUCED: dict[type, Callable[[Any], Call | Global]] = {
+    complex: lambda x: Call("__builtin__ complex", (x.real, x.imag)),
+    bytes: lambda x: Call("_codecs encode", (x.decode("latin1"), "latin1")),
+    bytearray: lambda x: Call("__builtin__ bytearray", (bytes(x),)),
+    set: lambda x: Call("__builtin__ set", (list(x),)),
+    frozenset: lambda x: Call("__builtin__ frozenset", (list(x),)),
+    slice: lambda x: Call("__builtin__ slice", (x.start, x.stop, x.step)),
+    range: lambda x: Call("__builtin__ xrange", (x.start, x.stop, x.step)),
+    OrderedDict: lambda x: Call("collections OrderedDict", (), x.items(), vars(x) or None),
+    Counter: lambda x: Call("collections Counter", (dict(x),)),
+    dtypes.Size: lambda x: Call("torch Size", (tuple(x),)),
+    dtypes.dtype: lambda x: Global(f"torch {x.name}"),
+    device: lambda x: Call("torch device", (x.type,) if x.index is None else (x.type, x.index)),
+    np.ndarray: _of_array,
+    Parameter: lambda x: Call("torch._utils _rebuild_parameter", (x.detach(), x.requires_grad, OrderedDict())),
+    Tensor: _of_tensor,
+    Generator: lambda x: Call("torch._C Generator", (device("cpu"),), state=(x.initial_seed(), None, x.get_state())),
+}
+_BASES = (Parameter, Tensor, Generator)  # whose subclasses are kept as them
+
+
+@final
+class Pickle:
+    """One object as a pickle, `data`, and its `storages` by key: flat arrays of bytes.
+
+    legacy  whether persistent ids are those of the format of before
+    """
+
+    def __init__(self, value: Any, legacy: bool = False):
+        """TypeError that names the place of what cannot be saved, or ValueError for what could not be loaded again."""
+        self.data = bytearray(b"\x80\x02")
+        self.storages: dict[str, np.ndarray] = {}
+        self.kinds: dict[str, dtypes.dtype] = {}
+        self._legacy = legacy
+        self._numbers: dict[Any, int] = {}  # id of an object, or a text or Global itself -> its number in the memo
+        self._alive: list[Any] = []  # so that no id is given away
+        self._keys: dict[int, str] = {}  # id of a storage's owner -> its key
+        self._cost = 0
+        self._emit(value, "obj", 0)
+        self.data += b"."
+
+    def _emit(self, value: Any, place: str, depth: int) -> None:
+        if depth > DEPTH:
+            raise ValueError(TOO_DEEP)
+        self._cost += 2
+        if self._cost > VALUES or len(self.data) > PICKLE_SIZE:
+            raise ValueError(TOO_LARGE)
+        kind = type(value)
+        if kind in _PLAIN:
+            self.data += _PLAIN[kind](value)
+        elif kind is str and len(value) > _KEPT:
+            self.data += _text(value)
+        elif kind is str or kind is Global:
+            if not self._again(value):
+                self.data += _text(value) if kind is str else f"c{value.name.replace(' ', chr(10))}\n".encode()
+                self._put(value)
+        elif kind is Stored:
+            self._emit(self._persistent_id(value.array), place, depth)
+            self.data += b"Q"
+        elif kind is tuple:
+            self._tuple(value, place, depth)
+        elif not self._again(id(value)):
+            if kind is list:
+                self._list(value, place, depth)
+            elif kind is dict:
+                self.data += b"}"
+                self._put(id(value), value)
+                self._items(value.items(), place, depth)
+            else:
+                self._reduced(value, place, depth)
+
+    def _again(self, key: Any) -> bool:
+        number = self._numbers.get(key)
+        if number is not None:
+            self.data += b"h%c" % number if number < 256 else b"j" + struct.pack("<I", number)
+        return number is not None
+
+    def _put(self, key: Any, value: Any = None) -> None:
+        self._numbers[key] = number = len(self._numbers)
+        self._alive.append(value)
+        self.data += b"q%c" % number if number < 256 else b"r" + struct.pack("<I", number)
+
+    def _tuple(self, value: tuple[Any, ...], place: str, depth: int) -> None:
+        if len(value) > 3:
+            self.data += b"("
+        for k, member in enumerate(value):
+            self._emit(member, f"{place}[{k}]", depth + 1)
+        self.data += (b")", b"\x85", b"\x86", b"\x87")[len(value)] if len(value) <= 3 else b"t"
+
+    def _list(self, value: list[Any], place: str, depth: int) -> None:
+        self.data += b"]"
+        self._put(id(value), value)
+        if value:
+            self.data += b"("
+            for k, member in enumerate(value):
+                self._emit(member, f"{place}[{k}]", depth + 1)
+            self.data += b"e"
+
+    def _items(self, items: Iterable[tuple[Any, Any]], place: str, depth: int) -> None:
+        items = list(items)
+        if not items:
+            return
+        self.data += b"("
+        for key, value in items:
+            self._emit(key, f"{place}[{key!r}] (the key)", depth + 1)
+            self._emit(value, f"{place}[{key!r}]", depth + 1)
+        self.data += b"u"
+
+    def _reduced(self, value: Any, place: str, depth: int) -> None:
+        call = _reduced(value, place)
+        if isinstance(call, Global):
+            self._emit(call, place, depth)
+            return
+        self._cost += _COST
+        self._emit(Global(call.function), place, depth)
+        self._tuple(call.arguments, place, depth - 1)
+        self.data += b"R"
+        self._put(id(value), value)
+        self._items(call.items, place, depth)
+        if call.state is not None:
+            self._emit(call.state, place, depth)
+            self.data += b"b"
+
+    def _persistent_id(self, array: np.ndarray) -> tuple[Any, ...]:
+        owner, memory = storage_of(array), _storage(array)[1]
+        kind = dtypes.of_numpy(array.dtype)
+        if id(owner) not in self._keys:
+            self._keys[id(owner)] = key = str(len(self._keys))
+            self._alive.append(owner)
+            self.storages[key], self.kinds[key] = memory, kind
+        key = self._keys[id(owner)]
+        if self.kinds[key] is not kind:
+            raise RuntimeError(TWO_TYPES)
+        known = kind.name in _STORAGE_OF
+        count = memory.size // kind.itemsize if known else memory.size
+        untyped = "torch ByteStorage" if self._legacy else "torch.storage UntypedStorage"
+        name = _STORAGE_OF.get(kind.name, untyped)
+        return ("storage", Global(name), key, "cpu", count) + ((None,) if self._legacy else ())
+
+
+def _reduced(value: Any, place: str) -> Call | Global:
+    kind = type(value)
+    if kind is Call:
+        return value
+    if isinstance(value, np.generic) and value.dtype.name in DTYPES and value.dtype.kind != "V":
+        return Call("numpy._core.multiarray scalar", (_of_dtype(value.dtype), value.tobytes()))
+    made = REDUCED.get(kind) or next((REDUCED[base] for base in _BASES if isinstance(value, base)), None)
+    name = kind.__qualname__
+    if kind is np.ndarray and (value.dtype.name not in DTYPES or value.dtype.kind == "V"):
+        name, made = f"ndarray of {value.dtype}", None
+    if made is None:
+        raise TypeError(CANNOT_SAVE.format(kind=name, place=place, remedy=remedy(value, place)))
+    return made(value)
+
+
+def _storage(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The array, and all the memory that its owner has; a copy of it, if it lies there as no tensor of PyTorch can."""
+    unit = array.itemsize
+    memory = memory_of([storage_of(array)])
+    offset = address(array) - address(memory)
+    if array.size and (offset % unit or any(step % unit or step < 0 for step in array.strides)):
+        array = array.copy()
+        memory = memory_of([array])
+    return array, memory[: memory.size // unit * unit]
+
+
+def _text(value: str) -> bytes:
+    data = value.encode("utf-8", "surrogatepass")
+    return b"X" + struct.pack("<I", len(data)) + data
+
+
+def _whole(value: int) -> bytes:
+    if 0 <= value < 256:
+        return b"K%c" % value
+    if 0 <= value < 65536:
+        return b"M" + struct.pack("<H", value)
+    if -(2**31) <= value < 2**31:
+        return b"J" + struct.pack("<i", value)
+    data = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+    return (b"\x8a%c" % len(data) if len(data) < 256 else b"\x8b" + struct.pack("<i", len(data))) + data
+
+
+_PLAIN: dict[type, Callable[[Any], bytes]] = {
+    type(None): lambda x: b"N",
+    bool: lambda x: b"\x88" if x else b"\x89",
+    int: _whole,
+    float: lambda x: b"G" + struct.pack(">d", x),
+}
+
+
+def write_zip(made: Pickle, file: Any, name: str) -> None:
+    """Write a zip file as PyTorch does. `name` is that of the folder inside."""
+    contents: list[tuple[str, Any]] = [
+        ("data.pkl", made.data), ("byteorder", sys.byteorder.encode()),
+        *((f"data/{key}", memory) for key, memory in made.storages.items()), ("version", b"3\n"),
+    ]  # fmt: skip
+    zipped.write(file, ((f"{name}/{member}", data) for member, data in contents), ALIGNMENT)
+
+
+def write_legacy(made: Pickle, file: Any) -> None:
+    """Write a file as PyTorch does with `_use_new_zipfile_serialization=False`."""
+    sizes = {"protocol_version": PROTOCOL, "little_endian": sys.byteorder == "little",
+             "type_sizes": {"short": 2, "int": 4, "long": 4}}  # fmt: skip
+    for head in (MAGIC, PROTOCOL, sizes):
+        file.write(bytes(Pickle(head).data))
+    file.write(bytes(made.data))
+    keys = sorted(made.storages)
+    file.write(bytes(Pickle(keys).data))
+    for key in keys:
+        memory, kind = made.storages[key], made.kinds[key]
+        count = memory.size // (kind.itemsize if kind.name in _STORAGE_OF else 1)
+        file.write(count.to_bytes(8, "little"))
+        file.write(memory)
