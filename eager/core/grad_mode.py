@@ -10,7 +10,10 @@ from eager.core.state import GRAD_ENABLED, INFERENCE, Recent, grad_enabled, made
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
-is_grad_enabled = grad_enabled
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded, so that gradients can be computed. As `torch.is_grad_enabled`."""
+    return grad_enabled()
 
 
 def is_generator_function(fn: Callable[..., Any]) -> bool:

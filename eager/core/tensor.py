@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eager.core import dtypes, state, tape
-from eager.core.devices import CPU
+from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
@@ -148,10 +148,12 @@ class Tensor:
 
     @property
     def shape(self) -> dtypes.Size:
+        """The number of elements along each dim."""
         return dtypes.size_of(self._d.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
         return dtypes.BY_NUMPY[self._dtype()]
 
     def _values(self, purpose: str, *, python: bool = False) -> np.ndarray:
@@ -176,10 +178,12 @@ class Tensor:
 
     @property
     def ndim(self) -> int:
+        """The number of dims."""
         return len(self._d.shape)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> device:
+        """Where the elements are: the CPU."""
         return CPU
 
     def __len__(self) -> int:
@@ -191,6 +195,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded. May be set, of a leaf of floating dtype."""
         return self._n is not None
 
     @requires_grad.setter
@@ -227,6 +232,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor: `backward` gives leaves their `grad`."""
         node = self._n
         return node is None or (isinstance(node, list) and (tape.is_leaf(node) or tape.is_dead_end(node)))
 
@@ -238,6 +244,10 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
+        """The gradient that calls of `backward` have accumulated, of the same shape and dtype; None before the first.
+
+        Raises RuntimeError when set to a tensor of another shape or dtype.
+        """
         if not state.closed and (grad := getattr(self, "_g", None)) is not None:
             return grad  # at once: optimizers ask at every step
         return current_interpreter().get_grad(self)

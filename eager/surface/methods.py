@@ -41,8 +41,11 @@ def install() -> None:
 
 
 def _alias(target: str) -> Callable[..., Any]:
-    def method(self: Tensor, *operands: Any) -> Any:
-        return getattr(self, target)(*operands)
+    def method(self: Tensor, *operands: Any, **named: Any) -> Any:
+        return getattr(self, target)(*operands, **named)
 
+    like = getattr(Tensor, target)
     method.__name__ = target
+    method.__doc__ = like.__doc__
+    method.__signature__ = like.__signature__  # type: ignore[attr-defined]
     return method

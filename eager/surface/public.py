@@ -50,6 +50,7 @@ def _of_table(name: str) -> Any:
 
 def _in_place(name: str) -> Callable[..., Any]:
     """torch.<name>, the method of that name as a function."""
+    from eager.functional.naming import signature_of
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(input, Tensor):
@@ -57,5 +58,7 @@ def _in_place(name: str) -> Callable[..., Any]:
         return getattr(input, name)(*args, **kwargs)
 
     function.__name__ = name
-    function.__doc__ = f"`input.{name}(...)`. As `torch.{name}`."
+    method = getattr(Tensor, name)
+    function.__doc__ = f"`input.{name}(...)`. {method.__doc__} As `torch.{name}`."
+    function.__signature__ = signature_of(method, "input")  # type: ignore[attr-defined]
     return function
