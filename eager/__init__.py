@@ -30,7 +30,9 @@ methods.install()
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
-globals().update({name: value for name, value in vars(dtypes).items() if isinstance(value, dtype)})
+_DTYPES = {name: value for name, value in vars(dtypes).items() if isinstance(value, dtype)}
+_CONSTANTS = {*_DTYPES, "e", "inf", "nan", "newaxis", "pi"}
+globals().update(_DTYPES)
 
 __all__ = [
     "Parameter", "Size", "Tensor", "dtype", "enable_grad", "inference_mode", "is_grad_enabled",
@@ -55,4 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> builtins.list[str]:
-    return sorted({*globals(), *public.every_name(), *names.SUBMODULES})
+    found = {*__all__, *_CONSTANTS, *public.every_name(), *names.SUBMODULES}
+    return sorted({name for name in found if name[0] != "_"} | {name for name in globals() if name.startswith("__")})

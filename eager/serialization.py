@@ -25,6 +25,8 @@ from graphc.files import json_text, writing
 from graphc.files.contents import Refuse
 from graphc.files.schema import Anything, Record, Whole
 
+__all__ = ["load", "save"]
+
 KEY = "graphc"  # in the metadata
 VERSION = 1
 NOT_A_FILE = "expected 'f' to be string, path, or a file-like object with a 'write' attribute"

@@ -66,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     own = (name.removeprefix(PREFIX) for name in OPS if name.startswith(PREFIX))
-    return sorted({*globals(), *_SHARED, *own})
+    return sorted({*__all__, *_OWN, *_SHARED, *own} | {name for name in globals() if name.startswith("__")})

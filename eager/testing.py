@@ -12,9 +12,11 @@ from eager.core.dtypes import dtype as DType
 from eager.core.tensor import Tensor
 from eager.functional.strides import stride
 from eager.rng import functions
+from graphc.lazy import listing
 from graphc.ops.dtypes import BOOL, FLOAT32, is_inexact, promote_types
 
 __all__ = ["assert_close", "make_tensor"]
+__dir__ = listing(__name__)
 
 # (rtol, atol) by dtype; all others must be equal
 TOLERANCES: dict[DType, tuple[float, float]] = {

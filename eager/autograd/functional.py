@@ -12,6 +12,10 @@ from eager.functional.casts import numel
 from eager.functional.creation import zeros_like
 from eager.functional.joining import split, stack
 from eager.functional.shapes import reshape
+from graphc.lazy import listing
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__dir__ = listing(__name__)
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]

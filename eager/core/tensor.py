@@ -25,6 +25,11 @@ from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.stand_in import StandIn
 
+if TYPE_CHECKING:  # what eager.surface adds: a stub, made by `python -m tests.stubs`
+    from eager.core.tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]
+else:
+    TensorMethods = object
+
 _new = object.__new__
 
 NUMPY_OF_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
@@ -106,7 +111,7 @@ class Sealed(StandIn):
         return self.array
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
 
     __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")
@@ -115,19 +120,6 @@ class Tensor:
     _n: Any
     _g: Any
     _v: Any
-
-    if TYPE_CHECKING:  # what eager.surface.operators adds, as far as our own code uses it
-
-        def __add__(self, other: Any) -> Tensor: ...
-
-        def __getitem__(self, index: Any) -> Tensor: ...
-
-        def __iter__(self) -> Iterator[Tensor]: ...
-
-        def __repr__(self) -> str: ...
-
-        @property
-        def grad_fn(self) -> Any: ...
 
     @staticmethod
     def _wrap(array: Any) -> Tensor:
@@ -423,6 +415,9 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if not self._d.shape else object.__format__(self, spec)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name[0] != "_" or name.startswith("__")]
 
     def __hash__(self) -> int:
         return id(self)

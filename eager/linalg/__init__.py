@@ -32,6 +32,7 @@ from eager.linalg.solving import (
     tensorsolve,
 )
 from eager.linalg.spectra import eig, eigh, eigvals, eigvalsh, matrix_rank, svd, svdvals
+from graphc.lazy import listing
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -41,3 +42,4 @@ __all__ = [
     "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+__dir__ = listing(__name__)

@@ -7,9 +7,11 @@ from eager.nn.module import Module
 from eager.nn.modules import *  # noqa: F403
 from eager.nn.parallel import DataParallel
 from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
+from graphc.lazy import listing
 
 __all__ = [
     "Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
     "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 __all__ += modules.__all__
+__dir__ = listing(__name__)

@@ -42,12 +42,14 @@ from eager.nn.functions.padding import *  # noqa: F403
 from eager.nn.functions.patches import *  # noqa: F403
 from eager.nn.functions.pooling import *  # noqa: F403
 from eager.nn.functions.unpooling import *  # noqa: F403
+from graphc.lazy import listing
 
 _FAMILIES = (
     activation, adaptive_pooling, attention, class_losses, convolution, ctc, distance, fractional_pooling, grid,
     image, lookup, loss, margin_losses, normalization, padding, patches, pooling, unpooling,
 )  # fmt: skip
 __all__ = ["one_hot", *(name for family in _FAMILIES for name in family.__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
+__dir__ = listing(__name__)
 
 # those that PyTorch declares with an `out`; `linear` has one of its own
 _OUT = ("avg_pool2d", "avg_pool3d", "gelu", "hardshrink", "logsigmoid", "softplus", "softshrink")

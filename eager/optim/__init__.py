@@ -15,8 +15,10 @@ from eager.optim.radam import RAdam
 from eager.optim.rmsprop import RMSprop
 from eager.optim.rprop import Rprop
 from eager.optim.sgd import SGD
+from graphc.lazy import listing
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
     "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
+__dir__ = listing(__name__)

@@ -14,6 +14,18 @@ from eager.nn.module import Module
 from eager.nn.modules.batch_norm import _BatchNorm
 from eager.optim.lr_scheduler.base import LRScheduler, cosine, for_each_group
 from eager.optim.optimizer import Optimizer
+from graphc.lazy import listing
+
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
+__dir__ = listing(__name__)
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:

@@ -191,5 +191,5 @@ ALIKE = {
 }  # fmt: skip
 SUBMODULES = frozenset(
     "_tensor_str accelerator autograd backends cuda fft func linalg masked nn optim random return_types signal "
-    "special testing utils version".split()
+    "special testing types utils version".split()
 )  # fmt: skip

@@ -9,8 +9,10 @@ from eager.nn.utils.clip_grad import (
     get_total_norm,
 )
 from eager.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from graphc.lazy import listing
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
     "parameters_to_vector", "rnn", "vector_to_parameters",
 ]  # fmt: skip
+__dir__ = listing(__name__)

@@ -14,6 +14,7 @@ from eager.optim.lr_scheduler.decay import (
 )
 from eager.optim.lr_scheduler.functions import LambdaLR, MultiplicativeLR
 from eager.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from graphc.lazy import listing
 
 
 class _LRScheduler(LRScheduler):
@@ -25,3 +26,4 @@ __all__ = [
     "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
     "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
+__dir__ = listing(__name__)

@@ -23,9 +23,11 @@ from eager.utils.data.sampler import (
     WeightedRandomSampler,
 )
 from eager.utils.data.worker import get_worker_info
+from graphc.lazy import listing
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
     "WeightedRandomSampler", "default_collate", "default_convert", "distributed", "get_worker_info", "random_split",
 ]  # fmt: skip
+__dir__ = listing(__name__)
