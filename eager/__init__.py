@@ -10,7 +10,7 @@ import builtins
 import importlib
 from typing import Any
 
-from eager.core import dtypes
+from eager.core import dtypes, missing
 from eager.core.dtypes import Size, dtype
 from eager.core.grad_mode import (
     enable_grad,
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = public.named(name)
     except LookupError:
-        raise AttributeError(f"module 'eager' has no attribute '{name}'") from None
+        raise AttributeError(name) from None  # `missing.explain` says more
     if public.is_fixed(name):
         globals()[name] = value
     return value
@@ -59,3 +59,7 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> builtins.list[str]:
     found = {*__all__, *_CONSTANTS, *public.every_name(), *names.SUBMODULES}
     return sorted({name for name in found if name[0] != "_"} | {name for name in globals() if name.startswith("__")})
+
+
+missing.explain(__name__)
+missing.install()

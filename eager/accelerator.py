@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from eager.core.devices import NO_ACCELERATOR
-from graphc.lazy import listing
+from eager.core.missing import explain
 
 __all__ = [
     "current_accelerator",
@@ -17,7 +17,7 @@ __all__ = [
     "set_device_index",
     "synchronize",
 ]
-__dir__ = listing(__name__)
+explain(__name__)
 
 
 def is_available() -> bool:

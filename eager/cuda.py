@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from eager.core.devices import NO_CUDA
-from graphc.lazy import listing
+from eager.core.missing import explain
 
 __all__ = [
     "current_device",
@@ -35,7 +35,7 @@ __all__ = [
     "set_rng_state",
     "synchronize",
 ]
-__dir__ = listing(__name__)
+explain(__name__)
 
 
 def is_available() -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import dtype as Dtype
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional import reductions, shapes
@@ -24,14 +25,13 @@ from eager.functional.naming import called
 from eager.functional.sorting import median as _median
 from eager.functional.sorting import nanmedian
 from eager.linalg.norms import vector_norm
-from graphc.lazy import listing
 from graphc.ops.dtypes import BOOL, INT64, default_float, is_floating, is_inexact
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)
 
 
 def _lowest(dtype: np.dtype) -> Any:

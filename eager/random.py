@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
 from eager.rng.sampling import default_generator
-from graphc.lazy import listing
 
 __all__ = [
     "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)
 
 
 def manual_seed(seed: Any) -> Generator:

@@ -9,7 +9,6 @@ The operators and most methods are installed by `eager.surface`, from the op reg
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -417,7 +416,8 @@ class Tensor(TensorMethods):
         return format(self.item(), spec) if not self._d.shape else object.__format__(self, spec)
 
     def __dir__(self) -> list[str]:
-        return [name for name in object.__dir__(self) if name[0] != "_" or name.startswith("__")]
+        names = (name for name in object.__dir__(self) if name[0] != "_" or name.startswith("__"))
+        return [name for name in names if hasattr(self, name)]  # not those of PyTorch that are missing
 
     def __hash__(self) -> int:
         return id(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eager.core.missing import explain
 from eager.linalg.errors import LinAlgError
 from eager.linalg.factors import (
     cholesky,
@@ -32,7 +33,6 @@ from eager.linalg.solving import (
     tensorsolve,
 )
 from eager.linalg.spectra import eig, eigh, eigvals, eigvalsh, matrix_rank, svd, svdvals
-from graphc.lazy import listing
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -42,4 +42,4 @@ __all__ = [
     "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)

@@ -1,5 +1,6 @@
 """Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
 
+from eager.core.missing import explain
 from eager.core.tensor import Parameter
 from eager.nn import functional, init, modules, parallel, parameter, utils
 from eager.nn.buffer import Buffer
@@ -7,11 +8,10 @@ from eager.nn.module import Module
 from eager.nn.modules import *  # noqa: F403
 from eager.nn.parallel import DataParallel
 from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
-from graphc.lazy import listing
 
 __all__ = [
     "Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
     "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 __all__ += modules.__all__
-__dir__ = listing(__name__)
+explain(__name__)

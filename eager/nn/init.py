@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core.grad_mode import no_grad
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.nn.initializers import dirac_, eye_, orthogonal_, sparse_, trunc_normal_
 from eager.rng.functions import Generator
-from graphc.lazy import listing
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
@@ -21,7 +21,7 @@ __all__ = [
     "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
     "xavier_uniform_", "zeros_",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)
 
 LINEAR_LIKE = frozenset(
     ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")

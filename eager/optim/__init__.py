@@ -1,5 +1,6 @@
 """Optimizers. As `torch.optim`."""
 
+from eager.core.missing import explain
 from eager.optim import lr_scheduler, swa_utils
 from eager.optim.adadelta import Adadelta
 from eager.optim.adafactor import Adafactor
@@ -15,10 +16,9 @@ from eager.optim.radam import RAdam
 from eager.optim.rmsprop import RMSprop
 from eager.optim.rprop import Rprop
 from eager.optim.sgd import SGD
-from graphc.lazy import listing
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
     "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)

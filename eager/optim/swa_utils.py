@@ -9,12 +9,12 @@ from itertools import chain
 from typing import Any
 
 from eager.core.grad_mode import no_grad
+from eager.core.missing import explain
 from eager.functional.creation import tensor
 from eager.nn.module import Module
 from eager.nn.modules.batch_norm import _BatchNorm
 from eager.optim.lr_scheduler.base import LRScheduler, cosine, for_each_group
 from eager.optim.optimizer import Optimizer
-from graphc.lazy import listing
 
 __all__ = [
     "SWALR",
@@ -25,7 +25,7 @@ __all__ = [
     "get_swa_multi_avg_fn",
     "update_bn",
 ]
-__dir__ = listing(__name__)
+explain(__name__)
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """As `torch.signal`."""
 
+from eager.core.missing import explain
 from eager.signal import windows
-from graphc.lazy import listing
 
 __all__ = ["windows"]
-__dir__ = listing(__name__)
+explain(__name__)

@@ -10,17 +10,17 @@ import numpy as np
 
 from eager.core import dtypes
 from eager.core.devices import check_device
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.lines import linspace
-from graphc.lazy import listing
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
     "hann", "kaiser", "nuttall",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)
 
 
 def _checked(name: str, M: int, dtype: Any, layout: Any, device: Any) -> Any:

@@ -56,7 +56,8 @@ def tensor_stub() -> str:
     body = tree.body[0]
     assert isinstance(body, ast.ClassDef)
     own = {node.name for node in body.body if isinstance(node, ast.FunctionDef)}
-    public = [name for name in sorted(dir(Tensor)) if _is_method(name) and name not in own]
+    missing = names.MISSING_METHODS.split()
+    public = [name for name in sorted(dir(Tensor)) if _is_method(name) and name not in (*own, *missing)]
     writer = Writer("What `eager.core.tensor.Tensor` gets from the tables of names and the op registry.", public)
     writer.line(f"Index = {INDEX}\n")
     writer.need(INDEX)

@@ -173,7 +173,8 @@ def result_type(name: str) -> str:
 
 
 _TENSORS = frozenset(
-    "gammaln expit psi gru_cell rnn_relu_cell rnn_tanh_cell addmv_ as_strided_ fill_ index_put_ zero_ resize_as_ detach_".split()
+    "gammaln expit psi gru_cell rnn_relu_cell rnn_tanh_cell addmv_ as_strided_ fill_ index_put_ zero_ resize_as_ "
+    "detach_".split()
 )
 
 

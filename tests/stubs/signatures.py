@@ -1,7 +1,7 @@
 """The forms of functions that can be called in several ways, or whose result depends on an argument: `forms_of/*.txt`.
 
-A line there is one overload, in the order in which they are tried. `{new}` stands for what functions that make a tensor take,
-`{like}` for what those take that make one like another, `{seeded}` for `{new}` with a generator.
+A line there is one overload, in the order in which they are tried. `{new}` stands for what functions that make a tensor
+take, `{like}` for what those take that make one like another, `{seeded}` for `{new}` with a generator.
 """
 
 from __future__ import annotations

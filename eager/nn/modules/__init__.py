@@ -1,5 +1,6 @@
 """The modules, a family a file. As `torch.nn.modules`."""
 
+from eager.core.missing import explain
 from eager.nn.modules import (
     activations,
     adaptive,
@@ -40,11 +41,10 @@ from eager.nn.modules.parameter_containers import *  # noqa: F403
 from eager.nn.modules.pools import *  # noqa: F403
 from eager.nn.modules.recurrent import *  # noqa: F403
 from eager.nn.modules.transformer import *  # noqa: F403
-from graphc.lazy import listing
 
 _FAMILIES = (
     activations, adaptive, attention, basic, batch_norm, cells, containers, convolutions, dropouts, embeddings,
     images, lazy_layers, losses, normalizations, pads, parameter_containers, pools, recurrent, transformer,
 )  # fmt: skip
 __all__ = [name for family in _FAMILIES for name in family.__all__]  # pyright: ignore[reportUnsupportedDunderAll]
-__dir__ = listing(__name__)
+explain(__name__)

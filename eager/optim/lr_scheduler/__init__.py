@@ -1,5 +1,6 @@
 """Schedules of the learning rate. As `torch.optim.lr_scheduler`."""
 
+from eager.core.missing import explain
 from eager.optim.lr_scheduler.base import LRScheduler
 from eager.optim.lr_scheduler.composed import ChainedScheduler, SequentialLR
 from eager.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
@@ -14,7 +15,6 @@ from eager.optim.lr_scheduler.decay import (
 )
 from eager.optim.lr_scheduler.functions import LambdaLR, MultiplicativeLR
 from eager.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from graphc.lazy import listing
 
 
 class _LRScheduler(LRScheduler):
@@ -26,4 +26,4 @@ __all__ = [
     "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
     "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)

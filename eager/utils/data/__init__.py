@@ -1,5 +1,6 @@
 """Datasets, samplers, and the loader that makes batches of them. As `torch.utils.data`."""
 
+from eager.core.missing import explain
 from eager.utils.data import distributed
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataloader import DataLoader
@@ -23,11 +24,10 @@ from eager.utils.data.sampler import (
     WeightedRandomSampler,
 )
 from eager.utils.data.worker import get_worker_info
-from graphc.lazy import listing
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
     "WeightedRandomSampler", "default_collate", "default_convert", "distributed", "get_worker_info", "random_split",
 ]  # fmt: skip
-__dir__ = listing(__name__)
+explain(__name__)
