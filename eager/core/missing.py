@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from graphc.lazy import listing
 
@@ -82,6 +82,21 @@ def explain(module: str, also: Collection[str] = ()) -> None:
     names.setdefault("__dir__", listing(module, also))
 
 
+@final
+class MissingMethod:
+    """A method of PyTorch's Tensor that is not here, in its place."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        text = f"'{owner.__name__}' object has no attribute '{self.name}'.{about('eager.Tensor', self.name)}"
+        raise AttributeError(text, name=self.name, obj=instance)
+
+
+@final
 class Finder:
     """Asked last, for what no other finder has found: an import of a module, or of a name, that is missing here.
 

@@ -16,6 +16,7 @@ import numpy as np
 from eager.core import dtypes, state, tape
 from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.missing import MissingMethod
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
@@ -417,7 +418,7 @@ class Tensor(TensorMethods):
 
     def __dir__(self) -> list[str]:
         names = (name for name in object.__dir__(self) if name[0] != "_" or name.startswith("__"))
-        return [name for name in names if hasattr(self, name)]  # not those of PyTorch that are missing
+        return [name for name in names if not isinstance(vars(Tensor).get(name), MissingMethod)]
 
     def __hash__(self) -> int:
         return id(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
-from eager.core import missing
+from eager.core.missing import MissingMethod
 from eager.core.tensor import Tensor
 from eager.surface import names
 from eager.surface.entries import METHODS, PROPERTIES, found
@@ -27,20 +27,6 @@ class _Later:
         return real.__get__(instance, owner)
 
 
-@final
-class _Missing:
-    """A method of PyTorch's Tensor that is not here."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        text = f"'{owner.__name__}' object has no attribute '{self.name}'.{missing.about('eager.Tensor', self.name)}"
-        raise AttributeError(text, name=self.name, obj=instance)
-
-
 def install() -> None:
     """Give Tensor what the tables say. Some replace the plain forms that `eager.surface.operators` gives."""
     for name, where in METHODS.items():
@@ -52,7 +38,7 @@ def install() -> None:
         if hasattr(Tensor, f"{target}_"):
             setattr(Tensor, f"{name}_", _alias(f"{target}_"))
     for name in names.MISSING_METHODS.split():
-        setattr(Tensor, name, _Missing(name))
+        setattr(Tensor, name, MissingMethod(name))
     for name, value in names.ALIKE.items():
         setattr(Tensor, name, value)
 

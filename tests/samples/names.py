@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from eager.core.missing import FILE, PATTERNS, reason, recorded
+from eager.core.missing import FILE, reason, recorded
+from eager.core.missing_names import PATTERNS
 
 PLACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special",
