@@ -357,7 +357,7 @@ class Tensor(TensorMethods):
         """The values as nested Python lists (a number, for a 0-d tensor)."""
         return self._known().tolist()
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
         data = self._d
         if data.__class__ is not np.ndarray and math.prod(data.shape) == 1 and (found := data.number(self)) is not None:

@@ -201,6 +201,7 @@ STUBS: dict[str, Callable[[], str]] = {
     "eager/fft.pyi": partial(module_stub, "eager.fft"),
     "eager/linalg/__init__.pyi": partial(module_stub, "eager.linalg", (signatures.LINALG,)),
     "eager/autograd/__init__.pyi": partial(facade_stub, "eager.autograd"),
+    "eager/func/__init__.pyi": partial(facade_stub, "eager.func"),
     "eager/utils/__init__.pyi": partial(facade_stub, "eager.utils"),
     "graphc/__init__.pyi": partial(facade_stub, "graphc"),
     "compare/__init__.pyi": partial(facade_stub, "compare"),

@@ -101,8 +101,8 @@ def samples_of(dataset: Any, indices: Sequence[int]) -> list[Any]:
 class ConcatDataset(Dataset[T]):
     """The samples of one dataset after the other. AssertionError for none and for an IterableDataset."""
 
-    def __init__(self, datasets: Iterable[Any]):
-        self.datasets = list(datasets)
+    def __init__(self, datasets: Iterable[Dataset[T] | Sequence[T]]):
+        self.datasets: list[Any] = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
@@ -124,7 +124,7 @@ class ConcatDataset(Dataset[T]):
 class ChainDataset(IterableDataset[T]):
     """What one IterableDataset yields after the other."""
 
-    def __init__(self, datasets: Iterable[Any]):
+    def __init__(self, datasets: Iterable[Dataset[T]]):
         self.datasets = datasets
 
     def _members(self) -> Iterator[Any]:

@@ -21,9 +21,9 @@ print(small.program)
 certificate = compare.certify(f, x, y)
 print(certificate.verdicts, compare.verify("f.json", f, x, y).reasons)
 print(compare.fuzz(10, seed=0).coverage, compare.check_op("tanh"))
-report.okay  # error: reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression
+report.okay  # error: reportAttributeAccessIssue
 compare.check()  # error: reportCallIssue
 compare.chek(f, x, y)  # error: reportAttributeAccessIssue
 compare.fuzz(count="10")  # error: reportArgumentType
 compare.bench(f, x, y, min_time="1")  # error: reportArgumentType
-compare.Verdict.FINE  # error: reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression
+compare.Verdict.FINE  # error: reportAttributeAccessIssue

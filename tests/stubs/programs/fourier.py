@@ -25,6 +25,6 @@ fft.rfft([1.0])  # error: reportArgumentType
 fft.fft3(signal)  # error: reportAttributeAccessIssue
 special.nosuch(t)  # error: reportAttributeAccessIssue
 torch.linspace(0)  # error: reportCallIssue
-torch.arange("3")  # error: reportCallIssue, reportArgumentType
+torch.arange("3")  # error: reportArgumentType
 torch.stft(signal)  # error: reportCallIssue
 generator.seeds()  # error: reportAttributeAccessIssue

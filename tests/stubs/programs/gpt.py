@@ -4,8 +4,8 @@ import math
 
 import eager as torch
 import eager.nn as nn
-from eager.nn import functional as F
 from eager import Tensor
+from eager.nn import functional as F
 
 
 class Attention(nn.Module):
@@ -45,7 +45,7 @@ class Block(nn.Module):
 
 blocks = nn.ModuleList([Block(32) for _ in range(2)])
 tokens = torch.arange(16).unsqueeze(0)
-x = nn.Embedding(100, 32)(tokens)
+x: Tensor = nn.Embedding(100, 32)(tokens)
 for block in blocks:
     x = block(x)
 top, where = torch.topk(x, k=5, dim=-1)

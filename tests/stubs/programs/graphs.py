@@ -11,7 +11,7 @@ def loss(w: Tensor, x: Tensor) -> Tensor:
 
 w, x = torch.randn(3, 1), torch.randn(5, 3)
 graph = graphc.trace(loss, w, x)
-print(graph, graph.nx.number_of_nodes(), [node.op.name for node in graph.nodes.values()])
+print(graph, len(graph.nodes), [node.op.name for node in graph.nodes.values()])
 gradient = graphc.gradients(graph, wrt=("w",), values=True)
 better = graphc.optimize(gradient, level=2)
 print(graphc.explain(better, details=True), graphc.mechanisms().keys())

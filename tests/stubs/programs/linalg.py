@@ -21,6 +21,6 @@ linalg.cholesky()  # error: reportCallIssue
 linalg.eigh(spd, uplo="L")  # error: reportCallIssue
 linalg.solve(spd, [1.0])  # error: reportArgumentType
 linalg.choleski(spd)  # error: reportAttributeAccessIssue
-linalg.svd(a).sigma  # error: reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression
+linalg.svd(a).sigma  # error: reportAttributeAccessIssue
 total: int = linalg.det(a)  # error: reportAssignmentType
 p, q, r = linalg.qr(a)  # error: reportAssignmentType

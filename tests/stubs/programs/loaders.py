@@ -1,9 +1,10 @@
 """Datasets and loaders."""
 
+from collections.abc import Iterator
+
 import eager as torch
 from eager import Tensor
 from eager.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset, random_split
-from collections.abc import Iterator
 
 
 class Squares(Dataset[tuple[Tensor, int]]):

@@ -34,4 +34,4 @@ optim.Adam(model.parameters(), betas=0.9)  # error: reportArgumentType
 optim.Adamm(model.parameters())  # error: reportAttributeAccessIssue
 sgd.step(3)  # error: reportCallIssue, reportArgumentType
 sgd.zero_gradient()  # error: reportAttributeAccessIssue
-sgd.step().item()  # error: reportOptionalMemberAccess
+sgd.step().item()  # error: reportAttributeAccessIssue

@@ -35,4 +35,4 @@ nn.LSTM(3)  # error: reportCallIssue
 nn.LSTM(3, 5, layers=2)  # error: reportCallIssue
 nn.utils.clip_grad_norm_(model.parameters())  # error: reportCallIssue
 nn.Embedding(27, [3])  # error: reportArgumentType
-h.hiden  # error: reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression
+h.hiden  # error: reportAttributeAccessIssue
