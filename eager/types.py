@@ -11,9 +11,11 @@ from typing import IO, TypeAlias
 
 from eager.core.devices import device as _device
 from eager.core.dtypes import Size
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 
-__all__ = ["Device", "FileLike", "Number"]
+__all__ = ["BoolLikeType", "Device", "FileLike", "FloatLikeType", "IntLikeType", "Number"]
+explain(__name__)
 
 Number: TypeAlias = int | float | bool
 Device: TypeAlias = _device | str | int | None

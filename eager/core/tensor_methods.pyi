@@ -660,7 +660,7 @@ class TensorMethods:
     def double(self, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.float64; itself if it is."""
 
-    def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    def dsplit(self, indices_or_sections: _int | Sequence[_int], /) -> tuple[Tensor, ...]:
         """`tensor_split` along dim 2, in equal parts. As `torch.dsplit`."""
 
     def eig(self, **kwargs: Any) -> NoReturn:
@@ -870,7 +870,7 @@ class TensorMethods:
         `bins`: a number, or the edges. `density`: divided by the total and by the widths of the bins. As `torch.histogram`.
         """
 
-    def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    def hsplit(self, indices_or_sections: _int | Sequence[_int], /) -> tuple[Tensor, ...]:
         """`tensor_split` along dim 1, in equal parts. As `torch.hsplit`."""
 
     def hypot(self, other: Tensor) -> Tensor:
@@ -1554,7 +1554,7 @@ class TensorMethods:
     def repeat(self, *repeats: _int) -> Tensor:
         """`self` tiled `repeats` times along each dim, new dims in front. As `torch.Tensor.repeat`."""
     @overload
-    def repeat(self, repeats: Sequence[_int]) -> Tensor: ...
+    def repeat(self, repeats: Sequence[_int], /) -> Tensor: ...
 
     def repeat_interleave(self, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
         """Each slice along `dim` (each element, if None) `repeats` times in a row. As `torch.repeat_interleave`.
@@ -1578,7 +1578,7 @@ class TensorMethods:
         New elements are not initialized (here they are zero). RuntimeError for a tensor that requires grad.
         """
     @overload
-    def resize_(self, sizes: Sequence[_int], *, memory_format: memory_format | None = None) -> Tensor: ...
+    def resize_(self, sizes: Sequence[_int], /, *, memory_format: memory_format | None = None) -> Tensor: ...
 
     def resize_as_(self, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
         """`resize_` to the sizes of another tensor. As `torch.Tensor.resize_as_`."""
@@ -1801,7 +1801,7 @@ class TensorMethods:
     def sum_to_size(self, *size: _int) -> Tensor:
         """`self` summed over the dims along which `size` would have to be expanded. As `torch.Tensor.sum_to_size`."""
     @overload
-    def sum_to_size(self, size: Sequence[_int]) -> Tensor: ...
+    def sum_to_size(self, size: Sequence[_int], /) -> Tensor: ...
 
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> return_types.svd:
         """(U, S, V) with input = U diag(S) V^H. As `torch.svd`."""
@@ -1998,14 +1998,14 @@ class TensorMethods:
         RuntimeError where it cannot.
         """
     @overload
-    def view(self, shape: Sequence[_int]) -> Tensor: ...
+    def view(self, shape: Sequence[_int], /) -> Tensor: ...
     @overload
     def view(self, dtype: dtype, /) -> Tensor: ...
 
     def view_as(self, other: Tensor) -> Tensor:
         """`self` viewed in the shape of `other`. As `torch.Tensor.view_as`."""
 
-    def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    def vsplit(self, indices_or_sections: _int | Sequence[_int], /) -> tuple[Tensor, ...]:
         """`tensor_split` along dim 0, in equal parts. As `torch.vsplit`."""
 
     def where(self, condition: Tensor, other: Tensor | Number | complex) -> Tensor:

@@ -92,8 +92,8 @@ class Called:
 
     def register_forward_hook(
         self,
-        hook: Callable[[Any, tuple[Any, ...], Any], Any] | Callable[[Any, tuple[Any, ...], dict[str, Any], Any], Any], *,
-        prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
+        hook: Callable[[Any, tuple[Any, ...], Any], Any] | Callable[[Any, tuple[Any, ...], dict[str, Any], Any], Any],
+        *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
     ) -> RemovableHandle:  # fmt: skip
         """Call `hook(module, args, output)` after `forward`; what it returns, if not None, becomes the output."""
         return hooks_of(self, "_hooks").register(Hook(hook, with_kwargs, always_call), prepend)

@@ -21,7 +21,7 @@ def test_every_missing_name_says_why(place: str):
         owner = getattr(owner, part)
     for name in recorded()[place]:
         if not hasattr(owner, name):
-            with pytest.raises(AttributeError, match="has no attribute '.*PyTorch has it; not here: "):
+            with pytest.raises(AttributeError, match=r"has no attribute '.*PyTorch has it; not here: "):
                 getattr(owner, name)
 
 
@@ -72,13 +72,13 @@ def test_typing_errors_get_a_suggestion(expression: str, meant: str):
 
 
 def test_what_is_unknown_stays_a_plain_error():
-    with pytest.raises(AttributeError, match="^module 'eager' has no attribute 'qqqq'$"):
+    with pytest.raises(AttributeError, match=r"^module 'eager' has no attribute 'qqqq'$"):
         eager.qqqq  # noqa: B018
-    with pytest.raises(ModuleNotFoundError, match="^No module named 'eager.qqqq'$"):
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'eager.qqqq'$"):
         importlib.import_module("eager.qqqq")
     assert not about("eager", "qqqq") and not hasattr(eager, "onnx")
 
 
 def test_methods_of_tensors_say_why():
-    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'to_sparse'.*all tensors are dense"):
+    with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'to_sparse'.*all tensors are dense"):
         eager.ones(1).to_sparse()

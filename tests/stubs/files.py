@@ -46,7 +46,7 @@ def torch_stub() -> str:
         if isinstance(value, type(eager.FloatTensor)):
             writer.constant(name, "type[Tensor]")
         else:
-            put(writer, eager, name, (signatures.TORCH, signatures.FUNCTIONAL))
+            put(writer, eager, name, (signatures.TORCH,))
     return writer.text()
 
 

@@ -100,8 +100,9 @@ def positional_where_unnamed(form: Signature, runtime: Signature) -> Signature:
     if any(p.kind is Parameter.VAR_KEYWORD for p in runtime.parameters.values()):
         return form
     parameters = list(form.parameters.values())
+    known = {p.name for p in runtime.parameters.values() if p.kind is not Parameter.VAR_POSITIONAL}
     unnamed = [k for k, p in enumerate(parameters)
-               if p.kind is Parameter.POSITIONAL_OR_KEYWORD and p.name not in runtime.parameters]  # fmt: skip
+               if p.kind is Parameter.POSITIONAL_OR_KEYWORD and p.name not in known]  # fmt: skip
     for k in range(max(unnamed, default=-1) + 1):
         parameters[k] = parameters[k].replace(kind=Parameter.POSITIONAL_ONLY)
     return form.replace(parameters=parameters)

@@ -87,8 +87,10 @@ def test_methods_take_what_their_stubs_say_and_have_docstrings():
         method = getattr(Tensor, name) if not isinstance(method, property) else method
         if isinstance(method, property):
             continue
+        if name.startswith("__"):
+            continue
         wrong[name] = disagreement(method, nodes, True) or ""
-        if not name.startswith("__") and not inspect.getdoc(method):
+        if not inspect.getdoc(method):
             wrong[name] = "no docstring"
     assert not {name: what for name, what in wrong.items() if what}
 
@@ -120,7 +122,7 @@ def test_dir_lists_public_names_that_are_there(name: str):
     module = importlib.import_module(name)
     listed = [n for n in dir(module) if not n.startswith("__")]
     assert listed and not [n for n in listed if n[0] == "_" or not hasattr(module, n)]
-    assert not {"Any", "annotations", "np", "builtins", "importlib", "lazy", "explain"} & {*listed}
+    assert not {"Any", "annotations", "np", "builtins", "importlib", "lazy", "listing"} & {*listed}
 
 
 def test_dir_of_a_tensor_lists_its_methods():
@@ -128,7 +130,7 @@ def test_dir_of_a_tensor_lists_its_methods():
     assert {"sum", "add_", "T", "grad"} <= {*listed} and not {"to_sparse", "_d"} & {*listed}
 
 
-@pytest.mark.parametrize("name", [n for n in LISTED if n != "eager.masked"])
+@pytest.mark.parametrize("name", [n for n in LISTED if n != "eager.types"])
 def test_everything_public_has_a_docstring_and_a_signature(name: str):
     module = importlib.import_module(name)
     wrong = []
@@ -153,7 +155,7 @@ def test_arguments_have_pytorchs_names():
                 wanted = inspect.signature(getattr(theirs, name)).parameters
             except (AttributeError, ValueError, TypeError):
                 continue
-            if len(nodes) > 1 or any("args" in n or "kwargs" in n for n in wanted):
+            if len(nodes) > 1 or name.endswith("_with_indices") or any("args" in n or "kwargs" in n for n in wanted):
                 continue
             if not names_of(nodes[0]) >= {n for n in wanted if n[0] != "_"}:
                 wrong[name] = set(wanted) - names_of(nodes[0])

@@ -39,7 +39,7 @@ def evaluate(model: nn.Module, x: Tensor) -> float:
     return float(model(x).mean())
 
 
-print(evaluate(model, torch.ones(2, 3)) + 1)
+print(evaluate(model, torch.ones(2, 3, dtype=torch.float64)) + 1)
 evaluate(model)  # error: reportCallIssue
 evaluate(model, 3)  # error: reportArgumentType
 nn.Parameter(torch.empty(3), grad=True)  # error: reportCallIssue

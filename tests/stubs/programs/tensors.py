@@ -34,7 +34,7 @@ print(
 print(x.gather(1, torch.zeros(2, 1, dtype=torch.int64)), x.index_select(0, torch.tensor([0])), x.topk(1).values)
 print(x.is_contiguous(), x.data_ptr(), x.stride(0) + 1, x.stride(), x.requires_grad_().is_leaf, x.grad_fn, x.mT, x.real)
 for row in x:
-    print(row.item())
+    print(row.sum().item())
 y: Tensor = x if bool(x.any()) else x.clone()
 print(f"{float(y.mean()):.2f}", int(y.argmax()), torch.finfo(torch.float32).eps, torch.iinfo(torch.int8).max)
 torch.set_printoptions(precision=3)
