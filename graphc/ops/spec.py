@@ -233,7 +233,7 @@ class Op:
         definition: Callable[..., Any] | None = None,
         lifting: Callable[..., Any] | None = None,
         parts: Parts | None = None,
-        band: Callable[..., tuple[int, int]] | None = None,
+        band: Callable[..., tuple[int, ...]] | None = None,
         claims: Callable[[Mapping[str, Any], int], Collection[tuple[Any, ...]]] | None = None,
         inverts: bool = False,
         symmetric: bool = False,

@@ -56,15 +56,15 @@ BY_NAME: dict[str, str] = {
     "index_add.alpha": "Number | complex",
     **dict.fromkeys((f"conv{rank}d.padding" for rank in (1, 2, 3)), "int | Sequence[int] | str"),
     **dict.fromkeys((f"Conv{rank}d.padding" for rank in (1, 2, 3)), "int | Sequence[int] | str"),
-    **dict.fromkeys((f"LazyConv{rank}d.padding" for rank in (1, 2, 3)), "int | Sequence[int] | str"),
     **dict.fromkeys(
         (f"{name}{rank}d.output_size" for name in ("adaptive_avg_pool", "AdaptiveAvgPool") for rank in (1, 2, 3)),
         "int | Sequence[int | None] | None",
     ),
     **dict.fromkeys(
-        (f"{name}{rank}d.output_size" for name in ("adaptive_max_pool", "AdaptiveMaxPool") for rank in (1, 2, 3)),
+        (f"{name}{rank}d.output_size" for name in ("AdaptiveMaxPool",) for rank in (1, 2, 3)),
         "int | Sequence[int | None] | None",
     ),
+    "adaptive_max_pool1d.output_size": "int | Sequence[int | None] | None",
     "bucketize.input": OPERAND,
     "float_power.input": OPERAND,
     "upsample.size": "int | Sequence[int] | None",
