@@ -10,7 +10,7 @@ import builtins
 import importlib
 from typing import Any
 
-from eager.core import dtypes
+from eager.core import dtypes, missing
 from eager.core.dtypes import Size, dtype
 from eager.core.grad_mode import (
     enable_grad,
@@ -30,7 +30,9 @@ methods.install()
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
-globals().update({name: value for name, value in vars(dtypes).items() if isinstance(value, dtype)})
+_DTYPES = {name: value for name, value in vars(dtypes).items() if isinstance(value, dtype)}
+_CONSTANTS = {*_DTYPES, "e", "inf", "nan", "newaxis", "pi"}
+globals().update(_DTYPES)
 
 __all__ = [
     "Parameter", "Size", "Tensor", "dtype", "enable_grad", "inference_mode", "is_grad_enabled",
@@ -48,11 +50,16 @@ def __getattr__(name: str) -> Any:
     try:
         value = public.named(name)
     except LookupError:
-        raise AttributeError(f"module 'eager' has no attribute '{name}'") from None
+        raise AttributeError(name) from None  # `missing.explain` says more
     if public.is_fixed(name):
         globals()[name] = value
     return value
 
 
 def __dir__() -> builtins.list[str]:
-    return sorted({*globals(), *public.every_name(), *names.SUBMODULES})
+    found = {*__all__, *_CONSTANTS, *public.every_name(), *names.SUBMODULES}
+    return sorted({name for name in found if name[0] != "_"} | {name for name in globals() if name.startswith("__")})
+
+
+missing.explain(__name__)
+missing.install()

@@ -5,6 +5,19 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from eager.core.devices import NO_ACCELERATOR
+from eager.core.missing import explain
+
+__all__ = [
+    "current_accelerator",
+    "current_device_idx",
+    "current_device_index",
+    "current_stream",
+    "device_count",
+    "is_available",
+    "set_device_index",
+    "synchronize",
+]
+explain(__name__)
 
 
 def is_available() -> bool:

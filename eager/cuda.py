@@ -5,6 +5,37 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from eager.core.devices import NO_CUDA
+from eager.core.missing import explain
+
+__all__ = [
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device_count",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "init",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_summary",
+    "reset_peak_memory_stats",
+    "set_device",
+    "set_rng_state",
+    "synchronize",
+]
+explain(__name__)
 
 
 def is_available() -> bool:

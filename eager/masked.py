@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import dtype as Dtype
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional import reductions, shapes
@@ -30,6 +31,7 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+explain(__name__)
 
 
 def _lowest(dtype: np.dtype) -> Any:

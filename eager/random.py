@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
 from eager.rng.sampling import default_generator
@@ -13,6 +14,7 @@ from eager.rng.sampling import default_generator
 __all__ = [
     "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
 ]  # fmt: skip
+explain(__name__)
 
 
 def manual_seed(seed: Any) -> Generator:

@@ -34,6 +34,8 @@ from graphc.files.contents import Refuse, printable
 from graphc.files.schema import Anything, Record, Whole
 from graphc.files.writing import draft
 
+__all__ = ["load", "save"]
+
 KEY = "graphc"  # in the metadata
 VERSION = 1
 NOT_A_FILE = "expected 'f' to be string, path, or a file-like object with a 'write' attribute"

@@ -64,4 +64,4 @@ __all__ = [
     "while_loop",
 ]
 
-__getattr__, __dir__ = lazy(__name__, _WHERE)
+__getattr__, __dir__ = lazy(__name__, _WHERE, ("errors", "ops"))

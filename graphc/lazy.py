@@ -31,7 +31,18 @@ def lazy(
         names.update({known: getattr(module, known) for known, place in where.items() if place == where[name]})
         return names[name]
 
-    def __dir__() -> list[str]:
-        return sorted({*names, *where, *modules})
+    return __getattr__, listing(package, (*where, *modules))
 
-    return __getattr__, __dir__
+
+def listing(module: str, also: Collection[str] = ()) -> Callable[[], list[str]]:
+    """`__dir__` of a module: the names in its `__all__`, its version, and those that it has `also`.
+
+    What it imports for itself is left out: help and completion show what the module is for.
+    """
+    names = vars(sys.modules[module])
+
+    def __dir__() -> list[str]:
+        own = (name for name in names if name.startswith("__"))
+        return sorted({*own, *names.get("__all__", ()), *also})
+
+    return __dir__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from typing import Any, final
+from typing import Any, SupportsIndex, final, overload
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def of_numpy(value: np.dtype) -> dtype:
 
 
 @final
-class Size(tuple):
+class Size(tuple[builtins.int, ...]):
     """A tensor's shape, printed as `torch.Size([2, 3])`. TypeError for what is no integer."""
 
     __slots__ = ()
@@ -140,16 +140,22 @@ class Size(tuple):
             total *= n
         return total
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> builtins.int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Size: ...
+
     def __getitem__(self, index: Any) -> Any:
         picked = tuple.__getitem__(self, index)
         return size_of(picked) if isinstance(index, slice) else picked
 
-    def __add__(self, other: Any) -> Size:
+    def __add__(self, other: tuple[Any, ...]) -> Size:  # type: ignore[override]
         if not isinstance(other, tuple):
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size((*self, *other))
 
-    def __radd__(self, other: Any) -> Size:
+    def __radd__(self, other: tuple[Any, ...]) -> Size:
         return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: Any) -> Size:

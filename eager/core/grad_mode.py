@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from eager.core.state import GRAD_ENABLED, INFERENCE, Recent, grad_enabled, made_in_inference, track_tensors
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
-is_grad_enabled = grad_enabled
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded, so that gradients can be computed. As `torch.is_grad_enabled`."""
+    return grad_enabled()
 
 
 def is_generator_function(fn: Callable[..., Any]) -> bool:
@@ -86,6 +89,12 @@ class _OfNothing(GradMode):
 
     _mode: bool
 
+    @overload
+    def __new__(cls, fn: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, fn: Fn) -> Fn: ...
+
     def __new__(cls, fn: Any = None) -> Any:
         instance = object.__new__(cls)
         if fn is None:
@@ -108,6 +117,12 @@ class inference_mode(GradMode):
 
     `mode=False` leaves recording on.
     """
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+
+    @overload
+    def __new__(cls, mode: Fn) -> Fn: ...
 
     def __new__(cls, mode: Any = True) -> Any:
         instance = object.__new__(cls)

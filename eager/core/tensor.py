@@ -9,14 +9,14 @@ The operators and most methods are installed by `eager.surface`, from the op reg
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eager.core import dtypes, state, tape
-from eager.core.devices import CPU
+from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.missing import MissingMethod
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
@@ -24,6 +24,11 @@ from graphc import forking
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.stand_in import StandIn
+
+if TYPE_CHECKING:  # what eager.surface adds: a stub, made by `python -m tests.stubs`
+    from eager.core.tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]
+else:
+    TensorMethods = object
 
 _new = object.__new__
 
@@ -106,7 +111,7 @@ class Sealed(StandIn):
         return self.array
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
 
     __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")
@@ -115,19 +120,6 @@ class Tensor:
     _n: Any
     _g: Any
     _v: Any
-
-    if TYPE_CHECKING:  # what eager.surface.operators adds, as far as our own code uses it
-
-        def __add__(self, other: Any) -> Tensor: ...
-
-        def __getitem__(self, index: Any) -> Tensor: ...
-
-        def __iter__(self) -> Iterator[Tensor]: ...
-
-        def __repr__(self) -> str: ...
-
-        @property
-        def grad_fn(self) -> Any: ...
 
     @staticmethod
     def _wrap(array: Any) -> Tensor:
@@ -148,10 +140,12 @@ class Tensor:
 
     @property
     def shape(self) -> dtypes.Size:
+        """The number of elements along each dim."""
         return dtypes.size_of(self._d.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
         return dtypes.BY_NUMPY[self._dtype()]
 
     def _values(self, purpose: str, *, python: bool = False) -> np.ndarray:
@@ -176,10 +170,12 @@ class Tensor:
 
     @property
     def ndim(self) -> int:
+        """The number of dims."""
         return len(self._d.shape)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> device:
+        """Where the elements are: the CPU."""
         return CPU
 
     def __len__(self) -> int:
@@ -191,6 +187,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether operations on this tensor are recorded. May be set, of a leaf of floating dtype."""
         return self._n is not None
 
     @requires_grad.setter
@@ -227,6 +224,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no recorded operation made this tensor: `backward` gives leaves their `grad`."""
         node = self._n
         return node is None or (isinstance(node, list) and (tape.is_leaf(node) or tape.is_dead_end(node)))
 
@@ -238,6 +236,10 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
+        """The gradient that calls of `backward` have accumulated, of the same shape and dtype; None before the first.
+
+        Raises RuntimeError when set to a tensor of another shape or dtype.
+        """
         if not state.closed and (grad := getattr(self, "_g", None)) is not None:
             return grad  # at once: optimizers ask at every step
         return current_interpreter().get_grad(self)
@@ -355,7 +357,7 @@ class Tensor:
         """The values as nested Python lists (a number, for a 0-d tensor)."""
         return self._known().tolist()
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """The value of a one-element tensor as a Python number. Raises RuntimeError for any other size."""
         data = self._d
         if data.__class__ is not np.ndarray and math.prod(data.shape) == 1 and (found := data.number(self)) is not None:
@@ -413,6 +415,10 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if not self._d.shape else object.__format__(self, spec)
+
+    def __dir__(self) -> list[str]:
+        names = (name for name in object.__dir__(self) if name[0] != "_" or name.startswith("__"))
+        return [name for name in names if not isinstance(vars(Tensor).get(name), MissingMethod)]
 
     def __hash__(self) -> int:
         return id(self)

@@ -202,8 +202,8 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """A gradient, or None, for each argument of forward."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """From `(ctx, *cotangents of the outputs)`: a gradient, or None, for each argument of forward."""
         raise NotImplementedError(NO_BACKWARD)
 
     vjp = backward

@@ -8,7 +8,7 @@ differentiated like anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from eager.engine.dispatch import record
 from eager.engine.language import E, by_rule, zeros
 from graphc.ops.dtypes import category, kind, of_scalar, result_type
 from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
-from graphc.ops.spec import OPS
+from graphc.ops.spec import OPS, Op
 
 _STRIDED, _SCATTER = OPS["as_strided"], OPS["as_strided_scatter"]
 _AS_REAL, _AS_COMPLEX = OPS["view_as_real"], OPS["view_as_complex"]
@@ -210,7 +210,9 @@ def in_place(name: str) -> Callable[..., Tensor]:
     kernel = op.kernel
     ufunc = kernel if isinstance(kernel, np.ufunc) and any(t.startswith("d") for t in kernel.types) else None
 
-    def method(self: Tensor, *operands: Any) -> Tensor:
+    def method(self: Tensor, *operands: Any, **named: Any) -> Tensor:
+        if named:
+            operands = _in_order(op, operands, named)
         if ufunc is not None and on_arrays() and (self._n is None or not grad_enabled()):
             other = _plain_operand(self, operands[0]) if operands else () if is_float(self) else None
             if other is not None:
@@ -240,6 +242,15 @@ def in_place(name: str) -> Callable[..., Tensor]:
     method.__name__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."
     return method
+
+
+def _in_order(op: Op, operands: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The operands after the first one, of which some were given by name. TypeError for a name that is not free."""
+    free = op.args[1 + len(operands) :]
+    unknown = [name for name in named if name not in free]
+    if unknown:
+        raise TypeError(f"{op.name}_() got an unexpected keyword argument '{unknown[0]}'")
+    return (*operands, *(named[name] for name in free if name in named))
 
 
 def is_float(target: Tensor) -> bool:

@@ -36,7 +36,7 @@ def function_of(op: Op) -> Callable[..., Any]:
     def generic(*operands: Any, **params: Any) -> Any:
         return apply(op, operands, params)
 
-    generic.__name__ = op.name
+    generic.__name__, generic.__doc__ = op.name, op.doc
     return generic
 
 
@@ -49,7 +49,7 @@ def _by_definition(op: Op) -> Callable[..., Any]:
             return op.definition(E, *operands, **with_defaults(op, params))
         return apply(op, operands, params)
 
-    function.__name__ = op.name
+    function.__name__, function.__doc__ = op.name, op.doc
     return function
 
 

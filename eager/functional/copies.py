@@ -10,6 +10,7 @@ from eager.engine.language import E
 from eager.functional import joining, regions, shapes, strides
 from eager.functional.casts import detach
 from eager.functional.complexes import view_as_complex, view_as_real
+from eager.functional.naming import signature_of
 from eager.functional.outputs import with_out
 
 
@@ -42,6 +43,7 @@ def _copy(name: str, view: Any) -> Any:
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"A copy of what `{name}` shows. As `torch.{name}_copy`."
+    function.__signature__ = signature_of(view, "input")  # type: ignore[attr-defined]
     return with_out(f"{name}_copy", function)
 
 
@@ -51,6 +53,7 @@ def _copies(name: str, parts: Any) -> Any:
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"Copies of what `{name}` shows. As `torch.{name}_copy`."
+    function.__signature__ = signature_of(parts, "input")  # type: ignore[attr-defined]
     return function
 
 

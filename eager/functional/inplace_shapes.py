@@ -16,6 +16,7 @@ from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional import shapes, strides
 from eager.functional.arguments import sizes_of
+from eager.functional.naming import signature_of
 from graphc.ops.strides import row_major
 
 # `squeeze_` has a node of its own for each way to call it
@@ -39,6 +40,7 @@ def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`: `self` shows the same memory in that shape."
+    method.__signature__ = signature_of(function, "self")  # type: ignore[attr-defined]
     return method
 
 

@@ -15,6 +15,7 @@ from eager.core.tensor import Tensor
 from eager.engine import inplace
 from eager.engine.language import E
 from eager.functional import inplace_shapes
+from eager.functional.naming import signature_of
 from eager.functional.output_dtypes import IN_DTYPE_OF_OUT, VARIED, check_dtype
 from eager.functional.overlaps import check_overlap
 from graphc.ops.dtypes import category
@@ -127,4 +128,5 @@ def with_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         return into(out, name, function, *args, **kwargs)
 
+    wrapper.__signature__ = signature_of(function, out=True)  # type: ignore[attr-defined]
     return wrapper

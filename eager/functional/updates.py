@@ -21,6 +21,7 @@ from eager.engine.node_names import whole
 from eager.functional import arithmetic, gathering, linear, reductions, scattering, shapes, slices, strides
 from eager.functional.arguments import fitting, shape_of
 from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter_add
+from eager.functional.naming import signature_of
 from eager.functional.numbers import filled, traced
 from eager.functional.scattering import scatter
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
@@ -216,6 +217,7 @@ def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
 
     method.__name__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."
+    method.__signature__ = signature_of(function, "self")  # type: ignore[attr-defined]
     return method
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eager.core.missing import explain
 from eager.linalg.errors import LinAlgError
 from eager.linalg.factors import (
     cholesky,
@@ -41,3 +42,4 @@ __all__ = [
     "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+explain(__name__)

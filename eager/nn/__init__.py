@@ -1,5 +1,6 @@
 """Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
 
+from eager.core.missing import explain
 from eager.core.tensor import Parameter
 from eager.nn import functional, init, modules, parallel, parameter, utils
 from eager.nn.buffer import Buffer
@@ -13,3 +14,4 @@ __all__ = [
     "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 __all__ += modules.__all__
+explain(__name__)

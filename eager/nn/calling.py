@@ -84,25 +84,32 @@ class Called:
         return BackwardWatch(self, [h.function for h in before], [h.function for h in after])
 
     def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
+        self, hook: Callable[[Any, tuple[Any, ...]], Any] | Callable[[Any, tuple[Any, ...], dict[str, Any]], Any], *,
+        prepend: bool = False, with_kwargs: bool = False,
+    ) -> RemovableHandle:  # fmt: skip
         """Call `hook(module, args)` before `forward`; what it returns, if not None, becomes the arguments."""
         return hooks_of(self, "_pre_hooks").register(Hook(hook, with_kwargs), prepend)
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
-    ) -> RemovableHandle:
+        self,
+        hook: Callable[[Any, tuple[Any, ...], Any], Any] | Callable[[Any, tuple[Any, ...], dict[str, Any], Any], Any],
+        *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
+    ) -> RemovableHandle:  # fmt: skip
         """Call `hook(module, args, output)` after `forward`; what it returns, if not None, becomes the output."""
         return hooks_of(self, "_hooks").register(Hook(hook, with_kwargs, always_call), prepend)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(
+        self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
         What it returns, if not None, becomes the gradients of the inputs.
         """
         return hooks_of(self, "_backward_hooks").register(Hook(hook), prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(
+        self, hook: Callable[[Any, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known, and may be changed."""
         return hooks_of(self, "_backward_pre_hooks").register(Hook(hook), prepend)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Converted:
         return self
 
     def to(self, *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False,
-           memory_format: Any = None) -> Any:  # fmt: skip
+           memory_format: Any = None) -> Self:  # fmt: skip
         """Convert floating-point parameters and buffers: `to(dtype)`, `to(device)`, `to(tensor)`."""
         for value in args:
             if isinstance(value, dtypes.dtype):
@@ -61,27 +61,27 @@ class Converted:
             )
         return self._apply(lambda t: _converted(t, goal))
 
-    def float(self) -> Any:
+    def float(self) -> Self:
         """Convert floating-point parameters and buffers to float32."""
         return self.to(dtypes.float32)
 
-    def double(self) -> Any:
+    def double(self) -> Self:
         """Convert floating-point parameters and buffers to float64."""
         return self.to(dtypes.float64)
 
-    def half(self) -> Any:
+    def half(self) -> Self:
         """Convert floating-point parameters and buffers to float16."""
         return self.to(dtypes.float16)
 
-    def bfloat16(self) -> Any:
+    def bfloat16(self) -> Self:
         """Convert floating-point parameters and buffers to bfloat16."""
         return self.to(dtypes.bfloat16)
 
-    def type(self, dst_type: Any) -> Any:
+    def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers to a dtype or a type such as "torch.FloatTensor"."""
         return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Self:
         """The module itself: it lives on the CPU."""
         return self
 
@@ -94,7 +94,7 @@ class Converted:
         """The module itself: its memory is this process's. RuntimeError for parameters that have none yet."""
         return self._apply(lambda t: t.share_memory_() if is_lazy(t) else t)  # type: ignore[attr-defined]
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Give parameters and buffers new memory, with values yet to be set."""
         check_device(device)
         return self._apply(lambda t: E.full(shape=tuple(t._d.shape), value=0, dtype=t._dtype()), recurse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eager.core.missing import explain
 from eager.functional.gathering import one_hot
 from eager.functional.outputs import with_out
 from eager.nn.functions import (
@@ -48,6 +49,7 @@ _FAMILIES = (
     image, lookup, loss, margin_losses, normalization, padding, patches, pooling, unpooling,
 )  # fmt: skip
 __all__ = ["one_hot", *(name for family in _FAMILIES for name in family.__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
+explain(__name__)
 
 # those that PyTorch declares with an `out`; `linear` has one of its own
 _OUT = ("avg_pool2d", "avg_pool3d", "gelu", "hardshrink", "logsigmoid", "softplus", "softshrink")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from eager.core.tensor import Parameter, Tensor
 from eager.nn.buffer import Buffer
@@ -267,7 +267,7 @@ class Module(Called, Saved, Converted):
             raise AttributeError(f"`{name}` is not {what}")
         return owner.__dict__[table][name]
 
-    def apply(self, fn: Callable[[Module], Any]) -> Module:
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` on every submodule, then on this module. Returns the module."""
         for child in self.children():
             child.apply(fn)
@@ -276,7 +276,7 @@ class Module(Called, Saved, Converted):
 
     # --- modes and gradients
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Set training mode, here and below. Returns the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -284,11 +284,11 @@ class Module(Called, Saved, Converted):
             module.training = mode
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Set evaluation mode: dropout off, running statistics used. Returns the module."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Change whether operations on the parameters are recorded. Returns the module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)

@@ -6,6 +6,8 @@ from typing import Any
 
 from eager.nn.module import Module
 
+__all__ = ["DataParallel", "data_parallel"]
+
 
 class DataParallel(Module):
     """Calls `module`, which stays an attribute. As `torch.nn.DataParallel` on a machine without accelerators.

@@ -1,5 +1,6 @@
 """Optimizers. As `torch.optim`."""
 
+from eager.core.missing import explain
 from eager.optim import lr_scheduler, swa_utils
 from eager.optim.adadelta import Adadelta
 from eager.optim.adafactor import Adafactor
@@ -20,3 +21,4 @@ __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
     "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
+explain(__name__)

@@ -6,7 +6,17 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, average_squares, counter, decayed, kept, learning_rate, like
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    ParamsT,
+    average_squares,
+    counter,
+    decayed,
+    kept,
+    learning_rate,
+    like,
+)
 
 
 class Adadelta(Optimizer):
@@ -16,7 +26,7 @@ class Adadelta(Optimizer):
     _checks = "lr rho eps weight_decay"
 
     def __init__(
-        self, params: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
         foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
     ):  # fmt: skip
         self._begin(locals())

@@ -7,7 +7,7 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp_max, clamp_min
-from eager.optim.optimizer import Group, Optimizer, counter, learning_rate, one_element, should_be, zeros
+from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, learning_rate, one_element, should_be, zeros
 from graphc.ops.dtypes import FLOAT64, finfo
 
 
@@ -17,7 +17,7 @@ class Adafactor(Optimizer):
     _settings = "lr beta2_decay eps d weight_decay foreach maximize"
 
     def __init__(
-        self, params: Any, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
+        self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
         foreach: bool | None = None, maximize: bool = False,
     ):  # fmt: skip

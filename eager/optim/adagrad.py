@@ -6,7 +6,7 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, counter, decayed, kept, learning_rate, like, wide
+from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, decayed, kept, learning_rate, like, wide
 
 
 class Adagrad(Optimizer):
@@ -16,7 +16,7 @@ class Adagrad(Optimizer):
     _checks = "lr lr_decay weight_decay initial_accumulator_value eps"
 
     def __init__(
-        self, params: Any, lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
         initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
         maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
     ):  # fmt: skip

@@ -8,7 +8,17 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, approach, average_squares, decayed, kept, learning_rate, zeros
+from eager.optim.optimizer import (
+    Group,
+    Optimizer,
+    ParamsT,
+    approach,
+    average_squares,
+    decayed,
+    kept,
+    learning_rate,
+    zeros,
+)
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
 
@@ -21,7 +31,7 @@ class Adam(Optimizer):
     _checks = "lr eps betas weight_decay"
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
         capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
         decoupled_weight_decay: bool = False,
@@ -82,7 +92,7 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: Loshchilov and Hutter (2019). As `torch.optim.AdamW`."""
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.01, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
         capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
     ):  # fmt: skip

@@ -8,7 +8,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.optim.adam import negative_bias
-from eager.optim.optimizer import Group, Optimizer, approach, counter, decayed, kept, learning_rate, like, wide
+from eager.optim.optimizer import Group, Optimizer, ParamsT, approach, counter, decayed, kept, learning_rate, like, wide
 
 
 class Adamax(Optimizer):
@@ -18,7 +18,7 @@ class Adamax(Optimizer):
     _checks = "lr eps betas weight_decay"
 
     def __init__(
-        self, params: Any, lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: ParamsT, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ):  # fmt: skip

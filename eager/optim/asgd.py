@@ -8,7 +8,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp_min
-from eager.optim.optimizer import Group, Optimizer, counter, decayed, kept, learning_rate, like, wide
+from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, decayed, kept, learning_rate, like, wide
 
 
 class ASGD(Optimizer):
@@ -21,7 +21,7 @@ class ASGD(Optimizer):
     _checks = "lr weight_decay"
 
     def __init__(
-        self, params: Any, lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
         weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ):  # fmt: skip

@@ -10,7 +10,7 @@ from eager.core.interpreter import current_interpreter
 from eager.functional.creation import zeros_like
 from eager.functional.joining import cat
 from eager.optim.line_search import strong_wolfe
-from eager.optim.optimizer import Optimizer, parts
+from eager.optim.optimizer import Optimizer, ParamsT, parts
 from graphc.errors import DECIDES_ON_VALUES, CaptureError
 
 LEAST_CURVATURE = 1e-10  # a step with less is not remembered: it would spoil the approximation
@@ -27,7 +27,7 @@ class LBFGS(Optimizer):
     _checks = "lr"
 
     def __init__(
-        self, params: Any, lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
+        self, params: ParamsT, lr: float = 1, max_iter: int = 20, max_eval: int | None = None,
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
     ):  # fmt: skip

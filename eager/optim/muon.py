@@ -8,7 +8,7 @@ from typing import Any
 from eager.core.dtypes import bfloat16
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, approach, learning_rate, like, one_element, should_be
+from eager.optim.optimizer import Group, Optimizer, ParamsT, approach, learning_rate, like, one_element, should_be
 
 _ADJUSTMENTS = ("original", "match_rms_adamw")
 
@@ -22,7 +22,8 @@ class Muon(Optimizer):
     _settings = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
+        self, params: ParamsT, lr: float = 1e-3,
+        weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
         ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ):  # fmt: skip

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from operator import is_
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from eager.nn.module import clear_gradient, typename
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 Group = dict[str, Any]
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
+R = TypeVar("R")
 STEP_HOOKS = frozenset(("step_pre", "step_post"))
 DUPLICATES = (
     "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
@@ -52,7 +54,7 @@ class Optimizer:
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.step)
 
-    def __init__(self, params: Any, defaults: dict[str, Any]):
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]):
         self._tables = {}
         if isinstance(params, Tensor):
             raise TypeError(
@@ -62,7 +64,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
-        groups = list(params)
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
@@ -140,6 +142,12 @@ class Optimizer:
         remembered: its state. Of complex numbers all these are the parts, real numbers along a last dim.
         """
         raise NotImplementedError
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure` recomputes the loss, which is returned."""

@@ -11,6 +11,7 @@ from eager.optim.adam import negative_bias
 from eager.optim.optimizer import (
     Group,
     Optimizer,
+    ParamsT,
     approach,
     average_squares,
     counter,
@@ -31,7 +32,7 @@ class RAdam(Optimizer):
     _checks = "lr eps betas weight_decay"
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ):  # fmt: skip

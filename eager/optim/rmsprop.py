@@ -9,6 +9,7 @@ from eager.engine.language import E
 from eager.optim.optimizer import (
     Group,
     Optimizer,
+    ParamsT,
     approach,
     average_squares,
     counter,
@@ -26,7 +27,8 @@ class RMSprop(Optimizer):
     _checks = "lr eps momentum weight_decay alpha"
 
     def __init__(
-        self, params: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        self, params: ParamsT, lr: float | Tensor = 1e-2,
+        alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
         momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ):  # fmt: skip

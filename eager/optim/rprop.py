@@ -8,7 +8,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp
-from eager.optim.optimizer import Group, Optimizer, counter, kept, like
+from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, kept, like
 
 
 class Rprop(Optimizer):
@@ -18,7 +18,7 @@ class Rprop(Optimizer):
     _checks = "lr etas"
 
     def __init__(
-        self, params: Any, lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ):  # fmt: skip

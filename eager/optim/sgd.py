@@ -8,7 +8,7 @@ from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, learning_rate, zeros
+from eager.optim.optimizer import Group, Optimizer, ParamsT, learning_rate, zeros
 
 
 class SGD(Optimizer):
@@ -18,7 +18,8 @@ class SGD(Optimizer):
     _checks = "lr momentum weight_decay"
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
+        self, params: ParamsT, lr: float | Tensor = 1e-3,
+        momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
         nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
         fused: bool | None = None,
     ):  # fmt: skip

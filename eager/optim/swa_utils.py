@@ -9,11 +9,23 @@ from itertools import chain
 from typing import Any
 
 from eager.core.grad_mode import no_grad
+from eager.core.missing import explain
 from eager.functional.creation import tensor
 from eager.nn.module import Module
 from eager.nn.modules.batch_norm import _BatchNorm
 from eager.optim.lr_scheduler.base import LRScheduler, cosine, for_each_group
 from eager.optim.optimizer import Optimizer
+
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
+explain(__name__)
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:

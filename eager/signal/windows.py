@@ -10,6 +10,7 @@ import numpy as np
 
 from eager.core import dtypes
 from eager.core.devices import check_device
+from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.lines import linspace
@@ -19,6 +20,7 @@ __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
     "hann", "kaiser", "nuttall",
 ]  # fmt: skip
+explain(__name__)
 
 
 def _checked(name: str, M: int, dtype: Any, layout: Any, device: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
+from eager.core.missing import MissingMethod
 from eager.core.tensor import Tensor
 from eager.surface import names
 from eager.surface.entries import METHODS, PROPERTIES, found
@@ -36,13 +37,18 @@ def install() -> None:
         setattr(Tensor, name, _alias(target))
         if hasattr(Tensor, f"{target}_"):
             setattr(Tensor, f"{name}_", _alias(f"{target}_"))
+    for name in names.MISSING_METHODS.split():
+        setattr(Tensor, name, MissingMethod(name))
     for name, value in names.ALIKE.items():
         setattr(Tensor, name, value)
 
 
 def _alias(target: str) -> Callable[..., Any]:
-    def method(self: Tensor, *operands: Any) -> Any:
-        return getattr(self, target)(*operands)
+    def method(self: Tensor, *operands: Any, **named: Any) -> Any:
+        return getattr(self, target)(*operands, **named)
 
+    like = getattr(Tensor, target)
     method.__name__ = target
+    method.__doc__ = like.__doc__
+    method.__signature__ = like.__signature__  # type: ignore[attr-defined]
     return method

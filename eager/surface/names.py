@@ -189,7 +189,16 @@ ALIKE = {
     ),
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
+# methods of PyTorch's Tensor that are missing here: `eager.core.missing` says why
+MISSING_METHODS = (
+    "as_subclass ccol_indices chalf coalesce col_indices crow_indices dequantize grad_dtype hash_tensor "
+    "index indices int_repr ipu is_coalesced is_distributed is_maia is_mtia is_shared module_load mtia "
+    "name q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme "
+    "record_stream reinforce resize resize_as resize_as_sparse_ row_indices share_memory_ smm sparse_mask "
+    "sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn to_padded_tensor to_sparse "
+    "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values volatile "
+)
 SUBMODULES = frozenset(
     "_tensor_str accelerator autograd backends cuda fft func linalg masked nn optim random return_types signal "
-    "special testing utils version".split()
+    "special testing types utils version".split()
 )  # fmt: skip

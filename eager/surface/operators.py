@@ -5,6 +5,7 @@ The other ops of the registry have their functions in `eager.functional`, with P
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from inspect import Parameter
@@ -21,7 +22,7 @@ from graphc.ops.special import PREFIX
 functions: dict[str, Callable[..., Any]] = {}  # public functions of these ops, by name
 
 
-def lazy(name: str, bind: Callable[[Callable[..., Any]], None]) -> Callable[..., Any]:
+def lazy(name: str, bind: Callable[[Callable[..., Any]], None], signature: inspect.Signature) -> Callable[..., Any]:
     """A function that generates op `name` at its first call, and `bind`s the real one in its own place."""
 
     def first_call(*args: Any, **kwargs: Any) -> Any:
@@ -30,6 +31,8 @@ def lazy(name: str, bind: Callable[[Callable[..., Any]], None]) -> Callable[...,
         return real(*args, **kwargs)
 
     first_call.__name__ = name
+    first_call.__doc__ = OPS[name].doc
+    first_call.__signature__ = signature  # type: ignore[attr-defined]  # for what asks for the names of arguments
     return first_call
 
 
@@ -47,16 +50,23 @@ def _install_op(op: Op) -> None:
     def bind(real: Callable[..., Any]) -> None:
         functions[name] = real
 
-    functions[name] = first = lazy(name, bind)
-    first.__signature__ = _signature(op)  # type: ignore[attr-defined]  # what asks for the names of arguments sees these
+    functions[name] = lazy(name, bind, _signature(op.args) if plain else _signature_with_params(op))
+    as_method = _signature(("self", *op.args[1:]))
     if name not in Tensor.__dict__:
-        setattr(Tensor, name, lazy(name, _method_binder(name)))
+        setattr(Tensor, name, lazy(name, _method_binder(name), as_method))
     if plain and op.args and f"{name}_" not in Tensor.__dict__:
-        setattr(Tensor, f"{name}_", in_place(name))
+        method: Any = in_place(name)
+        method.__signature__ = as_method
+        setattr(Tensor, method.__name__, method)
 
 
-def _signature(op: Op) -> inspect.Signature:
-    found = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in op.args]
+@functools.cache
+def _signature(names: tuple[str, ...]) -> inspect.Signature:
+    return inspect.Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+
+
+def _signature_with_params(op: Op) -> inspect.Signature:
+    found = [*_signature(op.args).parameters.values()]
     if op.variadic:
         found[-1] = found[-1].replace(kind=Parameter.VAR_POSITIONAL)
     kind = Parameter.KEYWORD_ONLY if op.variadic else Parameter.POSITIONAL_OR_KEYWORD

@@ -10,9 +10,9 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.surface import names, operators
 from eager.surface.entries import FUNCTIONS, found
+from graphc.ops import BUILT_IN
 
 _WITH_OUT = frozenset(names.OUT.split())
-_BUILT_IN = frozenset(operators.functions)  # what users declare later may be declared anew
 
 
 def named(name: str) -> Any:
@@ -21,7 +21,7 @@ def named(name: str) -> Any:
         return _of_table(name)
     op = names.ALIASES.get(name, name)
     if op in operators.functions:
-        return getattr(E, op) if op in _BUILT_IN else operators.functions[op]
+        return getattr(E, op) if op in BUILT_IN else operators.functions[op]
     if name in names.IN_PLACE:
         return _in_place(name)
     raise LookupError(name)
@@ -33,9 +33,9 @@ def every_name() -> set[str]:
 
 
 def is_fixed(name: str) -> bool:
-    """Whether `named(name)` is the same for as long as the program runs."""
+    """Whether `named(name)` is the same for as long as the program runs: what users declare may be declared anew."""
     op = names.ALIASES.get(name, name)
-    return op in _BUILT_IN or op not in operators.functions
+    return op in BUILT_IN or op not in operators.functions
 
 
 def _of_table(name: str) -> Any:
@@ -50,6 +50,7 @@ def _of_table(name: str) -> Any:
 
 def _in_place(name: str) -> Callable[..., Any]:
     """torch.<name>, the method of that name as a function."""
+    from eager.functional.naming import signature_of
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(input, Tensor):
@@ -57,5 +58,7 @@ def _in_place(name: str) -> Callable[..., Any]:
         return getattr(input, name)(*args, **kwargs)
 
     function.__name__ = name
-    function.__doc__ = f"`input.{name}(...)`. As `torch.{name}`."
+    method = getattr(Tensor, name)
+    function.__doc__ = f"`input.{name}(...)`. {method.__doc__} As `torch.{name}`."
+    function.__signature__ = signature_of(method, "input")  # type: ignore[attr-defined]
     return function

@@ -1,8 +1,10 @@
 """What training programs use around tensors: `data` (loaders), `tensorboard` (a log that TensorBoard shows)."""
 
+from eager.core.missing import explain
 from eager.utils import data
 from graphc.lazy import lazy
 
 __all__ = ["data"]
 
 __getattr__, __dir__ = lazy(__name__, {}, ("checkpoint", "dlpack"))
+explain(__name__)

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import ContextVar
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, final, overload
 
 import numpy as np
 
@@ -243,6 +243,20 @@ def _extent(n: Any) -> int:
     return n.__index__()
 
 
+@overload
+def gradients(
+    ys: Graph, /, *, wrt: Collection[str] | None = None, values: bool = False, cotangents: bool = False
+) -> Graph: ...
+@overload
+def gradients(ys: Graph, xs: Collection[str], /, *, values: bool = False, cotangents: bool = False) -> Graph: ...
+@overload
+def gradients(
+    ys: Tensor | Sequence[Tensor], xs: Tensor, *, grad_ys: Tensor | Sequence[Tensor | None] | None = None
+) -> Tensor: ...
+@overload
+def gradients(
+    ys: Tensor | Sequence[Tensor], xs: Sequence[Tensor], *, grad_ys: Tensor | Sequence[Tensor | None] | None = None
+) -> tuple[Tensor, ...]: ...
 def gradients(ys: Any, xs: Any = None, **options: Any) -> Any:
     """Reverse mode as a graph transform, on a Graph or on tensors of a graph under construction.
 

@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any, ParamSpec, final
 
 from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
@@ -37,10 +37,11 @@ from graphc.ir.memory import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
 from graphc.ops.dims import Dim, Sizes
 
+P = ParamSpec("P")
 LOOPS["scan"] = scan_of_layer
 
 
-def trace(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
+def trace(fn: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Graph:
     """The graph of `fn(*args, **kwargs)`, for arguments of these shapes and dtypes.
 
     Tensors among the arguments, in any nest of tuples, lists, dicts and dataclasses, become inputs named after the

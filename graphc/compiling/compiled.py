@@ -11,7 +11,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, final, overload
 
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.tensor import Tensor
@@ -33,23 +33,29 @@ from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
 from graphc.display import Text
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
+from graphc.ir.graph import Graph
 from graphc.lowering import BACKENDS
 from graphc.passes import Settings, settings_for
 from graphc.passes.settings import USUAL
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+M = TypeVar("M", bound=Module)
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
 @final
-class Compiled:
+class Compiled(Generic[P, R_co]):
     """What `graphc.compile` returns. Call it like the function.
 
     `graph` is the graph of the latest call's program, `explain()` says what was compiled and why.
     """
 
     def __init__(
-        self, fn: Callable[..., Any], device: str | None, settings: Settings, dynamic: bool | None,
+        self, fn: Callable[P, R_co], device: str | None, settings: Settings, dynamic: bool | None,
         max_retraces: int | None, backend: str = "jax",
     ):  # fmt: skip
         self._fn = fn
@@ -72,7 +78,7 @@ class Compiled:
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         short = self._fast_call
         if short is not None and not kwargs and (result := short(self, args)) is not MISS:
             return result
@@ -279,11 +285,17 @@ class Compiled:
             return difference(call.signature, self._specializations.signatures)
         return "; ".join(known[0].broken(call.tensors)) or "values of tensors lead along another path"
 
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self: Compiled[Concatenate[Any, Q], R], instance: object, owner: Any = None) -> Callable[Q, R]: ...
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> Graph:
         """The optimized graph of the latest call. Raises RuntimeError before the first."""
         return self._last().runner.forward.graph
 
@@ -305,12 +317,14 @@ class Compiled:
         notes += [] if self._waiting is None else self._waiting.described()
         return Text(explanation(self.__name__, made, self._log, notes))
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        return getattr(self._fn, name)
+    if not TYPE_CHECKING:  # so that a checker finds unknown attributes
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        def __getattr__(self, name: str) -> Any:
+            if name == "_fn" or (name.startswith("__") and name not in ("__self__", "__func__")):
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            return getattr(self._fn, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled[P, R_co]:
         return Compiled(copy.deepcopy(self._fn, memo), *self._options)
 
     def __reduce__(self) -> Any:
@@ -324,6 +338,33 @@ class Compiled:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
 
 
+class Decorator(Protocol):
+    """What `graphc.compile` returns where it gets options only."""
+
+    @overload
+    def __call__(self, fn: M, /) -> M: ...
+
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Compiled[P, R]: ...
+
+
+@overload
+def compile(
+    fn: M, *, device: str | None = None, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
+    dynamic: bool | None = None, max_retraces: int | None = None, backend: str = "jax",
+) -> M: ...  # fmt: skip
+@overload
+def compile(
+    fn: Callable[P, R], *, device: str | None = None, strict: bool = False, level: int = USUAL,
+    without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
+    backend: str = "jax",
+) -> Compiled[P, R]: ...  # fmt: skip
+@overload
+def compile(
+    fn: None = None, *, device: str | None = None, strict: bool = False, level: int = USUAL,
+    without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
+    backend: str = "jax",
+) -> Decorator: ...  # fmt: skip
 def compile(
     fn: Callable[..., Any] | None = None,
     *,

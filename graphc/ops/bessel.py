@@ -75,11 +75,25 @@ _OF_ONE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "scaled_modified_bessel_k0": (_scipy("k0e"), _bessel_k(0, True)),
     "scaled_modified_bessel_k1": (_scipy("k1e"), _bessel_k(1, True)),
 }
+_KINDS = {"j": "first", "y": "second", "i": "first", "k": "second"}
+
+
+def _described(name: str) -> str:
+    """What a function of this name is: "modified_bessel_k0", say."""
+    if name == "airy_ai":
+        return "The Airy function Ai."
+    modified = "modified " if "modified" in name else ""
+    text = f"he {modified}Bessel function of the {_KINDS[name[-2]]} kind, of order {name[-1]}."
+    return f"exp(input) times t{text}" if name.startswith("scaled") else f"T{text}"
+
+
 for _name, (_kernel, _ref) in _OF_ONE.items():
-    ON_HOST.append(op(f"special_{_name}", "input", impl=lambda xp, x, k=_kernel: k(x), numpy=_kernel,
+    ON_HOST.append(op(f"special_{_name}", "input", doc=_described(_name),
+                      impl=lambda xp, x, k=_kernel: k(x), numpy=_kernel,
                       rule=pointwise_wide, traits=Trait.ORDERS, domain=(0.3, 4.0), ref=_ref))  # fmt: skip
 for _name, _order in {"i0": 0.0, "i1": 1.0}.items():
-    op(f"special_modified_bessel_{_name}", "input", impl=f"special.{_name}", rule=pointwise_wide, traits=Trait.ORDERS,
+    op(f"special_modified_bessel_{_name}", "input", doc=_described(f"modified_bessel_{_name}"),
+       impl=f"special.{_name}", rule=pointwise_wide, traits=Trait.ORDERS,
        ref=_with_order("iv", _order))  # fmt: skip
 
 
@@ -90,5 +104,6 @@ def _spherical_j0(xp: Any, x: Any) -> Any:
     return xp.where(other, zero.astype(x.dtype), xp.sin(safe) / safe)
 
 
-op("special_spherical_bessel_j0", "input", impl=_spherical_j0, rule=pointwise_wide, traits=Trait.ORDERS,
+op("special_spherical_bessel_j0", "input", doc="The spherical Bessel function of the first kind, of order 0.",
+   impl=_spherical_j0, rule=pointwise_wide, traits=Trait.ORDERS,
    ref=lambda x: _scipy("spherical_jn")(0, x))  # fmt: skip

@@ -12,10 +12,12 @@ _TRAITS = {
     **dict.fromkeys(("lt", "le", "gt", "ge"), Trait.ORDERS),
 }
 
-for _name, _impl in {
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-}.items():  # fmt: skip
-    op(_name, "input other", impl=_impl, rule=pointwise_bool, ref=f"operator.{_name}",
+for _name, _sign, _impl in (
+    ("eq", "==", "equal"), ("ne", "!=", "not_equal"), ("lt", "<", "less"), ("le", "<=", "less_equal"),
+    ("gt", ">", "greater"), ("ge", ">=", "greater_equal"),
+):  # fmt: skip
+    op(_name, "input other", doc=f"Whether input {_sign} other.",
+       impl=_impl, rule=pointwise_bool, ref=f"operator.{_name}",
        traits=_TRAITS.get(_name, Trait.NONE))  # fmt: skip
 
 for _name, _truth in {
@@ -23,21 +25,38 @@ for _name, _truth in {
     "logical_or": lambda x, y: bool(x) or bool(y),
     "logical_xor": lambda x, y: bool(x) is not bool(y),
 }.items():
-    op(_name, "input other", impl=_name, rule=logical, ref=Each(_truth), traits=Trait.COMMUTATIVE)
+    op(
+        _name,
+        "input other",
+        doc=f"input {_name[8:]} other, of what is not 0.",
+        impl=_name,
+        rule=logical,
+        ref=Each(_truth),
+        traits=Trait.COMMUTATIVE,
+    )
 
-for _name, _test in {
-    "isnan": lambda x: x != x,
-    "isinf": lambda x: scalars.INF in (abs(x.real), abs(x.imag)),
-    "isfinite": lambda x: x - x == 0,
-    "logical_not": lambda x: not x,
-}.items():
-    op(_name, "input", impl=_name, rule=predicate, ref=Each(_test))
+for _name, _doc, _test in (
+    ("isnan", "is nan", lambda x: x != x),
+    ("isinf", "is inf or -inf", lambda x: scalars.INF in (abs(x.real), abs(x.imag))),
+    ("isfinite", "is neither inf, -inf nor nan", lambda x: x - x == 0),
+    ("logical_not", "is 0", lambda x: not x),
+):
+    op(_name, "input", doc=f"Whether each element {_doc}.", impl=_name, rule=predicate, ref=Each(_test))
 
 for _name, _operator in {"bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor"}.items():
-    op(_name, "input other", impl=_name, rule=integral, traits=Trait.COMMUTATIVE, ref=f"operator.{_operator}")
+    op(
+        _name,
+        "input other",
+        doc=f"input {_name[8:]} other, bit by bit.",
+        impl=_name,
+        rule=integral,
+        traits=Trait.COMMUTATIVE,
+        ref=f"operator.{_operator}",
+    )
 op(
     "bitwise_left_shift",
     "input other",
+    doc="The bits of `input`, `other` places up.",
     impl="left_shift",
     cpu_name="lshift_cpu",
     rule=shift,
@@ -47,6 +66,7 @@ op(
 op(
     "bitwise_right_shift",
     "input other",
+    doc="The bits of `input`, `other` places down.",
     impl="right_shift",
     cpu_name="rshift_cpu",
     rule=shift,
@@ -56,6 +76,7 @@ op(
 op(
     "bitwise_not",
     "input",
+    doc="Each bit inverted; of bools, the logical not.",
     impl="invert",
     rule=integral,
     ref=Each(lambda x: not x if x is True or x is False else -x - 1),

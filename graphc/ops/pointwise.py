@@ -34,13 +34,13 @@ COMMUTATIVE, BILINEAR, LINEAR, MOVES = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.
 
 # --- arithmetic
 
-add = op("add", "input other", impl="add", rule=pointwise, traits=COMMUTATIVE, ref="operator.add",
+add = op("add", "input other", doc="input + other.", impl="add", rule=pointwise, traits=COMMUTATIVE, ref="operator.add",
          lifting=lambda N, x, y: N.add(x, y),
          rounding=ARITHMETIC._replace(exact=exact_sum),
          lone_term=lambda avals, result, params, is_zero: is_zero(0, 1) or is_zero(1, 1),
          vjp=dict(input=lambda F, g: g, other=lambda F, g: g))  # fmt: skip
 sub = op(
-    "sub", "input other", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
+    "sub", "input other", doc="input - other.", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
     lifting=lambda N, x, y: N.add(x, N.scale(y, -1)),
     rounding=ARITHMETIC._replace(exact=lambda r, x, y: exact_sum(r, x, -y)),
     lone_term=lambda avals, result, params, is_zero: is_zero(1, -1),
@@ -50,11 +50,13 @@ sub = op(
                        "invert a mask, use the `~` or `logical_not()` operator instead."),
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
 )  # fmt: skip
-mul = op("mul", "input other", impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
+mul = op("mul", "input other", doc="input * other.",
+         impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
          lifting=lambda N, x, y: N.mul(x, y),
          rounding=ARITHMETIC._replace(exact=exact_product),
          vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input))  # fmt: skip
-div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref=Each(scalars.quotient),
+div = op("div", "input other", doc="input / other.",
+         impl="true_divide", rule=pointwise_float, ref=Each(scalars.quotient),
          overloads={"sf": "MulBackward0"}, rounding=ARITHMETIC._replace(denominator=lambda x, y: y),
          domain=((-2.0, 2.0), (0.5, 3.0)), lifting=lambda N, x, y: N.mul(x, N.reciprocal(y)),
          vjp=dict(input=lambda F, g, other: g / other,
@@ -62,6 +64,7 @@ div = op("div", "input other", impl="true_divide", rule=pointwise_float, ref=Eac
 neg = op(
     "neg",
     "input",
+    doc="-input.",
     impl="negative",
     traits=LINEAR | MOVES,
     ref="operator.neg",
@@ -72,12 +75,14 @@ neg = op(
         "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
     ),
 )
-positive = op("positive", "input", impl="positive", rule=pointwise_no_bool, traits=LINEAR | MOVES, ref="operator.pos",
+positive = op("positive", "input", doc="+input.",
+              impl="positive", rule=pointwise_no_bool, traits=LINEAR | MOVES, ref="operator.pos",
               lifting=lambda N, x: x,
               vjp=dict(input=lambda F, g: g))  # fmt: skip
 abs = op(
     "abs",
     "input",
+    doc="The absolute value; of a complex number, its modulus.",
     impl="abs",
     rule=modulus,
     traits=Trait.IDEMPOTENT | Trait.EVEN,
@@ -108,11 +113,13 @@ def _sign_vjp(F, g, r, input, input_dtype):
 
 
 SIGN = "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
-sign = op("sign", "input", impl=_sign, traits=Trait.ORDERS, rounding=EXACT, domain=(0.2, 3.0),
+sign = op("sign", "input", doc="-1, 0 or 1: the sign of each element.",
+          impl=_sign, traits=Trait.ORDERS, rounding=EXACT, domain=(0.2, 3.0),
           rule=refusing_complex(pointwise, SIGN),
           ref=Each(scalars.sign), slopes=dict(input=Each(scalars.NOTHING)),
           vjp=dict(input=lambda F, g: g * 0))  # fmt: skip
-sgn = op("sgn", "input", impl=_sign, rule=pointwise._replace(holomorphic=False), domain=(0.2, 3.0),
+sgn = op("sgn", "input", doc="The sign; of a complex number z, z / |z|, and 0 of 0.",
+         impl=_sign, rule=pointwise._replace(holomorphic=False), domain=(0.2, 3.0),
          rounding=Rounding(of_complex(2.0)),
          ref=Each(scalars.sign), slopes=dict(input=Each(scalars.NOTHING)), vjp=dict(input=_sign_vjp))  # fmt: skip
 
@@ -123,7 +130,8 @@ def _nonzero_divisor(xp, x, y):
 
 ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole_only=True)
 
-floor_divide = op("floor_divide", "input other", impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
+floor_divide = op("floor_divide", "input other", doc="input / other, rounded down.",
+                  impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
                   cpu_name="div_floor_cpu",
                   traits=Trait.ORDERS, vjp=dict(input=lambda F, g: g * 0, other=lambda F, g: g * 0),
                   domain=((-3.0, 3.0), (0.7, 1.9)), ref=Each(scalars.floor_divide),
@@ -139,6 +147,7 @@ def _remainder(xp, x, y):
 remainder = op(
     "remainder",
     "input other",
+    doc="input modulo other, with the sign of `other`.",
     impl=_remainder,
     rule=pointwise_no_bool._replace(scalars="one"),
     traits=Trait.ORDERS,
@@ -193,6 +202,7 @@ def _power_terms(r, x, y):
 pow = op(
     "pow",
     "input other",
+    doc="input to the power `other`.",
     impl="power",
     numpy=_np_power,
     rule=pointwise_no_bool._replace(scalars="one"),
@@ -216,7 +226,8 @@ def _integer_pow(xp, x, y):
     return xp.where(negative, reciprocal, xp.power(x, xp.where(negative, 0, y))).astype(x.dtype)
 
 
-integer_pow = op("integer_pow", "input exponent", impl=_integer_pow, label="PowBackward1", domain=(0, 4),
+integer_pow = op("integer_pow", "input exponent", doc="input to the power of a whole number.",
+                 impl=_integer_pow, label="PowBackward1", domain=(0, 4),
                  cpu_name="pow", rule=integral._replace(accepts=pointwise_no_bool.accepts),
                  ref=Each(scalars.power))  # fmt: skip
 
@@ -261,54 +272,71 @@ pow_scalar = op(
     samples=(Sample((2, 3), exponent=3), *(Sample((3,), exponent=n) for n in _OTHERS), Sample((2,), exponent=0)),
     vjp=dict(input=_pow_scalar_vjp),
 )  # fmt: skip
-square = op("square", "input", impl="square", rule=pointwise_number, traits=Trait.EVEN, label="Pow",
+square = op("square", "input", doc="input * input.",
+            impl="square", rule=pointwise_number, traits=Trait.EVEN, label="Pow",
             ref=Each(lambda x: x * x),
             lifting=lambda N, x: N.mul(x, x),
             image=lambda params, x: (max(x[0], -x[1], 0) ** 2, max(x[1], -x[0]) ** 2),
             rounding=ARITHMETIC._replace(exact=lambda r, x: exact_product(r, x, x)),
             vjp=dict(input=lambda F, g, input: g * (2 * input)))  # fmt: skip
-sqrt = op("sqrt", "input", impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
+sqrt = op("sqrt", "input", doc="The square root.",
+          impl="sqrt", rule=pointwise_float, domain=(0.2, 4.0), ref=Each(scalars.square_root),
           rounding=ARITHMETIC, image=(0, math.inf),
           vjp=dict(input=lambda F, g, r: g / (2 * r)))  # fmt: skip
-rsqrt = op("rsqrt", "input", impl=lambda xp, x: 1 / xp.sqrt(x), rule=pointwise_float, domain=(0.2, 4.0),
+rsqrt = op("rsqrt", "input", doc="1 / sqrt(input).",
+           impl=lambda xp, x: 1 / xp.sqrt(x), rule=pointwise_float, domain=(0.2, 4.0),
            rounding=Rounding(2.0, denominator=lambda x: x),
            ref=Each(scalars.reciprocal_root), vjp=dict(input=lambda F, g, r: g * (-0.5 * (r * r * r))))  # fmt: skip
-reciprocal = op("reciprocal", "input", impl=lambda xp, x: 1 / x, rule=pointwise_float, domain=(0.4, 3.0),
+reciprocal = op("reciprocal", "input", doc="1 / input.",
+                impl=lambda xp, x: 1 / x, rule=pointwise_float, domain=(0.4, 3.0),
                 rounding=ARITHMETIC._replace(denominator=lambda x: x),
                 ref=Each(scalars.reciprocal), vjp=dict(input=lambda F, g, r: -g * (r * r)))  # fmt: skip
 
 # --- exponentials and logarithms
 
-exp = op("exp", "input", impl="exp", rule=pointwise_float, rounding=Rounding(2.0), ref="math.exp",
+exp = op("exp", "input", doc="e to the power `input`.",
+         impl="exp", rule=pointwise_float, rounding=Rounding(2.0), ref="math.exp",
          image=(0, math.inf),
          vjp=dict(input=lambda F, g, r: g * r))  # fmt: skip
-exp2 = op("exp2", "input", impl="exp2", rule=pointwise_float, ref=Each(scalars.power_of_two),
+exp2 = op("exp2", "input", doc="2 to the power `input`.",
+          impl="exp2", rule=pointwise_float, ref=Each(scalars.power_of_two),
           vjp=dict(input=lambda F, g, r: g * (r * 0.6931471805599453)))  # fmt: skip
-expm1 = op("expm1", "input", impl="expm1", rule=pointwise_float, rounding=Rounding(6.0), ref="math.expm1",
+expm1 = op("expm1", "input", doc="exp(input) - 1, exact near 0.",
+           impl="expm1", rule=pointwise_float, rounding=Rounding(6.0), ref="math.expm1",
            vjp=dict(input=lambda F, g, r: g * (r + 1)))  # fmt: skip
-log = op("log", "input", impl="log", rule=pointwise_float, rounding=Rounding(3.0), domain=(0.2, 4.0), ref="math.log",
+log = op("log", "input", doc="The natural logarithm.",
+         impl="log", rule=pointwise_float, rounding=Rounding(3.0), domain=(0.2, 4.0), ref="math.log",
          vjp=dict(input=lambda F, g, input: g / input))  # fmt: skip
-log2 = op("log2", "input", impl="log2", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log2",
+log2 = op("log2", "input", doc="The logarithm to base 2.",
+          impl="log2", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log2",
           vjp=dict(input=lambda F, g, input: g / (input * 0.6931471805599453)))  # fmt: skip
-log10 = op("log10", "input", impl="log10", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log10",
+log10 = op("log10", "input", doc="The logarithm to base 10.",
+           impl="log10", rule=pointwise_float, domain=(0.2, 4.0), ref="math.log10",
            vjp=dict(input=lambda F, g, input: g / (input * 2.302585092994046)))  # fmt: skip
-log1p = op("log1p", "input", impl="log1p", label="Log1P", rule=pointwise_float, domain=(-0.8, 4.0), ref="math.log1p",
+log1p = op("log1p", "input", doc="log(1 + input), exact near 0.",
+           impl="log1p", label="Log1P", rule=pointwise_float, domain=(-0.8, 4.0), ref="math.log1p",
            rounding=Rounding(3.0),
            vjp=dict(input=lambda F, g, input: g / (1 + input)))  # fmt: skip
 
 # --- trigonometry
 
-sin = op("sin", "input", impl="sin", rule=pointwise_float, rounding=Rounding(1.0), ref="math.sin",
+sin = op("sin", "input", doc="The sine of radians.",
+         impl="sin", rule=pointwise_float, rounding=Rounding(1.0), ref="math.sin",
          vjp=dict(input=lambda F, g, input: g * F.cos(input)))  # fmt: skip
-cos = op("cos", "input", impl="cos", rule=pointwise_float, rounding=Rounding(1.0), ref="math.cos",
+cos = op("cos", "input", doc="The cosine of radians.",
+         impl="cos", rule=pointwise_float, rounding=Rounding(1.0), ref="math.cos",
          vjp=dict(input=lambda F, g, input: -g * F.sin(input)))  # fmt: skip
-tan = op("tan", "input", impl="tan", rule=pointwise_float, domain=(-1.2, 1.2), ref="math.tan",
+tan = op("tan", "input", doc="The tangent of radians.",
+         impl="tan", rule=pointwise_float, domain=(-1.2, 1.2), ref="math.tan",
          vjp=dict(input=lambda F, g, r: g * (1 + r * r)))  # fmt: skip
-asin = op("asin", "input", impl="arcsin", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.asin",
+asin = op("asin", "input", doc="The inverse sine, in [-pi/2, pi/2].",
+          impl="arcsin", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.asin",
           vjp=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)))  # fmt: skip
-acos = op("acos", "input", impl="arccos", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.acos",
+acos = op("acos", "input", doc="The inverse cosine, in [0, pi].",
+          impl="arccos", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.acos",
           vjp=dict(input=lambda F, g, input: -g * F.rsqrt(1 - input * input)))  # fmt: skip
-atan = op("atan", "input", impl="arctan", rule=pointwise_float, ref="math.atan",
+atan = op("atan", "input", doc="The inverse tangent, in [-pi/2, pi/2].",
+          impl="arctan", rule=pointwise_float, ref="math.atan",
           vjp=dict(input=lambda F, g, input: g / (1 + input * input)))  # fmt: skip
 
 
@@ -322,16 +350,19 @@ def _atan2_vjp(sign):
     return lambda F, g, input, other: g * scale(F, input, input, other)
 
 
-atan2 = op("atan2", "input other", impl="arctan2", rule=pointwise_float._replace(scalars=""),
+atan2 = op("atan2", "input other", doc="The angle of the point (other, input), in [-pi, pi].",
+           impl="arctan2", rule=pointwise_float._replace(scalars=""),
            traits=Trait.ORDERS, domain=((-2.0, 2.0), (0.3, 2.0)), rounding=Rounding(3.0), ref=Each(scalars.angle_of),
            slopes=dict(input=Each(scalars.angle_slope(0)), other=Each(scalars.angle_slope(1))),
            kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
            vjp=dict(input=_atan2_vjp(1), other=_atan2_vjp(-1)))  # fmt: skip
-sinh = op("sinh", "input", impl="sinh", rule=pointwise_float, ref="math.sinh",
+sinh = op("sinh", "input", doc="The hyperbolic sine.", impl="sinh", rule=pointwise_float, ref="math.sinh",
           vjp=dict(input=lambda F, g, input: g * F.cosh(input)))  # fmt: skip
-cosh = op("cosh", "input", impl="cosh", rule=pointwise_float, traits=Trait.EVEN, ref="math.cosh",
+cosh = op("cosh", "input", doc="The hyperbolic cosine.",
+          impl="cosh", rule=pointwise_float, traits=Trait.EVEN, ref="math.cosh",
           vjp=dict(input=lambda F, g, input: g * F.sinh(input)))  # fmt: skip
-tanh = op("tanh", "input", impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh", image=(-1, 1),
+tanh = op("tanh", "input", doc="The hyperbolic tangent.",
+          impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh", image=(-1, 1),
           vjp=dict(input=lambda F, g, r: g * (1 - r * r)))  # fmt: skip
 
 # --- special functions and activations
@@ -353,15 +384,18 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return np.reciprocal(r, r)
 
 
-erf = op("erf", "input", impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
+erf = op("erf", "input", doc="The error function.",
+         impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
          rounding=Rounding(5.0), cpu_name="erf_vml_cpu",
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
-sigmoid = op("sigmoid", "input", impl="special.expit", numpy=_sigmoid, rule=pointwise_float,
+sigmoid = op("sigmoid", "input", doc="1 / (1 + exp(-input)).",
+             impl="special.expit", numpy=_sigmoid, rule=pointwise_float,
              rounding=Rounding(4.0), ref=Each(scalars.logistic), image=(0, 1),
              vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
 softplus = op(
     "softplus",
     "input",
+    doc="log(1 + exp(input)).",
     impl=lambda xp, x: xp.logaddexp(x, 0),
     image=(0, math.inf),
     rule=pointwise_floats_only._replace(accepts=accepting("f", "\"softplus_cpu\" not implemented for '{dtype}'")),
@@ -370,7 +404,7 @@ softplus = op(
     vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),
 )
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch; r is not negative, and nan passes its gradient
-relu = op("relu", "input", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
+relu = op("relu", "input", doc="max(input, 0).", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
           numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS | MOVES,
           domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified),

@@ -224,6 +224,9 @@ _POLYNOMIALS = {
         _basis("legendre", "legval"), (-2, 2)),
 }  # fmt: skip
 for _name, (_kernel, _ref, _domain) in _POLYNOMIALS.items():
-    POLYNOMIALS.append(op(f"special_{_name}", "input n", impl=lambda xp, x, n, k=_kernel: k(x, n), numpy=_kernel,
+    POLYNOMIALS.append(op(f"special_{_name}", "input n",
+                      doc=f"The polynomial {_name.rpartition('_')[2].capitalize()}_n of "
+                      f"the family `{_name.partition('_poly')[0]}`.",
+                      impl=lambda xp, x, n, k=_kernel: k(x, n), numpy=_kernel,
                       rule=pointwise_wide, traits=Trait.ORDERS, rounding=OF_ONE,
                       domain=(_domain, (0.0, 6.0)), ref=_ref))  # fmt: skip

@@ -17,7 +17,7 @@ from graphc.ops.spec import Kink, Trait, op
 _ORDERED = refusing_complex(pointwise._replace(scalars=""), "{name} not implemented for complex tensors.", RuntimeError)
 
 
-def _choice(name: str, better, ufunc, ref):
+def _choice(name: str, does: str, better, ufunc, ref):
     """The op that keeps the `better` operand, or nan. On ties PyTorch keeps the first (it shows in the sign of zero),
     NumPy the second, XLA +0."""
 
@@ -29,7 +29,8 @@ def _choice(name: str, better, ufunc, ref):
         return F.where(mine == theirs, g * 0.5, F.where(better(theirs, mine), 0, g))
 
     return op(
-        name, "input other", impl=kernel, numpy=lambda x, y: ufunc(y, x), ref=ref, rule=_ORDERED,
+        name, "input other", doc=f"The {does} of two numbers; nan if one of them is.",
+        impl=kernel, numpy=lambda x, y: ufunc(y, x), ref=ref, rule=_ORDERED,
         image=lambda params, x, y: (x[0] if better(x[0], y[0]) else y[0], x[1] if better(x[1], y[1]) else y[1]),
         domain=((0.1, 1.0), (1.5, 3.0)), traits=Trait.ORDERS | Trait.MOVES, kinks=(Kink((1.0, 1.0), (0.5, 0.5)),),
         vjp=dict(input=lambda F, g, input, other: share(F, g, input, other),
@@ -38,9 +39,10 @@ def _choice(name: str, better, ufunc, ref):
     )  # fmt: skip
 
 
-maximum = _choice("maximum", operator.gt, np.maximum, Each(scalars.larger))
-minimum = _choice("minimum", operator.lt, np.minimum, Each(scalars.smaller))
-where = op("where", "condition input other", impl="where", rule=where_rule, ref=Each(scalars.chosen),
+maximum = _choice("maximum", "larger", operator.gt, np.maximum, Each(scalars.larger))
+minimum = _choice("minimum", "smaller", operator.lt, np.minimum, Each(scalars.smaller))
+where = op("where", "condition input other", doc="`input` where `condition` holds, else `other`.",
+           impl="where", rule=where_rule, ref=Each(scalars.chosen),
            traits=Trait.MOVES, image=lambda params, condition, x, y: (min(x[0], y[0]), max(x[1], y[1])),
            slopes=dict(input=Each(scalars.where_slope(True)), other=Each(scalars.where_slope(False))),
            vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
@@ -49,15 +51,16 @@ where = op("where", "condition input other", impl="where", rule=where_rule, ref=
 # --- rounding: piecewise constant, so the gradient is 0
 
 _NO_COMPLEX = refusing_complex(pointwise_no_bool, "{name} is not supported for complex inputs")
-for _name, _whole, _rule in (
-    ("floor", math.floor, _NO_COMPLEX),
-    ("ceil", math.ceil, _NO_COMPLEX),
-    ("trunc", math.trunc, _NO_COMPLEX),
-    ("round", builtins.round, pointwise_no_bool),
+for _name, _where, _whole, _rule in (
+    ("floor", "down", math.floor, _NO_COMPLEX),
+    ("ceil", "up", math.ceil, _NO_COMPLEX),
+    ("trunc", "towards 0", math.trunc, _NO_COMPLEX),
+    ("round", "to the nearest, halves to the even one", builtins.round, pointwise_no_bool),
 ):
     op(
         _name,
         "input",
+        doc=f"Each number as a whole one, rounded {_where}.",
         impl=_name,
         rule=_rule,
         rounding=EXACT,

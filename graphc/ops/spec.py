@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, ParamSpec, final
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from graphc.ops.dtypes import is_inexact
 from graphc.ops.lens import Lens
 from graphc.ops.parts import Parts
 from graphc.ops.rounding import Rounding
+
+P = ParamSpec("P")
 
 
 class Trait(enum.Flag):
@@ -231,7 +233,7 @@ class Op:
         definition: Callable[..., Any] | None = None,
         lifting: Callable[..., Any] | None = None,
         parts: Parts | None = None,
-        band: Callable[..., tuple[int, int]] | None = None,
+        band: Callable[..., tuple[int, ...]] | None = None,
         claims: Callable[[Mapping[str, Any], int], Collection[tuple[Any, ...]]] | None = None,
         inverts: bool = False,
         symmetric: bool = False,
@@ -413,6 +415,12 @@ class Registry(Mapping[str, Op]):
 OPS = Registry()
 
 
+def _taking_what(made: Callable[P, Op]) -> Callable[[Callable[..., Op]], Callable[P, Op]]:
+    """Decorator: for type checkers, the function takes what `made` takes."""
+    return lambda function: function
+
+
+@_taking_what(Op)
 def op(name: str, args: str, **declaration: Any) -> Op:
     """Declare an op and register it. See `Op` for the fields.
 

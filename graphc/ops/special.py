@@ -47,11 +47,13 @@ def _acosh_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
     return g * F.rsqrt(input * input - 1)
 
 
-acosh = op("acosh", "input", impl="arccosh", rule=pointwise_float, domain=(1.2, 4.0), ref="math.acosh",
+acosh = op("acosh", "input", doc="The inverse hyperbolic cosine.",
+           impl="arccosh", rule=pointwise_float, domain=(1.2, 4.0), ref="math.acosh",
            vjp=dict(input=_acosh_vjp))  # fmt: skip
-asinh = op("asinh", "input", impl="arcsinh", rule=pointwise_float, ref="math.asinh",
+asinh = op("asinh", "input", doc="The inverse hyperbolic sine.", impl="arcsinh", rule=pointwise_float, ref="math.asinh",
            vjp=dict(input=lambda F, g, input: g * F.rsqrt(1 + input * input)))  # fmt: skip
-atanh = op("atanh", "input", impl="arctanh", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.atanh",
+atanh = op("atanh", "input", doc="The inverse hyperbolic tangent.",
+           impl="arctanh", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.atanh",
            vjp=dict(input=lambda F, g, input: g / (1 - input * input)))  # fmt: skip
 
 # --- signs and neighbours
@@ -72,21 +74,25 @@ def _is_negative(xp: Any, x: Any) -> Any:
     return xp.signbit(x) if x.dtype.kind in "fV" else x < 0 if x.dtype != bool else xp.zeros_like(x)
 
 
-copysign = op("copysign", "input other", impl="copysign", rule=pointwise_float._replace(scalars="last"),
+copysign = op("copysign", "input other", doc="|input| with the sign of `other`.",
+              impl="copysign", rule=pointwise_float._replace(scalars="last"),
               traits=ORDERS | Trait.BITS | Trait.MOVES, overloads={"fs": "CopysignBackward1"},
               domain=((0.3, 2.0), (0.3, 2.0)), ref=Each(scalars.with_sign),
               slopes=dict(input=Each(scalars.copied_sign_slope), other=Each(scalars.NOTHING)),
               kinks=(Kink((0.0, 1.0), (0.0, 0.0)),),
               vjp=dict(input=_copysign_vjp, other=lambda F, g: g * 0))  # fmt: skip
-signbit = op("signbit", "input", impl=_is_negative, rule=Rule(_signbit, pointwise=True), traits=Trait.BITS,
+signbit = op("signbit", "input", doc="Whether the sign bit is set: of negative numbers and -0.0.",
+             impl=_is_negative, rule=Rule(_signbit, pointwise=True), traits=Trait.BITS,
              ref=Each(scalars.is_negative))  # fmt: skip
-nextafter = op("nextafter", "input other", impl="nextafter", rule=pointwise_floating, traits=ORDERS,
+nextafter = op("nextafter", "input other", doc="The next number after `input` towards `other`.",
+               impl="nextafter", rule=pointwise_floating, traits=ORDERS,
                ref=Each(scalars.next_number), domain=((0.3, 1.0), (1.5, 3.0)),
                slopes=dict(input=Each(scalars.neighbour_slope), other=Each(scalars.NOTHING)),
                kinks=(Kink((1.0, 1.0), (0.0, 0.0), alike=lambda x, y: x == y),),
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
-fmod = op("fmod", "input other", impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
+fmod = op("fmod", "input other", doc="input modulo other, with the sign of `input`.",
+          impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
           check=ZERO_DIVISION, label="FmodBackward1", overloads={"fs": "FmodBackward0"},
           domain=((0.1, 0.9), (1.1, 1.9)), ref=Each(scalars.truncated_remainder),
           slopes=dict(input=Each(scalars.given), other=Each(scalars.truncated_slope)),
@@ -111,8 +117,26 @@ frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1]
 # --- whole numbers
 
 
-gcd = op("gcd", "input other", impl="gcd", rule=counting, traits=COMMUTATIVE, ref=Each(math.gcd), domain=(-30, 30))
-lcm = op("lcm", "input other", impl="lcm", rule=counting, traits=COMMUTATIVE, ref=Each(math.lcm), domain=(-30, 30))
+gcd = op(
+    "gcd",
+    "input other",
+    doc="The greatest common divisor.",
+    impl="gcd",
+    rule=counting,
+    traits=COMMUTATIVE,
+    ref=Each(math.gcd),
+    domain=(-30, 30),
+)
+lcm = op(
+    "lcm",
+    "input other",
+    doc="The least common multiple.",
+    impl="lcm",
+    rule=counting,
+    traits=COMMUTATIVE,
+    ref=Each(math.lcm),
+    domain=(-30, 30),
+)
 
 # --- sizes and logarithms of sums
 
@@ -124,15 +148,18 @@ def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
     return high + xp.log(1 + xp.exp(xp.where(x.real >= y.real, y, x) - high))
 
 
-hypot = op("hypot", "input other", impl="hypot", rule=pointwise_floating, traits=ORDERS, ref="math.hypot",
+hypot = op("hypot", "input other", doc="sqrt(input**2 + other**2), without overflow.",
+           impl="hypot", rule=pointwise_floating, traits=ORDERS, ref="math.hypot",
            domain=((0.2, 2.0), (0.3, 2.0)),
            vjp=dict(input=lambda F, g, r, input: g * (input / r),
                     other=lambda F, g, r, other: g * (other / r)))  # fmt: skip
-logaddexp = op("logaddexp", "input other", impl=_logaddexp, rule=pointwise_floating, rounding=OF_ONE,
+logaddexp = op("logaddexp", "input other", doc="log(exp(input) + exp(other)), without overflow.",
+               impl=_logaddexp, rule=pointwise_floating, rounding=OF_ONE,
                ref=Each(scalars.log_of_sum),
                vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp(other - input)),
                         other=lambda F, g, input, other: g / (1 + F.exp(input - other))))  # fmt: skip
-logaddexp2 = op("logaddexp2", "input other", impl="logaddexp2", rule=pointwise_floating, traits=ORDERS,
+logaddexp2 = op("logaddexp2", "input other", doc="log2(2**input + 2**other), without overflow.",
+                impl="logaddexp2", rule=pointwise_floating, traits=ORDERS,
                 rounding=OF_ONE, ref=Each(scalars.log_of_sum_of_twos),
                 vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp2(other - input)),
                          other=lambda F, g, input, other: g / (1 + F.exp2(input - other))))  # fmt: skip
@@ -146,7 +173,8 @@ def _x_times(name: str, log: str, label: str, shift: float, ref: Any, slope: Any
         return g * F.where((input == 0) & (other <= -shift), 0, getattr(F, log)(other))
 
     return op(
-        name, "input other", impl=f"special.{name.removeprefix('special_')}", traits=ORDERS,
+        name, "input other", doc=f"input {log}(other); 0 where input is 0.",
+        impl=f"special.{name.removeprefix('special_')}", traits=ORDERS,
         rule=pointwise_float._replace(scalars="one"), label=label, overloads=overloads,
         domain=((-2.0, 2.0), (0.2, 3.0)), ref=Each(ref), slopes=dict(input=Each(slope)),
         vjp=dict(input=vanishing, other=lambda F, g, input, other: g * (input / (other + shift))),
@@ -166,7 +194,8 @@ def _sinc_vjp(F: Any, g: Any, input: Any) -> Any:
     return F.where(zero, 0, g * ((scaled * F.cos(scaled) - F.sin(scaled)) / F.where(zero, 1, square)))
 
 
-sinc = op("sinc", "input", impl="sinc", rule=pointwise_float, vjp=dict(input=_sinc_vjp),
+sinc = op("sinc", "input", doc="sin(pi input) / (pi input), and 1 at 0.",
+          impl="sinc", rule=pointwise_float, vjp=dict(input=_sinc_vjp),
           rounding=OF_ONE,  # the sine of pi x, rounded
           ref=Each(scalars.sine_of_pi), slopes=dict(input=Each(scalars.sine_of_pi_slope)),
           kinks=(Kink((0.0,), (0.0,)),))  # fmt: skip
@@ -178,7 +207,8 @@ def _logit_vjp(F: Any, g: Any, input: Any) -> Any:
     return F.where((input < 0) | (input > 1), np.nan, g * F.where(edge, np.inf, 1 / (inner * (1 - inner))))
 
 
-logit = op("logit", "input", impl="special.logit", rule=pointwise_float, traits=ORDERS, domain=(0.1, 0.9),
+logit = op("logit", "input", doc="log(input / (1 - input)).",
+           impl="special.logit", rule=pointwise_float, traits=ORDERS, domain=(0.1, 0.9),
            rounding=OF_ONE, ref=Each(scalars.logit), vjp=dict(input=_logit_vjp),
            kinks=(Kink((2.0,), (math.nan,), lambda x: (x < 0) | (x > 1)),))  # fmt: skip
 
@@ -208,29 +238,39 @@ def _log_ndtr_vjp(F: Any, g: Any, input: Any) -> Any:
     return g * (F.where(left, 1 / tail, near) * (2 * math.pi) ** -0.5)
 
 
-erfc = op("erfc", "input", impl="special.erfc", rule=pointwise_float, traits=ORDERS, ref="math.erfc",
+erfc = op("erfc", "input", doc="1 - erf(input).",
+          impl="special.erfc", rule=pointwise_float, traits=ORDERS, ref="math.erfc",
           cpu_name="erfc_vml_cpu",
           vjp=dict(input=lambda F, g, input: g * (-TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
-erfinv = op("erfinv", "input", impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS,
+erfinv = op("erfinv", "input", doc="The inverse of the error function.",
+            impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS,
             cpu_name="erfinv_vml_cpu",
             domain=(-0.8, 0.8), ref=lambda y: _normal("inv_cdf", (y + 1) / 2) * 0.5**0.5,
             vjp=dict(input=lambda F, g, r: g * (1 / TWO_OVER_SQRT_PI * F.exp(r * r))))  # fmt: skip
 special_erfcx = op(
-    "special_erfcx", "input", impl="special.erfcx", rule=pointwise_wide, traits=ORDERS,
+    "special_erfcx", "input",
+    doc="exp(input**2) erfc(input).",
+    impl="special.erfcx", rule=pointwise_wide, traits=ORDERS,
     ref=lambda x: np.exp(x * x) * _each(math.erfc)(x),
     vjp=dict(input=lambda F, g, r, input: g * (2 * input * r - TWO_OVER_SQRT_PI)),
 )  # fmt: skip
 special_ndtri = op(
-    "special_ndtri", "input", impl="special.ndtri", rule=pointwise_wide, traits=ORDERS, domain=(0.1, 0.9),
+    "special_ndtri", "input",
+    doc="The inverse of the distribution function of the standard normal distribution.",
+    impl="special.ndtri", rule=pointwise_wide, traits=ORDERS, domain=(0.1, 0.9),
     ref=lambda x: _normal("inv_cdf", x),
     vjp=dict(input=lambda F, g, r: g * ((2 * math.pi) ** 0.5 * F.exp(r * r * 0.5))),
 )  # fmt: skip
 special_log_ndtr = op(
-    "special_log_ndtr", "input", impl="special.log_ndtr", rule=pointwise_wide, traits=ORDERS,
+    "special_log_ndtr", "input",
+    doc="The logarithm of the distribution function of the standard normal distribution.",
+    impl="special.log_ndtr", rule=pointwise_wide, traits=ORDERS,
     ref=lambda x: np.log(_normal("cdf", x)), vjp=dict(input=_log_ndtr_vjp),
 )  # fmt: skip
 special_entr = op(
-    "special_entr", "input", impl="special.entr", rule=pointwise_float, traits=ORDERS, domain=(0.2, 3.0),
+    "special_entr", "input",
+    doc="-input log(input); 0 at 0, -inf below.",
+    impl="special.entr", rule=pointwise_float, traits=ORDERS, domain=(0.2, 3.0),
     ref=Each(scalars.entropy), vjp=dict(input=lambda F, g, input: g * (-1 - F.log(input))),
 )  # fmt: skip
 
@@ -333,18 +373,24 @@ def _next_to_poles(r: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 trigamma = op(
-    "trigamma", "input", impl=_trigamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0), label="Polygamma",
+    "trigamma", "input",
+    doc="The second derivative of the logarithm of the gamma function.",
+    impl=_trigamma, rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0), label="Polygamma",
     rounding=Rounding(terms=_next_to_poles), cpu_name="trigamma",
     ref=lambda x: _zeta_sum(2.0, x), vjp=dict(input=_trigamma_vjp), kinks=(Kink((-1.0,), (-math.inf,), _at_pole),),
 )  # fmt: skip
-digamma = op("digamma", "input", impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
+digamma = op("digamma", "input", doc="The derivative of the logarithm of the gamma function.",
+             impl="special.digamma", rule=pointwise_float, traits=ORDERS, domain=(0.3, 4.0),
              rounding=OF_ONE, cpu_name="digamma",
              ref=_slope_of_loggamma, vjp=dict(input=lambda F, g, input: g * F.trigamma(input)))  # fmt: skip
-lgamma = op("lgamma", "input", impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS,
+lgamma = op("lgamma", "input", doc="The logarithm of the absolute value of the gamma function.",
+            impl="special.gammaln", numpy=_np_lgamma, rule=pointwise_float, traits=ORDERS,
             domain=(0.3, 4.0), ref="math.lgamma", rounding=OF_ONE, cpu_name="lgamma_vml_cpu",
             vjp=dict(input=lambda F, g, input: g * F.digamma(input)))  # fmt: skip
 special_zeta = op(
-    "special_zeta", "input other", impl="special.zeta", numpy=_np_zeta, rule=pointwise_wide, traits=ORDERS,
+    "special_zeta", "input other",
+    doc="The Hurwitz zeta function.",
+    impl="special.zeta", numpy=_np_zeta, rule=pointwise_wide, traits=ORDERS,
     ref=_zeta_sum, overloads={"sf": "SpecialZetaBackward1", "fs": "SpecialZetaBackward2"},
     domain=((1.5, 4.0), (0.5, 3.0)),
     vjp=dict(other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
@@ -362,11 +408,13 @@ def _of_the_rest(r: np.ndarray, a: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.abs(r) * _exponent(a, x) + (x <= np.maximum(a, 1.0) + 0.25)
 
 
-igamma = op("igamma", "input other", impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating,
+igamma = op("igamma", "input other", doc="The regularized lower incomplete gamma function.",
+            impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating,
             rounding=Rounding(8.0, terms=lambda r, a, x: np.abs(r) * _exponent(a, x)),
             traits=ORDERS, ref=_gamma_series, domain=((0.5, 3.0), (0.3, 3.0)),
             vjp=dict(other=lambda F, g, input, other: g * _igamma_density(F, input, other)))  # fmt: skip
-igammac = op("igammac", "input other", impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating,
+igammac = op("igammac", "input other", doc="The regularized upper incomplete gamma function.",
+             impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating,
              rounding=Rounding(13.0, terms=_of_the_rest),
              traits=ORDERS, ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
              vjp=dict(other=lambda F, g, input, other: -g * _igamma_density(F, input, other)))  # fmt: skip
@@ -390,18 +438,25 @@ def _over(F: Any, r: Any, input: Any) -> Any:
     return F.where(zero, 0.5, r / F.where(zero, 1, input))
 
 
-i0 = op("i0", "input", impl="special.i0", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, False),
+i0 = op("i0", "input", doc="The modified Bessel function of the first kind, of order 0.",
+        impl="special.i0", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, False),
         cpu_name="i0_vml_cpu", vjp=dict(input=lambda F, g, input: g * F.special_i1(input)))  # fmt: skip
 special_i0e = op(
-    "special_i0e", "input", impl="special.i0e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, True),
+    "special_i0e", "input",
+    doc="exp(-|input|) i0(input).",
+    impl="special.i0e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(0, True),
     label="SpecialI0E", vjp=dict(input=lambda F, g, r, input: g * (F.special_i1e(input) - F.sign(input) * r)),
 )  # fmt: skip
 special_i1 = op(
-    "special_i1", "input", impl="special.i1", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, False),
+    "special_i1", "input",
+    doc="The modified Bessel function of the first kind, of order 1.",
+    impl="special.i1", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, False),
     vjp=dict(input=lambda F, g, r, input: g * (F.i0(input) - _over(F, r, input))),
 )  # fmt: skip
 special_i1e = op(
-    "special_i1e", "input", impl="special.i1e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, True),
+    "special_i1e", "input",
+    doc="exp(-|input|) i1(input).",
+    impl="special.i1e", rule=pointwise_float, traits=ORDERS, ref=_bessel_i(1, True),
     label="SpecialI1E",
     vjp=dict(input=lambda F, g, r, input: g * (F.special_i0e(input) - F.sign(input) * r - _over(F, r, input))),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from eager.engine.language import E
 from eager.engine.node_names import enclosed
 from eager.functional.arguments import axis_of, check_real, constant, not_implemented, shape_of
 from eager.functional.joining import cut
+from eager.functional.naming import signature_of
 from eager.functional.precision import rounds_once
 from eager.functional.reductions import log_softmax as _log_softmax
 from eager.functional.reductions import softmax as _softmax
@@ -374,6 +375,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     method.__name__ = f"{function.__name__}_"
     method.__doc__ = f"`{function.__name__}` in place. As `torch.nn.functional.{function.__name__}_`."
+    method.__signature__ = signature_of(function, without="inplace")  # type: ignore[attr-defined]
     return method
 
 

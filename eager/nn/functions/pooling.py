@@ -13,7 +13,7 @@ from eager.engine.language import E
 from eager.engine.node_names import enclosed
 from eager.functional.arguments import not_implemented, shape_of
 from eager.functional.arithmetic import div, power
-from eager.functional.naming import called
+from eager.functional.naming import called, signature_of
 from eager.functional.precision import rounds_once
 from eager.nn.functions.windows import (
     Sizes,
@@ -83,6 +83,8 @@ def with_indices(pool: Any) -> Any:
     def function(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         return pool(*args, **{**kwargs, "return_indices": True})
 
+    shown = signature_of(pool, without="return_indices")
+    function.__signature__ = shown.replace(return_annotation="tuple[Tensor, Tensor]")  # type: ignore[attr-defined]
     return function
 
 

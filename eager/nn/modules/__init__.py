@@ -1,5 +1,6 @@
 """The modules, a family a file. As `torch.nn.modules`."""
 
+from eager.core.missing import explain
 from eager.nn.modules import (
     activations,
     adaptive,
@@ -46,3 +47,4 @@ _FAMILIES = (
     images, lazy_layers, losses, normalizations, pads, parameter_containers, pools, recurrent, transformer,
 )  # fmt: skip
 __all__ = [name for family in _FAMILIES for name in family.__all__]  # pyright: ignore[reportUnsupportedDunderAll]
+explain(__name__)

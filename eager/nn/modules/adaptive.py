@@ -106,7 +106,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 continue
             column = E.where(here, self.shortlist_size + i - 1, column)
             every = traced or count == rows[0]
-            at = None if every else here.nonzero().reshape(count)  # type: ignore[attr-defined]
+            at: Any = None if every else here.nonzero().reshape(count)  # type: ignore[attr-defined]
             x, within = (input, target) if every else (t.index_select(0, at) for t in (input, target))
             within = E.where(here, E.sub(within, low), 0) if every else E.sub(within, low)
             chosen = gather(F.log_softmax(self.tail[i - 1](x), dim=1), 1, E.reshape(within, shape=(count, 1)))

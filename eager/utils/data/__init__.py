@@ -1,5 +1,6 @@
 """Datasets, samplers, and the loader that makes batches of them. As `torch.utils.data`."""
 
+from eager.core.missing import explain
 from eager.utils.data import distributed
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataloader import DataLoader
@@ -29,3 +30,4 @@ __all__ = [
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
     "WeightedRandomSampler", "default_collate", "default_convert", "distributed", "get_worker_info", "random_split",
 ]  # fmt: skip
+explain(__name__)

@@ -6,14 +6,14 @@ import math
 import multiprocessing
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from eager.rng.generator import Generator
 from eager.utils.data.collate import default_collate, default_convert
-from eager.utils.data.dataset import IterableDataset
+from eager.utils.data.dataset import Dataset, IterableDataset
 from eager.utils.data.iteration import Pass, WorkerPass
 from eager.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -52,13 +52,13 @@ class DataLoader(Generic[T]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T] | Sequence[T],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
         batch_sampler: Iterable[Any] | None = None,
         num_workers: int = 0,
-        collate_fn: Callable[[Any], Any] | None = None,
+        collate_fn: Callable[[list[T]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
@@ -72,7 +72,7 @@ class DataLoader(Generic[T]):
         in_order: bool = True,
     ):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
@@ -97,8 +97,8 @@ class DataLoader(Generic[T]):
         if sampler is None:
             sampler = (
                 _Forever() if iterable
-                else RandomSampler(dataset, generator=generator) if shuffle
-                else SequentialSampler(dataset)
+                else RandomSampler(self.dataset, generator=generator) if shuffle
+                else SequentialSampler(self.dataset)
             )  # fmt: skip
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
@@ -153,7 +153,7 @@ class DataLoader(Generic[T]):
     def _index_sampler(self) -> Any:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Iterator[Any]:
         if self.pin_memory:
             warnings.warn(NO_PINNING, stacklevel=2)
         if self.num_workers == 0:

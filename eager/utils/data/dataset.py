@@ -101,8 +101,8 @@ def samples_of(dataset: Any, indices: Sequence[int]) -> list[Any]:
 class ConcatDataset(Dataset[T]):
     """The samples of one dataset after the other. AssertionError for none and for an IterableDataset."""
 
-    def __init__(self, datasets: Iterable[Any]):
-        self.datasets = list(datasets)
+    def __init__(self, datasets: Iterable[Dataset[T] | Sequence[T]]):
+        self.datasets: list[Any] = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
@@ -124,7 +124,7 @@ class ConcatDataset(Dataset[T]):
 class ChainDataset(IterableDataset[T]):
     """What one IterableDataset yields after the other."""
 
-    def __init__(self, datasets: Iterable[Any]):
+    def __init__(self, datasets: Iterable[Dataset[T]]):
         self.datasets = datasets
 
     def _members(self) -> Iterator[Any]:
@@ -144,14 +144,14 @@ class ChainDataset(IterableDataset[T]):
 class Subset(Dataset[T]):
     """The samples of `dataset` at `indices`."""
 
-    def __init__(self, dataset: Any, indices: Sequence[int]):
+    def __init__(self, dataset: Dataset[T] | Sequence[T], indices: Sequence[int]):
         overridden = type(self).__getitem__ is not Subset.__getitem__
         if overridden and type(self).__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
                 "When subclassing Subset and overriding `__getitem__`, `__getitems__` must be overridden too, "
                 "because a DataLoader calls it"
             )
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.indices = indices
 
     def __getitem__(self, idx: Any) -> T:
@@ -166,19 +166,22 @@ class Subset(Dataset[T]):
         return len(self.indices)
 
 
-def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset[Any]]:
+def random_split(
+    dataset: Dataset[T] | Sequence[T], lengths: Sequence[float], generator: Generator | None = None
+) -> list[Subset[T]]:
     """Random subsets without overlap, of the given lengths or fractions. As `torch.utils.data.random_split`.
 
     Fractions add up to 1; each length is rounded down, and what is left over goes to the first subsets. Raises
     ValueError if lengths do not add up to the length of the dataset, or for a fraction outside [0, 1].
     """
+    count = len(dataset)  # type: ignore[arg-type]  # a dataset need not have a length, but for this
     total = sum(lengths)
     if math.isclose(total, 1) and total <= 1:
         for i, fraction in enumerate(lengths):
             if not 0 <= fraction <= 1:
                 raise ValueError(f"Fraction at index {i} is not between 0 and 1")
-        sizes = [math.floor(len(dataset) * fraction) for fraction in lengths]
-        for i in range(len(dataset) - sum(sizes)):
+        sizes = [math.floor(count * fraction) for fraction in lengths]
+        for i in range(count - sum(sizes)):
             sizes[i % len(sizes)] += 1
         for i, size in enumerate(sizes):
             if size == 0:
@@ -187,9 +190,9 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
                 )
     else:
         sizes = list(lengths)
-    if sum(sizes) != len(dataset):
+    if sum(sizes) != count:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = randperm(len(dataset), generator=generator).tolist()
+    order = randperm(count, generator=generator).tolist()
     return [
         Subset(dataset, order[end - int(size) : int(end)])
         for end, size in zip(accumulate(map(int, sizes)), sizes, strict=True)

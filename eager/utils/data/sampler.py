@@ -17,7 +17,7 @@ DRAWN_AT_ONCE = 32  # by RandomSampler with replacement: part of the stream of r
 
 def drawn_seed(generator: Generator | None = None) -> int:
     """A 63-bit seed, drawn from `generator` (the default one)."""
-    return empty((), dtype=dtypes.int64).random_(generator=generator).item()
+    return int(empty((), dtype=dtypes.int64).random_(generator=generator).item())
 
 
 def is_count(value: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, INT32, INT64, is_inexact
 
 Function = Callable[..., Any]
+R = TypeVar("R")
 
 
 def _tracer(*values: Any) -> Tracer | None:
@@ -55,7 +56,7 @@ def _stands(leaves: Sequence[Tensor]) -> list[Stand]:
 # --- branches
 
 
-def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
+def cond(pred: Any, true_fn: Callable[..., R], false_fn: Callable[..., R], *operands: Any) -> R:
     """`true_fn(*operands)` if `pred` is true, else `false_fn(*operands)`.
 
     pred: a single bool or number. Both functions return nests of tensors of the same structure, shapes and dtypes;
@@ -75,7 +76,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     return _branch(tracer, "cond", index, (false_fn, true_fn), ("false_fn", "true_fn"), operands)
 
 
-def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., R]], *operands: Any) -> R:
     """`branches[index](*operands)`, with `index` clamped to the branches there are.
 
     index: a single integer. The branches return nests of tensors of the same structure, shapes and dtypes.
@@ -147,7 +148,7 @@ def _copies(given: Nest) -> Any:
 # --- loops
 
 
-def while_loop(cond_fn: Function, body_fn: Function, init_val: Any) -> Any:
+def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init_val: Any) -> Any:
     """`carry = body_fn(carry)`, from `init_val`, while `cond_fn(carry)` is true. Returns the last carry.
 
     The carry is a nest of tensors and numbers whose structure, shapes and dtypes stay the same (TypeError otherwise,
@@ -241,8 +242,9 @@ def _steady(
 
 
 def scan(
-    f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
-) -> tuple[Any, Any]:
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None,
+    reverse: bool = False, unroll: int = 1,
+) -> tuple[Any, Any]:  # fmt: skip
     """`carry, y = f(carry, x)` for each x along the first dimension of `xs`. Returns the last carry and all ys.
 
     init     the first carry: a nest of tensors and numbers; structure, shapes and dtypes stay the same
@@ -348,7 +350,7 @@ def _traced_scan(
     return carry.fill(found[: len(first)]), ys.fill(found[len(first) :])
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """`carry = body_fun(i, carry)` for i from `lower` to `upper`, without `upper`. Returns the last carry.
 
     i is an int64 tensor. With bounds that Python knows this is a `scan`, with others a `while_loop`.
@@ -368,7 +370,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     )[2]
 
 
-def map(f: Function, xs: Any) -> Any:
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """`f(x)` for each x along the first dimension of `xs`, stacked.
 
     >>> import eager as torch, graphc

@@ -1,0 +1,115 @@
+"""What is said of a name that is not here: why PyTorch has it alone, what to use instead, or what was meant."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+from typing import Any, final
+
+from graphc.lazy import listing
+
+FILE = Path(__file__).with_name("pytorch_names.txt")  # PyTorch's public names by place, without modules
+ROOT = "eager"
+
+
+@cache
+def recorded() -> dict[str, list[str]]:
+    """PyTorch's names by place, as recorded."""
+    lines = (line.split(": ", 1) for line in FILE.read_text().splitlines())
+    return {place: names.split() for place, names in lines}
+
+
+def reason(place: str, name: str) -> tuple[str, str] | None:
+    """Why a name of PyTorch is missing in a place ("torch.nn"), and what to use instead. None if no table says it."""
+    from eager.core.missing_names import PATTERNS
+
+    for why, instead, pattern in PATTERNS:
+        if re.fullmatch(pattern, name) or re.fullmatch(pattern, f"{place}: {name}"):
+            return why, instead
+    return None
+
+
+@cache
+def about(module: str, name: str) -> str:
+    """What there is to say of `name`, which `module` ("eager.nn") has not: "" or sentences with a space before them."""
+    from eager.core.missing_names import MODULES
+
+    place = "torch" + module.removeprefix(ROOT)
+    if name in recorded().get(place, ()) and (found := reason(place, name)) is not None:
+        why, instead = found
+        return f" PyTorch has it; not here: {why}." + (f" Use instead: {instead}." if instead else "")
+    path = f"{place}.{name}".removeprefix("torch.")
+    if path in MODULES:
+        return f" PyTorch has the module; not here. Use instead: {MODULES[path]}."
+    if close := _similar(module, name):
+        return f" Did you mean: {' or '.join(map(repr, close))}?"
+    inside = next((known for known in MODULES if f"{path}.".startswith(f"{known}.")), None)
+    return f" Use instead: {MODULES[inside]}." if inside is not None else ""
+
+
+def _similar(module: str, name: str) -> list[str]:
+    import difflib
+
+    loaded = sys.modules.get(module)
+    known = [] if loaded is None else [other for other in dir(loaded) if other[0] != "_"]
+    return difflib.get_close_matches(name, known, 2, 0.75)
+
+
+def explain(module: str, also: Collection[str] = ()) -> None:
+    """Give a module its `__dir__`, and let its `__getattr__` say more of a name that it has not.
+
+    also: names that `dir` shows besides those of `__all__`, where the module has no `__dir__` yet.
+
+    It is set here, not in the module, where a type checker would take any attribute to be there.
+    """
+    names = vars(sys.modules[module])
+    known = names.get("__getattr__")
+
+    def __getattr__(name: str) -> Any:
+        if known is not None:
+            try:
+                return known(name)
+            except AttributeError:
+                pass
+        more = "" if name.startswith("__") else about(module, name)
+        text = f"module '{module}' has no attribute '{name}'{'.' if more else ''}{more}"
+        raise AttributeError(text, name=name, obj=sys.modules[module]) from None
+
+    names["__getattr__"] = __getattr__
+    names.setdefault("__dir__", listing(module, also))
+
+
+@final
+class MissingMethod:
+    """A method of PyTorch's Tensor that is not here, in its place."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        text = f"'{owner.__name__}' object has no attribute '{self.name}'.{about('eager.Tensor', self.name)}"
+        raise AttributeError(text, name=self.name, obj=instance)
+
+
+@final
+class Finder:
+    """Asked last, for what no other finder has found: an import of a module, or of a name, that is missing here.
+
+    The error has no `name`: with one, `from eager import ...` would drop it, and say only that there is no such name.
+    """
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        """Raise ModuleNotFoundError for a name of this package of which there is something to say."""
+        module, _, name = fullname.rpartition(".")
+        if fullname.startswith(f"{ROOT}.") and not name.startswith("__") and (more := about(module, name)):
+            raise ModuleNotFoundError(f"No module named '{fullname}', and no name '{name}' in '{module}'.{more}")
+
+
+def install() -> None:
+    """Let imports of what is missing say what to use instead."""
+    sys.meta_path.append(Finder())
