@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple  # noqa: F401 - named in CASES
 from dataclasses import dataclass
 
 import pytest
