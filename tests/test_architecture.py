@@ -74,6 +74,8 @@ OWNERS: dict[str, set[str]] = {
 # imports inside functions that run upwards, or close a circle of files: importing module -> (imported, reason)
 EXCEPTIONS: dict[str, tuple[str, str]] = {
     "graphc.ir.graph": ("graphc.ir", "methods of Graph that print, check, save and draw it: each in a file of its own"),
+    "eager.nn.module": ("eager.compiler", "Module.compile is torch.compile of its forward"),
+    "eager.compiler": ("graphc", "torch.compile compiles by graphc.compile"),
     "eager.utils.tensorboard.writer": ("graphc.capture", "SummaryWriter.add_graph draws a traced model"),
 }
 

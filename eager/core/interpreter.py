@@ -29,10 +29,11 @@ class Interpreter:
 
     The defaults are what happens where operations run at once; what the engine is needed for has none here.
 
-    immediate: operations on tensors with values run at once.
+    immediate: operations on tensors with values run at once. capturing: operations become part of a program.
     """
 
     immediate = True
+    capturing = False
 
     def apply(self, op: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Run `op` on Tensors and Python scalars; returns a Tensor, or a tuple of them."""

@@ -101,6 +101,7 @@ FUNCTIONS = {
     "core.devices": "device",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "func.mapping": "vmap",
+    "compiler": "compile",
     "surface.runtime": "are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode "
     "get_float32_matmul_precision get_num_interop_threads get_num_threads "
     "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device "
@@ -190,6 +191,6 @@ ALIKE = {
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    "_tensor_str accelerator autograd backends cuda fft func linalg masked nn optim random return_types signal "
-    "special testing utils version".split()
+    "_dynamo _tensor_str accelerator autograd backends compiler cuda fft func hub jit linalg masked nn optim profiler "
+    "random return_types signal special testing utils version".split()
 )  # fmt: skip
