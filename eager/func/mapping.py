@@ -125,8 +125,8 @@ def _in_dim(start: str, x: Any, dim: Any) -> int | None:
 
 
 def _mapped(
-    func: Any, leaves: Sequence[Any], dims: Sequence[int | None], spec: TreeSpec, size: int, out_dims: Any, randomness: str,
-    kwargs: Any,
+    func: Any, leaves: Sequence[Any], dims: Sequence[int | None], spec: TreeSpec, size: int, out_dims: Any,
+    randomness: str, kwargs: Any,
 ) -> Any:  # fmt: skip
     interpreter = BatchInterpreter(size, randomness, current_interpreter())
     values = [_in_front(x, dim) for x, dim in zip(leaves, dims, strict=True)]

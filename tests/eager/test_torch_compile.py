@@ -47,10 +47,12 @@ def test_errors_as_in_pytorch(case):
     import torch as theirs
 
     def message(torch):
-        try:
-            return eval(ERRORS[case], {"torch": torch, "f": double})
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's, at the first compile
+            try:
+                return eval(ERRORS[case], {"torch": torch, "f": double})
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"
 
     assert message(torch) == message(theirs)
 
@@ -94,7 +96,7 @@ def test_decorators():
 
 
 def test_options_reach_the_compiler():
-    f = torch.compile(lambda x: -(-x), options={"level": 0})
+    f = torch.compile(lambda x: torch.neg(torch.neg(x)), options={"level": 0})
     f(torch.ones(2))
     assert f.source.count("neg") == 2
 
@@ -135,7 +137,7 @@ def test_what_cannot_be_captured_runs_eagerly_and_says_so():
 
 
 def test_fullgraph_raises():
-    with pytest.raises(CaptureError, match="is under torch.compiler.disable"):
+    with pytest.raises(CaptureError, match=r"is under torch\.compiler\.disable"):
         torch.compile(logging, fullgraph=True)(torch.zeros(2))
     assert log(torch.ones(2)) == 2
 
@@ -159,9 +161,9 @@ def test_recompile_limit_falls_back():
 
 
 def test_jit():
-    with pytest.deprecated_call(match="`torch.jit.script` is deprecated"):
+    with pytest.deprecated_call(match=r"`torch\.jit\.script` is deprecated"):
         scripted = torch.jit.script(double)
-    with pytest.deprecated_call(match="`torch.jit.trace` is deprecated"):
+    with pytest.deprecated_call(match=r"`torch\.jit\.trace` is deprecated"):
         traced = torch.jit.trace(nn.Linear(2, 2), (torch.ones(1, 2),))
     assert scripted(torch.ones(1)).tolist() == [2]
     assert traced(torch.ones(3, 2)).shape == (3, 2)
