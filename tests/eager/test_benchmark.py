@@ -67,7 +67,7 @@ def test_tables_as_pytorch_shows_them(settings, envs):
             times = [t * (i % 5 + 1) ** 2 for t in TIMES["varying" if i % 2 else "steady"]]
             results += [made.Measurement(1, times[k:], spec) for k in (0, 1)]
         compare = made.Compare(results)
-        name, *arguments = settings.split()
+        name, *arguments = settings.split() or [""]
         if name:
             getattr(compare, name)(*(bool(a) for a in arguments))
         return [line.rstrip() for line in str(compare).splitlines()]

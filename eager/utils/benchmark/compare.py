@@ -23,11 +23,11 @@ class Colorize(enum.Enum):
 
 def _coloured(text: str, value: float, best: float) -> str:
     """`text` in the colour of a `value`, of which the least is `best`."""
-    if value <= best * 1.01 or value <= best + 100e-9:
-        return BEST + BOLD + text + END * 2
-    if value <= best * 1.1:
-        return GOOD + BOLD + text + END * 2
-    colour = VERY_BAD if value >= best * 5 else BAD if value >= best * 2 else ""
+    colours = (
+        (value <= best * 1.01 or value <= best + 100e-9, BEST + BOLD), (value <= best * 1.1, GOOD + BOLD),
+        (value >= best * 5, VERY_BAD + BOLD), (value >= best * 2, BAD), (True, ""),
+    )  # fmt: skip
+    colour = next(colour for holds, colour in colours if holds)
     return colour + text + END * 2 if colour else text
 
 
