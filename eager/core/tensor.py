@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eager.core import dtypes, state, tape
-from eager.core.devices import CPU
+from eager.core.devices import CPU, META
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.meta import NO_NUMPY, Meta, data_of
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
@@ -180,7 +181,7 @@ class Tensor:
 
     @property
     def device(self) -> Any:
-        return CPU
+        return META if self._d.__class__ is Meta else CPU
 
     def __len__(self) -> int:
         if not self._d.shape:
@@ -343,6 +344,8 @@ class Tensor:
         """
         if self._n is not None and not force:
             raise RuntimeError(NUMPY_OF_GRAD)
+        if self._d.__class__ is Meta:
+            raise TypeError(NO_NUMPY)
         array = self._known()
         if array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
@@ -437,7 +440,7 @@ class Parameter(Tensor):
         if data is None:
             p._d = np.empty(0, np.float32)
         elif current_interpreter().immediate:
-            p._d = data.detach()._array()
+            p._d = data_of(data.detach())
         else:
             shown = data.detach()
             p._d = shown._d

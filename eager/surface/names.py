@@ -164,7 +164,9 @@ PROPERTIES = {
     "functional.complexes": "real imag H=matrix_adjoint mH=adjoint",
     "core.layouts": "layout=layout_of itemsize=element_size nbytes",
     "engine.hooks": "retains_grad",
+    "core.meta": "is_meta",
     "core.views": "_base=base_of",
+    "surface.placement": "is_cpu",
 }
 # functions that get an `out` by being wrapped; those that are called most have one of their own
 OUT = (
@@ -185,10 +187,10 @@ ALIASES = {
 # what is the same of every tensor here
 ALIKE = {
     **dict.fromkeys(
-        "is_sparse is_cuda is_quantized is_meta is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
+        "is_sparse is_cuda is_quantized is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
         "is_sparse_csr".split(), False,
     ),
-    "is_cpu": True, "__array_priority__": 1000,
+    "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
     "_dynamo _tensor_str accelerator autograd backends compiler cuda fft func hub jit linalg masked nn optim profiler "
