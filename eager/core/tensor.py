@@ -415,7 +415,11 @@ class Tensor:
         return repr(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self._d.shape else object.__format__(self, spec)
+        return (
+            format(self.item(), spec)
+            if not self._d.shape and self._d.__class__ is not Meta
+            else object.__format__(self, spec)
+        )
 
     def __hash__(self) -> int:
         return id(self)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, final
 
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.meta import is_meta
 from eager.core.tensor import Tensor
 from eager.nn import Module
 from graphc import errors, forking
@@ -84,6 +85,8 @@ class Compiled:
             with outside():
                 return self(*args, **kwargs)
         call = self._signatures.of(args, kwargs)
+        if any(map(is_meta, call.tensors)):
+            return self._fn(*args, **kwargs)  # there is nothing to compute
         if self._waiting is not None and self._waiting.waits(call.signature, self._specializations):
             return self._waiting.run(self._fn, call)
         found = self._find(call)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import sys
 import textwrap
 import timeit
 from collections.abc import Callable, Iterator
@@ -16,8 +17,8 @@ from typing import Any, NoReturn
 
 from eager.core.pytree import flatten
 from eager.core.tensor import Deferred, Tensor
-from eager.surface.runtime import get_num_threads, set_num_threads
 from eager.utils.benchmark.measurement import SPREAD, Measurement, TaskSpec
+from graphc.ops.threads import number_of_threads, set_number_of_threads
 
 timer = timeit.default_timer
 AWAIT = "_await_result"
@@ -59,12 +60,12 @@ def awaited(stmt: str) -> str:
 
 @contextmanager
 def _threads(n: int) -> Iterator[None]:
-    before = get_num_threads()
-    set_num_threads(n)
+    before = number_of_threads()
+    set_number_of_threads(n)
     try:
         yield
     finally:
-        set_num_threads(before)
+        set_number_of_threads(before)
 
 
 def _dedented(code: str) -> str:
@@ -93,10 +94,8 @@ class Timer:
             raise ValueError(
                 f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`."
             )
-        import eager
-
         stmt, setup = _dedented(stmt), _dedented(setup)
-        names = {"torch": eager, **(globals or {}), AWAIT: await_result}
+        names = {"torch": sys.modules["eager"], **(globals or {}), AWAIT: await_result}
         self._timer = timeit.Timer(awaited(stmt), setup, timer, names)
         self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
 
