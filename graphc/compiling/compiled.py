@@ -17,6 +17,7 @@ from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import is_meta
 from eager.core.tensor import Tensor
 from eager.nn import Module
+from eager.profiling.instruments import instruments
 from graphc import errors, forking
 from graphc.capture.building import building_of, outside
 from graphc.capture.program import Program
@@ -29,6 +30,7 @@ from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.module import CompiledModule
 from graphc.compiling.paths import Paths
+from graphc.compiling.profiling import instrument
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
@@ -324,6 +326,9 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
+
+
+instruments.append(instrument(Compiled))
 
 
 def compile(
