@@ -1,7 +1,7 @@
 """Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
 
 from eager.core.tensor import Parameter
-from eager.nn import functional, init, modules, parallel, parameter, utils
+from eager.nn import attention, functional, init, modules, parallel, parameter, utils
 from eager.nn.buffer import Buffer
 from eager.nn.module import Module
 from eager.nn.modules import *  # noqa: F403
@@ -9,7 +9,7 @@ from eager.nn.parallel import DataParallel
 from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
-    "init", "modules", "parallel", "parameter", "utils",
+    "Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention",
+    "functional", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 __all__ += modules.__all__

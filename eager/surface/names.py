@@ -102,6 +102,7 @@ FUNCTIONS = {
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "func.mapping": "vmap",
     "compiler": "compile",
+    "surface.errors": "AcceleratorError OutOfMemoryError _assert",
     "surface.runtime": "are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode "
     "get_float32_matmul_precision get_num_interop_threads get_num_threads "
     "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device "
@@ -193,6 +194,6 @@ ALIKE = {
     "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    "_dynamo _tensor_str accelerator autograd backends compiler cuda fft func hub jit linalg masked nn optim profiler "
-    "random return_types signal special testing utils version".split()
+    "__config__ _dynamo _tensor_str accelerator autograd backends compiler cpu cuda fft func hub jit linalg masked mps "
+    "nn optim profiler random return_types signal special testing utils version xpu".split()
 )  # fmt: skip

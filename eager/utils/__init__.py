@@ -5,4 +5,4 @@ from graphc.lazy import lazy
 
 __all__ = ["data"]
 
-__getattr__, __dir__ = lazy(__name__, {}, ("_pytree", "benchmark", "dlpack", "tensorboard"))
+__getattr__, __dir__ = lazy(__name__, {}, ("_pytree", "benchmark", "dlpack", "hooks", "model_zoo", "tensorboard"))

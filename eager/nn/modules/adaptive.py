@@ -14,8 +14,8 @@ from eager.functional.gathering import gather
 from eager.functional.joining import cut
 from eager.nn import functional as F
 from eager.nn.module import Module
-from eager.nn.modules.basic import Linear
-from eager.nn.modules.containers import ModuleList, Sequential
+from eager.nn.modules.container import ModuleList, Sequential
+from eager.nn.modules.linear import Linear
 from graphc.ops.dtypes import INT64
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]

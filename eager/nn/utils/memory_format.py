@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.nn.modules.convolutions import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+from eager.nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
 
 def _convert(module: Any, order: Any, kinds: tuple[type, ...]) -> Any:

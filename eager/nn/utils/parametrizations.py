@@ -15,7 +15,7 @@ from eager.linalg.named import geqrf, matrix_exp
 from eager.nn.functional import normalize
 from eager.nn.functions.operators import norm_except_dim
 from eager.nn.module import Module
-from eager.nn.modules.convolutions import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from eager.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from eager.nn.utils.parametrize import register_parametrization
 from eager.rng.functions import randn
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Parameter, Tensor
 from eager.nn.module import Module
-from eager.nn.modules.containers import ModuleDict, ModuleList
+from eager.nn.modules.container import ModuleDict, ModuleList
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
