@@ -123,7 +123,7 @@ def _predicate(wanted: Any) -> Callable[[Any], bool]:
     if isinstance(wanted, (type, tuple)) or type(wanted).__name__ == "UnionType":
         return lambda leaf: isinstance(leaf, wanted)
     if callable(wanted):
-        return wanted
+        return lambda leaf: bool(wanted(leaf))
     raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
 
@@ -227,11 +227,13 @@ def register_pytree_node(
     if cls in NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     keyed = flatten_with_keys_fn
-    NODES[cls] = Node(
-        lambda x: (lambda children, context: (list(children), context))(*flatten_fn(x)),
-        unflatten_fn,
-        None if keyed is None else lambda context, x: [key for key, _ in keyed(x)[0]],
-    )
+
+    def parts(x: Any) -> tuple[list[Any], Any]:
+        children, context = flatten_fn(x)
+        return list(children), context
+
+    keys = None if keyed is None else lambda context, x: [key for key, _ in keyed(x)[0]]
+    NODES[cls] = Node(parts, unflatten_fn, keys)
 
 
 def register_dataclass(

@@ -37,7 +37,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("nested (jagged) tensors", r"jagged|to_padded_tensor"),
     ("other devices and their libraries: results are the CPU's here",
      r"(cudnn|miopen|mkldnn)\w*|to_mkldnn|is_(vulkan|maia|mtia|ipu)\w*|ipu|mtia|\w*[Ss]tream\w*|Event|DeviceObjType|"
-     r"is_cudnn\w*|get_device_module|AcceleratorError|OutOfMemoryError|ThroughputBenchmark|profiler_\w+"),
+     r"is_cudnn\w*|get_device_module|ThroughputBenchmark|profiler_\w+"),
     ("automatic mixed precision: 16-bit floats save no time on NumPy; cast, or compile for a device",
      r"\w*autocast\w*|GradScaler"),
     ("several machines or devices", r"is_distributed|RRefType|SyncBatchNorm|batch_norm_(gather_stats\w*|\w*elemt|"
@@ -50,8 +50,8 @@ REASONS: tuple[tuple[str, str], ...] = (
      r"NoopLogger|AVG|SUM|AggregationType|Benchmark\w+|LiteScriptModule|Deserialization\w+|Serialization\w+|"
      r"PyTorchFile\w+|DeepCopyMemoTable|BufferDict|ParameterDict|ModuleDict|FatalError|freeze|StaticModule|"
      r"torch.nn.functional: (boolean_dispatch|BroadcastingList\d|DType)"),
-    ("capture: `graphc.compile`, `graphc.cond`, `graphc.while_loop`; sizes are `graphc` Dims under a trace",
-     r"torch: (compile|cond|while_loop)|Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|ExcludeDispatchKeyGuard"),
+    ("capture: `graphc.cond`, `graphc.while_loop`; sizes are `graphc` Dims under a trace",
+     r"torch: (cond|while_loop)|Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|ExcludeDispatchKeyGuard"),
     ("how PyTorch dispatches on subclasses of Tensor", r"DisableTorchFunction\w*|\w*has_torch_function\w*|"
      r"handle_torch_function|as_subclass"),
     ("swapping tensors: gradients have the dtype of their tensors, and parameters are copied into",

@@ -51,7 +51,7 @@ def _statistics(bn: Any) -> tuple[Any, ...]:
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A convolution that does what `conv` and then `bn` do. AssertionError unless both are in evaluation mode."""
     fused = _copy_of(conv, bn)
-    fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, *_statistics(bn), transpose)
+    fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, *_statistics(bn), transpose=transpose)
     return fused
 
 

@@ -18,4 +18,4 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     final = kwargs.pop("device", "cpu")
-    return module_cls(*args, **kwargs, device="meta").to_empty(device=final)
+    return module_cls(*args, **{**kwargs, "device": "meta"}).to_empty(device=final)

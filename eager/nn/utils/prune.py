@@ -182,7 +182,7 @@ def _number_pruned(amount: Any, size: int) -> int:
     """How many of `size` an amount means. ValueError for more than there are."""
     if not isinstance(amount, numbers.Integral):
         return round(amount * size)
-    if amount > size:
+    if int(amount) > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
     return int(amount)
 
