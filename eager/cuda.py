@@ -66,7 +66,7 @@ class _Unavailable:
     """A class of CUDA's. RuntimeError when an object is made: there is no CUDA."""
 
     def __init__(self, *args: Any, **kwargs: Any):
-        raise RuntimeError(f"Tried to instantiate dummy base class {type(self).__name__}")
+        raise RuntimeError(f"torch.cuda.{type(self).__name__} requires CUDA support")
 
 
 class Event(_Unavailable):
