@@ -65,8 +65,10 @@ reset_peak_memory_stats = memory_summary = _needs_cuda
 class _Unavailable:
     """A class of CUDA's. RuntimeError when an object is made: there is no CUDA."""
 
+    _message = "Tried to instantiate dummy base class Event"
+
     def __init__(self, *args: Any, **kwargs: Any):
-        raise RuntimeError(f"torch.cuda.{type(self).__name__} requires CUDA support")
+        raise RuntimeError(self._message)
 
 
 class Event(_Unavailable):
@@ -75,6 +77,8 @@ class Event(_Unavailable):
 
 class Stream(_Unavailable):
     """A queue of work on a device."""
+
+    _message = "torch.cuda.Stream requires CUDA support"
 
 
 def get_rng_state_all() -> list[Any]:
