@@ -36,7 +36,8 @@ def test_kernels_of_attention():
 QUERIES = (
     "torch.mps.is_available()", "torch.mps.device_count()", "torch.xpu.is_available()", "torch.xpu.device_count()",
     "torch.cpu.is_available()", "torch.cpu.device_count()", "torch.cpu.current_device()", "torch.xpu.set_device(0)",
-    "torch.cuda.Stream()", "torch.cuda.Event()", "issubclass(torch.cuda.OutOfMemoryError, RuntimeError)", "torch.backends.mps.is_built()",
+    "torch.cuda.Stream()", "torch.cuda.Event()",
+    "issubclass(torch.cuda.OutOfMemoryError, RuntimeError)", "torch.backends.mps.is_built()",
     "torch.OutOfMemoryError is torch.cuda.OutOfMemoryError", "torch.backends.opt_einsum.enabled.__class__",
     "[k.name for k in torch.nn.attention.SDPBackend.__members__.values()]", "torch._assert(False, 'why')",
     "torch.nn.modules.utils._pair(3)", "torch.nn.modules.utils._triple((1, 2))",
