@@ -6,8 +6,10 @@ from typing import Any, NoReturn
 
 from eager.core.devices import NO_CUDA
 from eager.core.missing import explain
+from eager.surface.errors import OutOfMemoryError
 
 __all__ = [
+    "OutOfMemoryError",
     "current_device",
     "current_stream",
     "default_stream",
@@ -90,3 +92,40 @@ def _needs_cuda(*args: Any, **kwargs: Any) -> NoReturn:
 current_device = current_stream = default_stream = get_device_capability = get_device_name = _needs_cuda
 get_device_properties = get_rng_state = init = mem_get_info = set_device = set_rng_state = synchronize = _needs_cuda
 reset_peak_memory_stats = memory_summary = _needs_cuda
+
+
+class _Unavailable:
+    """A class of CUDA's. RuntimeError when an object is made: there is no CUDA."""
+
+    _message = "Tried to instantiate dummy base class Event"
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise RuntimeError(self._message)
+
+
+class Event(_Unavailable):
+    """Marks a point in a stream."""
+
+
+class Stream(_Unavailable):
+    """A queue of work on a device."""
+
+    _message = "torch.cuda.Stream requires CUDA support"
+
+
+def get_rng_state_all() -> list[Any]:
+    """No states: there is no CUDA."""
+    return []
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Sets the states of no devices."""
+
+
+def ipc_collect() -> None:
+    """Does nothing: there is no device memory."""
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """No statistics: there is no device memory."""
+    return {}

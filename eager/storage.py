@@ -10,6 +10,7 @@ import numpy as np
 
 from eager.core import dtypes, state, tape
 from eager.core.interpreter import current_interpreter
+from eager.core.meta import Meta, is_meta
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.strides import as_strided
@@ -253,6 +254,8 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return memo[id(self)]
     if not current_interpreter().immediate:
         return _traced_copy(self, memo)
+    if is_meta(self):
+        return memo.setdefault(id(self), _without_data(type(self), self._d, self._n is not None))
     array = self._array()
     owner = owner_of(array)
     if id(owner) not in memo:
@@ -280,12 +283,20 @@ def _traced_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def reduced(self: Tensor) -> tuple[Any, ...]:
     """How a tensor is pickled: its memory, once for all tensors that share it, and its place there."""
+    if is_meta(self):
+        return _without_data, (type(self), self._d, self._n is not None)
     array = self._array()
     owner = owner_of(array)
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         owner = array = np.ascontiguousarray(array)  # a pickled array comes back in one of these two orders
     offset = address(array) - address(owner)
     return rebuild, (type(self), owner, array.dtype, offset, array.shape, array.strides, self._n is not None)
+
+
+def _without_data(kind: type[Tensor], data: Meta, requires_grad: bool) -> Tensor:
+    t = object.__new__(kind)
+    t._d, t._n = data, None
+    return t.requires_grad_() if requires_grad else t
 
 
 def rebuild(kind: type[Tensor], owner: np.ndarray, dtype: np.dtype, offset: int, shape: tuple[int, ...],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from eager.backends.switches import flags_of
 
 enabled = True
 benchmark = False
@@ -23,12 +21,4 @@ def version() -> int | None:
     return None
 
 
-@contextmanager
-def flags(**switches: Any) -> Iterator[None]:
-    """A context with other settings of the switches above."""
-    before = {name: globals()[name] for name in switches}
-    globals().update(switches)
-    try:
-        yield
-    finally:
-        globals().update(before)
+flags = flags_of(globals())

@@ -1,8 +1,9 @@
-"""`device` objects. Tensors of this engine live on the CPU."""
+"""`device` objects, and where tensors are made. Tensors live on the CPU, or, without values, on "meta"."""
 
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar
 from typing import Any, NoReturn, final
 
 KINDS = (
@@ -71,11 +72,12 @@ class device:
 
     def __enter__(self) -> device:
         """Make tensors here. Raises as `check_device`."""
-        check_device(self)
+        _defaults.set((*_defaults.get(), check_device(self)))
         return self
 
     def __exit__(self, *error: object) -> None:
-        """The default before was the CPU, and so it is again."""
+        """Make tensors where they were made before."""
+        _defaults.set(_defaults.get()[:-1])
 
 
 def _parse(text: str) -> tuple[str, int | None]:
@@ -89,20 +91,33 @@ def _parse(text: str) -> tuple[str, int | None]:
     return kind, int(number) if colon else None
 
 
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
+_defaults: ContextVar[tuple[device, ...]] = ContextVar("defaults", default=(CPU,))  # of the contexts, innermost last
+
+
+def default_device() -> device:
+    """Where tensors are made."""
+    return _defaults.get()[-1]
+
+
+def set_default(where: device) -> None:
+    """Make tensors there, outside of contexts that name a device."""
+    _defaults.set((where, *_defaults.get()[1:]))
 
 
 def check_device(where: Any) -> device:
-    """The device that `where` (None, a string or a device) means, always `CPU`.
+    """The device that `where` (None for the default, a string or a device) means: `CPU` or `META`.
 
     Raises AssertionError for CUDA, PyTorch's error or NotImplementedError for any other kind.
     """
-    if where is None or where is CPU:
+    if where is None:
+        return _defaults.get()[-1]
+    if where is CPU:
         return CPU
     found = where if isinstance(where, device) else device(where)
     if found.type in MISSING:
         error = MISSING[found.type]
         raise type(error)(*error.args)
-    if found.type != "cpu":
+    if found.type not in ("cpu", "meta"):
         raise NotImplementedError(f"tensors on device '{found}' are not supported; tensors live on the CPU")
-    return CPU
+    return CPU if found.type == "cpu" else META

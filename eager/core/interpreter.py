@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from eager.core import state
+from eager.core.meta import data_of, is_meta
 
 NOT_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -29,10 +30,11 @@ class Interpreter:
 
     The defaults are what happens where operations run at once; what the engine is needed for has none here.
 
-    immediate: operations on tensors with values run at once.
+    immediate: operations on tensors with values run at once. capturing: operations become part of a program.
     """
 
     immediate = True
+    capturing = False
 
     def apply(self, op: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Run `op` on Tensors and Python scalars; returns a Tensor, or a tuple of them."""
@@ -139,7 +141,7 @@ class Interpreter:
 
     def set_data(self, tensor: Any, value: Any) -> None:
         """`tensor.data = value`."""
-        tensor._d = value._array()
+        tensor._d = data_of(value)
 
     def show(self, tensor: Any, value: Any, name: str) -> None:
         """The function `name` lets `tensor` show what `value` shows, in the same memory and with its history."""
@@ -192,9 +194,9 @@ INTERPRETER: ContextVar[Interpreter] = ContextVar("interpreter", default=IMMEDIA
 current_interpreter = INTERPRETER.get
 
 
-def on_arrays() -> bool:
-    """Whether operations run at once, so that code may compute on NumPy without them."""
-    return not state.closed or current_interpreter() is IMMEDIATE
+def on_arrays(tensor: Any = None) -> bool:
+    """Whether operations run at once, on values that `tensor` has, so that code may compute on NumPy without them."""
+    return (not state.closed or current_interpreter() is IMMEDIATE) and (tensor is None or not is_meta(tensor))
 
 
 Interpreting = TypeVar("Interpreting", bound=type[Interpreter])

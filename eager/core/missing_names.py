@@ -27,7 +27,7 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
         "other devices and their libraries: results are the CPU's here",
         '`graphc.compile(fn, device="gpu")` runs a whole function on a device',
         r"(cudnn|miopen|mkldnn)\w*|to_mkldnn|is_(vulkan|maia|mtia|ipu)\w*|ipu|mtia|\w*[Ss]tream\w*|Event|"
-        r"DeviceObjType|is_cudnn\w*|get_device_module|AcceleratorError|OutOfMemoryError|ThroughputBenchmark|"
+        r"DeviceObjType|is_cudnn\w*|get_device_module|ThroughputBenchmark|"
         r"profiler_\w+",
     ),
     (
@@ -56,7 +56,7 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
     (
         "capture: `graphc.compile`, `graphc.cond`, `graphc.while_loop`; sizes are `graphc` Dims under a trace",
         "`graphc.compile`, `graphc.cond`, `graphc.while_loop`",
-        r"torch: (compile|cond|while_loop)|Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|"
+        r"torch: (cond|while_loop)|Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|"
         r"ExcludeDispatchKeyGuard",
     ),
     (
@@ -129,7 +129,6 @@ MODULES: dict[str, str] = {
     **dict.fromkeys("_C _dynamo _inductor _functorch _export fx export package".split(), _COMPILER),
     "onnx": "`graphc.export(graph)` writes a portable program, `graphc.stablehlo(graph)` its text",
     "distributed": "each process runs alone; `torch.utils.data.DistributedSampler` splits a dataset",
-    "hub": "build the model, and `load_state_dict` what `torch.load` or safetensors reads",
     **dict.fromkeys("quantization ao".split(), "dtypes are NumPy's, without quantized ones; cast with `.to(dtype)`"),
     "sparse": "all tensors are dense; `index_add` and `scatter_add` sum at indices",
     "nested": "pad with `torch.nn.utils.rnn.pad_sequence`, and pass a mask",
@@ -148,8 +147,6 @@ MODULES: dict[str, str] = {
     "nn.modules": "the layers are in `torch.nn`, the base class is `torch.nn.Module`",
     "utils.cpp_extension": "`torch.autograd.Function` or `graphc.ops.op(...)` in Python",
     "utils.mobile_optimizer": _COMPILER,
-    "utils.model_zoo": "`torch.load` of a file",
     "utils.bottleneck": "`compare.bench` times both modes",
     "utils.collect_env": "`compare.report` lists the environment",
-    "utils.hooks": "`register_forward_hook` and its kin return the handle",
 }

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eager.core import dtypes, state, tape
-from eager.core.devices import CPU, device
+from eager.core.devices import CPU, META, device
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.meta import NO_NUMPY, Meta, data_of
 from eager.core.missing import MissingMethod
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
@@ -175,8 +176,8 @@ class Tensor(TensorMethods):
 
     @property
     def device(self) -> device:
-        """Where the elements are: the CPU."""
-        return CPU
+        """Where the elements are: the CPU, or "meta" for a tensor without values."""
+        return META if self._d.__class__ is Meta else CPU
 
     def __len__(self) -> int:
         if not self._d.shape:
@@ -345,6 +346,8 @@ class Tensor(TensorMethods):
         """
         if self._n is not None and not force:
             raise RuntimeError(NUMPY_OF_GRAD)
+        if self._d.__class__ is Meta:
+            raise TypeError(NO_NUMPY)
         array = self._known()
         if array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
@@ -414,7 +417,11 @@ class Tensor(TensorMethods):
         return repr(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if not self._d.shape else object.__format__(self, spec)
+        return (
+            format(self.item(), spec)
+            if not self._d.shape and self._d.__class__ is not Meta
+            else object.__format__(self, spec)
+        )
 
     def __dir__(self) -> list[str]:
         names = (name for name in object.__dir__(self) if name[0] != "_" or name.startswith("__"))
@@ -443,7 +450,7 @@ class Parameter(Tensor):
         if data is None:
             p._d = np.empty(0, np.float32)
         elif current_interpreter().immediate:
-            p._d = data.detach()._array()
+            p._d = data_of(data.detach())
         else:
             shown = data.detach()
             p._d = shown._d

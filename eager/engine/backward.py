@@ -11,6 +11,7 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
+from eager.core.meta import Meta, is_meta
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.language import E
@@ -48,7 +49,8 @@ def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
                 )
-            g = Tensor._wrap(np.ones(output._d.shape, output._dtype()))
+            shape, dtype = output._d.shape, output._dtype()
+            g = Tensor._wrap(Meta(shape, dtype) if is_meta(output) else np.ones(shape, dtype))
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g._d.shape != output._d.shape:

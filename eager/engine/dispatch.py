@@ -16,6 +16,7 @@ from eager.core import tape
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import GradMode
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.meta import Meta, NoDataError, check_devices
 from eager.core.state import anomaly, grad_enabled, saved_hooks
 from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
 from eager.core.views import note_view
@@ -84,6 +85,8 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         tensors = promote(op, operands)
         arrays = [t._array() for t in tensors]
         op.rule.infer(op, [aval_of(a) for a in arrays], params)
+    except NoDataError:
+        return _without_data(op, operands, params)
     except Exception as error:
         error.add_note(f"in {call_text(op, operands)}")
         raise
@@ -106,6 +109,24 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     return result
 
 
+def _without_data(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """`plain` on meta tensors: the shapes and dtypes that `op` has a rule for. RuntimeError if some have values."""
+    try:
+        tensors = promote(op, operands)
+        check_devices(tensors)
+        inferred = op.rule.infer(op, [Aval(tuple(t._d.shape), t._dtype()) for t in tensors], params)
+    except Exception as error:
+        error.add_note(f"in {call_text(op, operands)}")
+        raise
+    results = [Tensor._wrap(Meta(aval.shape, aval.dtype)) for aval in (inferred if op.several else (inferred,))]
+    if op.vjp and grad_enabled():
+        if op.several:
+            record_several(op, tensors, params, results)
+        elif is_inexact(results[0]._dtype()):
+            record(op, tensors, params, results[0])
+    return tuple(results) if op.several else results[0]
+
+
 def shares_memory(result: np.ndarray, source: np.ndarray) -> bool:
     """Whether `result`, made from `source` by a movement op, is a view of it."""
     base = result.base
@@ -124,7 +145,7 @@ def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     kinds: list[tuple[np.dtype, int]] = []
     for i, x in enumerate(operands):
         if isinstance(x, Tensor):
-            kinds.append((x._d.dtype if x._d.dtype is not None else x._array().dtype, 2 if x._d.shape else 1))
+            kinds.append((x._dtype(), 2 if x._d.shape else 1))
         elif isinstance(x, SCALARS) and rule.promote and rule.scalars and i >= first and len(operands) > 1:
             kinds.append((of_scalar(x), 0))
             if rule.scalars != "any" and (i == len(operands) - 1) != (rule.scalars == "last"):
@@ -161,7 +182,7 @@ def convert(x: Any, dtype: np.dtype) -> Tensor:
         array = scalar_array(x, dtype)
         array.flags.writeable = False  # which tells it from a 0-d tensor of the user's
         return Tensor._wrap(array)
-    return x if x._array().dtype == dtype else apply(cast, (x,), {"dtype": dtype})
+    return x if x._dtype() == dtype else apply(cast, (x,), {"dtype": dtype})
 
 
 # --- the tape node of `plain`: saved = (params, values by name, [(operand index, shape)]), parents in that order
@@ -177,7 +198,7 @@ def record_several(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any],
     owner = _node_of(op, tensors, params, [t._d for t in results])
     if owner is not None:
         for result, node in zip(results, tape.output_nodes(owner, len(results)), strict=True):
-            if is_inexact(result._d.dtype):
+            if is_inexact(result._dtype()):
                 result._n = node
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from eager.core import state, tape
 from eager.core.interpreter import IMMEDIATE, Interpreter
+from eager.core.meta import Meta, is_meta
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.core.views import check_recorded_write
@@ -44,6 +45,10 @@ class Immediate(Interpreter):
         return dispatch.plain(op, operands, params)
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
+        if is_meta(target):
+            if grad_enabled() and value._n is not None:
+                target._n = value._n
+            return target
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
         if recorded:
             check_recorded_write(target)
@@ -57,7 +62,7 @@ class Immediate(Interpreter):
         return target
 
     def copied(self, tensor: Tensor) -> Tensor:
-        result = Tensor._wrap(tensor._array().copy())
+        result = Tensor._wrap(tensor._d if is_meta(tensor) else tensor._array().copy())
         result._n = tensor._n
         return result
 
@@ -65,7 +70,7 @@ class Immediate(Interpreter):
         if create_graph:
             warnings.warn(CYCLE, UserWarning, stacklevel=3)
         # and within another walk, which may have given gradients to nodes that this one visits
-        if create_graph or inputs is not None or state.anomaly.enabled or tape.walks:
+        if create_graph or inputs is not None or state.anomaly.enabled or tape.walks or any(map(is_meta, outputs)):
             targets = walks.leaf_nodes(outputs) if inputs is None else [node_of(t) for t in inputs]
             for node, g in zip(targets, walks.gradients(outputs, cotangents, targets, keep, create_graph), strict=True):
                 if g is not None:
@@ -109,6 +114,8 @@ class Immediate(Interpreter):
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
         like: Any = None,
     ) -> Tensor:  # fmt: skip
+        if like is not None and is_meta(like):
+            return Tensor._wrap(Meta(shape, dtype))
         return Tensor._wrap(np.asarray(draw(shape)))
 
 

@@ -70,7 +70,7 @@ def gradients(
         if any(id(p) in wanted or id(p) in through for p in tape.parents_of(node)):
             through.add(id(node))
     # under an interpreter (vmap) the cotangents are no arrays
-    on_tensors = create_graph or state.anomaly.enabled or not on_arrays()
+    on_tensors = create_graph or state.anomaly.enabled or not all(map(on_arrays, outputs))
     carried = TENSORS if on_tensors else ARRAYS
     found: dict[int, Tensor] = {}
     with tape.lock, set_grad_enabled(create_graph):

@@ -125,8 +125,8 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
 
 @final
 @forwarding({
-    "outer": "at_each_call created guard inside is_constant lies_plainly number_written on_interrupt tensor_of "
-    "values_read values_shown"
+    "outer": "at_each_call capturing created guard inside is_constant lies_plainly number_written on_interrupt "
+    "tensor_of values_read values_shown"
 })  # fmt: skip
 class BatchInterpreter(Interpreter):
     """See `eager.core.interpreter.Interpreter`. `outer` is the interpreter that was in force outside the vmap."""

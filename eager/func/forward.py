@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from eager.core.grad_mode import grad_enabled, set_grad_enabled
-from eager.core.pytree import Spec, flatten, unflatten
+from eager.core.pytree import TreeSpec, flatten, unflatten
 from eager.core.tensor import Tensor
 from eager.engine.inplace import has_history
 from eager.engine.language import E
@@ -57,8 +57,8 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 def linearized(
     func: Function, primals: tuple[Any, ...], argnums: Any, has_aux: bool, strict: bool = False
-) -> tuple[Any, Spec, Push, Any]:
-    """(output of `func`, its Spec, function from flat tangents to flat derivatives, aux)."""
+) -> tuple[Any, TreeSpec, Push, Any]:
+    """(output of `func`, its TreeSpec, function from flat tangents to flat derivatives, aux)."""
     with level() as new:
         inside, chosen = entered(new, primals, argnums)
         result, aux = result_and_aux(func(*inside), has_aux, API)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from eager.core.interpreter import current_interpreter, interpreting
-from eager.core.pytree import Spec, broadcast_leaves, flatten, unflatten
+from eager.core.pytree import TreeSpec, broadcast_leaves, flatten, unflatten
 from eager.core.state import TRANSFORMS, active_transforms
 from eager.core.tensor import Tensor
 from eager.func.batching import BatchInterpreter
@@ -70,7 +70,7 @@ def _check_out_dims(out_dims: Any, func: Any) -> None:
             )
 
 
-def _taken_apart(in_dims: Any, args: Any, func: Any) -> tuple[list[Any], list[int | None], Spec, int]:
+def _taken_apart(in_dims: Any, args: Any, func: Any) -> tuple[list[Any], list[int | None], TreeSpec, int]:
     """The leaves of the arguments, the dim of each, and the size of the batch. Raises PyTorch's ValueErrors."""
     start = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
@@ -125,8 +125,8 @@ def _in_dim(start: str, x: Any, dim: Any) -> int | None:
 
 
 def _mapped(
-    func: Any, leaves: Sequence[Any], dims: Sequence[int | None], spec: Spec, size: int, out_dims: Any, randomness: str,
-    kwargs: Any,
+    func: Any, leaves: Sequence[Any], dims: Sequence[int | None], spec: TreeSpec, size: int, out_dims: Any,
+    randomness: str, kwargs: Any,
 ) -> Any:  # fmt: skip
     interpreter = BatchInterpreter(size, randomness, current_interpreter())
     values = [_in_front(x, dim) for x, dim in zip(leaves, dims, strict=True)]
@@ -148,7 +148,7 @@ def _in_front(x: Any, dim: int | None) -> Any:
     return movedim(x, dim, 0) if dim else x
 
 
-def _out_places(out_dims: Any, result: Any, spec: Spec, func: Any) -> list[int | None]:
+def _out_places(out_dims: Any, result: Any, spec: TreeSpec, func: Any) -> list[int | None]:
     if isinstance(result, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         return list(out_dims)
     places = broadcast_leaves(out_dims, spec)

@@ -62,13 +62,13 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             value = filler(value, self._dtype(), limited=False)
     elif value._dtype() != self._dtype():
         _check_dtype(self, index, value)
-    if on_arrays() and not (recording and (self._n is not None or value._n is not None)):
+    if on_arrays(self) and not (recording and (self._n is not None or value._n is not None)):
         _write(self, index, value._array())
         return
     if value._dtype() != self._dtype():
         value = E.cast(value, dtype=self._dtype())
     repeats = current_interpreter().repeats(self)
-    if not on_arrays() and not (repeats and is_basic(index)):
+    if not on_arrays(self) and not (repeats and is_basic(index)):
         where = None
         if repeats:
             nowhere = E.full(shape=tuple(self._d.shape), value=False, dtype=BOOL)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.devices import default_device
 from eager.core.tensor import INEXACT_ONLY, Tensor
 from eager.functional.casts import placed
 from graphc.ops.dtypes import is_inexact
@@ -41,8 +42,7 @@ def finished(array: np.ndarray | Tensor, device: Any, requires_grad: bool, pin_m
     if pin_memory:
         raise RuntimeError(NO_PINNING)
     t = array if traced else Tensor._wrap(array)
-    if device is not None:
-        placed(t, device)
+    t = placed(t, default_device() if device is None else device)
     return t.requires_grad_(_message=INEXACT_ONLY) if requires_grad else t
 
 

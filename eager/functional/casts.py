@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.devices import CPU, check_device
 from eager.core.interpreter import on_arrays
+from eager.core.meta import NO_DATA, Meta
+from eager.core.state import grad_enabled
 from eager.core.tensor import Sealed, Tensor
 from eager.core.views import base_of
 from eager.engine.conversion import cast_to, converted
@@ -26,13 +29,19 @@ VIEW_DETACH = (
 
 
 def placed(t: Tensor, device: Any) -> Tensor:
-    """`t` on `device`, where it already is unless that is an error: there is one device. Raises as `check_device`."""
+    """`t` on `device`; itself where it already is, or if that is None.
+
+    NotImplementedError for a tensor that is on "meta" and should be elsewhere; else raises as `check_device`.
+    """
     if device is None:
         return t
-    from eager.core.devices import check_device
-
-    check_device(device)
-    return t
+    where = check_device(device)
+    if where is t.device:
+        return t
+    if where is CPU:
+        raise NotImplementedError(NO_DATA)
+    made = Tensor._wrap(Meta(t._d.shape, t._dtype()))
+    return made.requires_grad_() if t._n is not None and not grad_enabled() else made
 
 
 NO_TARGET = "to() received an invalid combination of arguments - got ({}), but expected a dtype, a device or a tensor"
@@ -103,7 +112,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def detach(input: Tensor) -> Tensor:
     """The same values, sharing memory, without history. As `torch.Tensor.detach`."""
-    if not on_arrays():
+    if not on_arrays(input):
         return E.stop_gradient(input)
     data = input._d
     return Tensor._wrap(data if data.__class__ is Sealed else input._array())

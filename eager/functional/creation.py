@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.devices import META, check_device
+from eager.core.meta import Meta, is_meta
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -97,8 +99,10 @@ def _bad_size(name: str, sizes: Any) -> str:
     )
 
 
-def _constant(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """`make(shape, dtype)`; a traced tensor if the shape depends on symbolic sizes."""
+def _constant(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Any:
+    """`make(shape, dtype)`; a traced tensor if the shape depends on symbolic sizes, a meta tensor on that device."""
+    if check_device(device) is META:
+        return Tensor._wrap(Meta(shape, dtype))
     if dims.recordings and dims.has_dim(shape):
         return E.full(shape=shape, value=make((1,), dtype)[0].item() if make is not np.empty else 0, dtype=dtype)
     return make(shape, dtype)
@@ -107,7 +111,7 @@ def _constant(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np
 def _filled(name: str, make: Callable[..., np.ndarray], what: str) -> Any:
     def function(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, default_float(), name, out))
+        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, default_float(), name, out), device)
         return delivered(array, name, out, layout, device, requires_grad, pin_memory)
 
     function.__name__ = name
@@ -125,7 +129,7 @@ def empty(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any =
     """Memory that is not set to anything. As `torch.empty`."""
     shape, wanted = _shape("empty", sizes, size), dtype_or(dtype, default_float(), "empty", out)
     array = (
-        _constant(np.empty, shape, wanted)
+        _constant(np.empty, shape, wanted, device)
         if memory_format is None
         else _in_format(np.empty, shape, wanted, memory_format)
     )
@@ -146,17 +150,17 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = 
     shape = _shape("full", (size,))
     value = _number(fill_value, "full")
     default = INT64 if out is not None else of_scalar(value)
-    array = _full(shape, value, dtype_or(dtype, default, "full", out))
+    array = _full(shape, value, dtype_or(dtype, default, "full", out), device)
     return delivered(array, "full", out, layout, device, requires_grad, pin_memory)
 
 
-def _full(shape: tuple[int, ...], value: Any, wanted: np.dtype) -> Any:
+def _full(shape: tuple[int, ...], value: Any, wanted: np.dtype, device: Any) -> Any:
     """`value` everywhere; a traced tensor if it, or the shape, is known when a program runs."""
     number = traced(value)
     if number is not None:
         return filled(shape, number, wanted)
     fill = fitting(value, wanted)
-    return _constant(lambda shape, _: np.full(shape, fill), shape, wanted)
+    return _constant(lambda shape, _: np.full(shape, fill), shape, wanted, device)
 
 
 def _number(value: Any, name: str) -> Any:
@@ -186,26 +190,33 @@ def _like(name: str, make: Any, what: str) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
                  memory_format: Any = None) -> Tensor:  # fmt: skip
-        array = _laid_like(input, name, make, dtype, memory_format)
-        return _beside(input, delivered(array, name, None, layout, device, requires_grad, pin_memory))
+        array = _laid_like(input, name, make, dtype, memory_format, device)
+        return _beside(input, delivered(array, name, None, layout, _near(input, device), requires_grad, pin_memory))
 
     function.__name__ = name
     function.__doc__ = f"{what} in the shape and dtype of `input`. As `torch.{name}`."
     return function
 
 
-def _laid_like(input: Tensor, name: str, make: Any, dtype: Any, order: Any) -> np.ndarray:
+def _near(like: Tensor, device: Any) -> Any:
+    """The device of a tensor that is made like another one."""
+    return like.device if device is None else device
+
+
+def _laid_like(input: Tensor, name: str, make: Any, dtype: Any, order: Any, device: Any) -> Any:
     shape = shape_of(input, name)
-    wanted, data = dtype_or(dtype, input._dtype(), name), input._d
+    wanted, data, device = dtype_or(dtype, input._dtype(), name), input._d, _near(input, device)
+    if check_device(device) is META or is_meta(input):
+        return _constant(make, tuple(shape), wanted, device)
     if order is None and data.__class__ is not np.ndarray:  # a traced tensor may lie in another order, too
         from eager.core.layouts import memory_order
 
         stored = memory_order(input)
         if stored is None:
-            return _constant(make, tuple(shape), wanted)
-        return _constant(make, tuple(shape[i] for i in stored), wanted).transpose(np.argsort(stored))
+            return _constant(make, tuple(shape), wanted, device)
+        return _constant(make, tuple(shape[i] for i in stored), wanted, device).transpose(np.argsort(stored))
     if order is None and data.flags.c_contiguous:
-        return _constant(make, tuple(shape), wanted)
+        return _constant(make, tuple(shape), wanted, device)
     return _in_format(make, tuple(shape), wanted, order, data if data.__class__ is np.ndarray else None)
 
 
@@ -220,16 +231,17 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     value, wanted = _number(fill_value, "full_like"), dtype_or(dtype, input._dtype(), "full_like")
     number = traced(value)
     fill = np.ones((), wanted) if number is not None else fitting(value, wanted)
-    array: Any = _laid_like(input, "full_like", lambda shape, _: np.full(shape, fill), dtype, memory_format)
+    array: Any = _laid_like(input, "full_like", lambda shape, _: np.full(shape, fill), dtype, memory_format, device)
     if number is not None:  # times ones that lie as `input` does
         array = E.mul(array if isinstance(array, Tensor) else Tensor._wrap(array), fitted(number, wanted))
-    return _beside(input, delivered(array, "full_like", None, layout, device, requires_grad, pin_memory))
+    return _beside(input, delivered(array, "full_like", None, layout, _near(input, device), requires_grad, pin_memory))
 
 
 def _new(name: str, make: Any) -> Any:
     def method(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, self._dtype(), name))
+        device = _near(self, device)
+        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, self._dtype(), name), device)
         return _beside(self, delivered(array, name, None, layout, device, requires_grad, pin_memory))
 
     method.__name__ = name
@@ -246,7 +258,8 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`fill_value` in shape `size`, in the dtype of `self`. As `torch.Tensor.new_full`."""
     value, wanted = _number(fill_value, "new_full"), dtype_or(dtype, self._dtype(), "new_full")
-    made = _full(_shape("new_full", (size,)), value, wanted)
+    device = _near(self, device)
+    made = _full(_shape("new_full", (size,)), value, wanted, device)
     return _beside(self, delivered(made, "new_full", None, layout, device, requires_grad, pin_memory))
 
 

@@ -191,7 +191,7 @@ def _check_weights(weights: Tensor | None, count: int, name: str, floating: bool
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{math.prod(shape)} != {count}"
         )
-    if on_arrays() and (weights._array() < 0).any():
+    if on_arrays(weights) and (weights._array() < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
@@ -221,7 +221,7 @@ def cov(
         mean = E.div(E.sum(rows, axis=(1,), keepdims=True), float(count))
     else:
         total = E.sum(weights, axis=ALL_AXES[len(weights._d.shape)], keepdims=False)
-        if on_arrays() and not total._array():
+        if on_arrays(total) and not total._array():
             raise RuntimeError("cov(): weights sum to zero, can't be normalized")
         lost: Any = correction
         if aweights is not None and correction:
@@ -229,7 +229,7 @@ def cov(
             lost = E.div(E.mul(E.sum(squares, axis=ALL_AXES[len(squares._d.shape)], keepdims=False), correction), total)
         divisor = clamp_min(E.sub(total, lost), 0)
         mean = E.div(E.sum(E.mul(rows, weights), axis=(1,), keepdims=True), total)
-    if on_arrays() and not (divisor if isinstance(divisor, int) else divisor._array()):
+    if on_arrays(rows) and not (divisor if isinstance(divisor, int) else divisor._array()):
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,

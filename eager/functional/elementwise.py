@@ -248,7 +248,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
         if isinstance(x, Tensor) and kind(x._dtype()) in "bc":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {torch_name(x._dtype())}")
     elements, tests = (x if isinstance(x, Tensor) else Tensor._wrap(np.array(x)) for x in (elements, test_elements))
-    if on_arrays():
+    if on_arrays(elements):
         return Tensor._wrap(np.asarray(np.isin(elements._array(), tests._array(), assume_unique, invert)))
     flat = E.reshape(tests, shape=(math.prod(tests._d.shape),))
     hits = E.eq(E.reshape(elements, shape=(*elements._d.shape, 1)), flat)

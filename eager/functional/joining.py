@@ -164,14 +164,14 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     else:
         return _evenly(tensor, axis, split_size)
     edges = (0, *itertools.accumulate(sizes))
-    return split_views(tensor, axis, edges, "SplitWithSizes") if on_arrays() else _pieces(tensor, axis, edges)
+    return split_views(tensor, axis, edges, "SplitWithSizes") if on_arrays(tensor) else _pieces(tensor, axis, edges)
 
 
 def _evenly(x: Tensor, axis: int, size: int) -> tuple[Tensor, ...]:
     """Pieces of `size` each; the last may be smaller."""
     total = x._d.shape[axis]
     edges = (*range(0, total, size), total) if total else (0, 0)
-    return split_views(x, axis, edges, "Split") if on_arrays() else _pieces(x, axis, edges)
+    return split_views(x, axis, edges, "Split") if on_arrays(x) else _pieces(x, axis, edges)
 
 
 def _pieces(x: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
@@ -245,7 +245,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = axis_of(dim, len(shape))
-    if not on_arrays():
+    if not on_arrays(input):
         return tuple(select(input, axis, i) for i in range(shape[axis]))
     return unbind_views(input, axis)
 

@@ -36,7 +36,7 @@ def _shares(name: str, q: Any, input: Tensor) -> Tensor:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._dtype() != input._dtype():
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if on_arrays() and not bool(((q._array() >= 0) & (q._array() <= 1)).all()):
+    if on_arrays(q) and not bool(((q._array() >= 0) & (q._array() <= 1)).all()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
 

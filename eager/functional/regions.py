@@ -79,7 +79,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 @whole("AsStridedScatterBackward0")
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` with what `as_strided` shows of it replaced by `src`. As `torch.as_strided_scatter`."""
-    traced = not on_arrays()
+    traced = not on_arrays(input)
     if not traced and 0 in strides.stride(input):  # several elements in one place
         input = E.clone(input)
     view = strides.as_strided(input if traced else E.stop_gradient(input), size, stride, storage_offset)

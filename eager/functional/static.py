@@ -20,7 +20,7 @@ FEW_ELEMENTS = "Number of elements of source < number of ones in mask"
 def valueless(tensor: Tensor) -> bool:
     """Whether the values of `tensor` are those of a graph under capture."""
     data = tensor._d
-    return data.__class__ is not np.ndarray and not on_arrays() and not batched(tensor)
+    return data.__class__ is not np.ndarray and not on_arrays(tensor) and not batched(tensor)
 
 
 def at_hand(tensor: Tensor) -> np.ndarray | None:

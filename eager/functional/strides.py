@@ -172,7 +172,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    traced = not on_arrays()
+    traced = not on_arrays(self)
     steps = row_major(tuple(shape)) if traced else stride(self)
     geometry: Any = (size,), (1,)  # a 0-d tensor has no place for a count of slices
     if shape:

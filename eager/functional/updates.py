@@ -30,7 +30,7 @@ from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
 def unrecorded(target: Tensor, *operands: Any) -> bool:
     """Whether `operands` (tensors of the dtype and shape of `target`, or 0-d) may be combined with NumPy alone."""
-    if not on_arrays():
+    if not on_arrays(target):
         return False
     recording = grad_enabled()
     data = target._d
@@ -147,7 +147,7 @@ def _check_lone(value: Any) -> None:
 
 
 def _filled(self: Tensor, value: Any, name: str) -> Tensor:
-    if on_arrays() and not (grad_enabled() and self._n is not None):
+    if on_arrays(self) and not (grad_enabled() and self._n is not None):
         array = self._writable(repeated=True)
         array.fill(value if value.__class__ in _PLAIN and array.dtype.char in "fd" else fitting(value, array.dtype))
         note_write(array)
@@ -170,7 +170,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str =
     check_in_place(self)
     _check_expands(source, target)
     recorded = grad_enabled() and (self._n is not None or src._n is not None)
-    if on_arrays() and not recorded:
+    if on_arrays(self) and not recorded:
         array = self._writable()
         np.copyto(array, src._array(), casting="unsafe")
         note_write(array)
@@ -254,7 +254,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     length, steps = min(shape), strides.stride(self)
     if wrap and len(shape) == 2 and shape[0] > shape[1]:
         length = -(-shape[0] * shape[1] // (shape[1] + 1))
-    if not on_arrays():  # a write to a view is not captured
+    if not on_arrays(self):  # a write to a view is not captured
         diagonal = np.zeros(shape, BOOL)
         diagonal.reshape(-1)[np.arange(length) * sum(steps)] = True
         fill = slices.cast_number(fill_value, self._dtype())

@@ -140,7 +140,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
         regular = E.eq(info, 0)
         factors = result(required(factors, regular, SINGULAR_LU), "LinalgLuFactorExBackward0", next(sequence))
         swaps = required(swaps, regular, SINGULAR_LU)
-    elif on_arrays() and info._array().any():
+    elif on_arrays(info) and info._array().any():
         raise RuntimeError(str(failure(ZERO_PIVOT, info._array())))
     return return_types.linalg_lu_factor(factors, swaps)
 

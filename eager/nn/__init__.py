@@ -2,7 +2,7 @@
 
 from eager.core.missing import explain
 from eager.core.tensor import Parameter
-from eager.nn import functional, init, modules, parallel, parameter, utils
+from eager.nn import attention, functional, init, modules, parallel, parameter, utils
 from eager.nn.buffer import Buffer
 from eager.nn.module import Module
 from eager.nn.modules import *  # noqa: F403
@@ -10,8 +10,8 @@ from eager.nn.parallel import DataParallel
 from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
-    "init", "modules", "parallel", "parameter", "utils",
+    "Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention",
+    "functional", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 __all__ += modules.__all__
 explain(__name__)

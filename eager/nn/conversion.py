@@ -8,12 +8,19 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import check_device
+from eager.core.devices import CPU, check_device
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.engine.language import E
+from eager.functional.casts import placed
+from eager.functional.creation import empty_like
 from eager.nn.parameter import is_lazy
 from graphc.ops.dtypes import is_inexact
+
+USE_TO_EMPTY = (
+    "Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from meta to a different "
+    "device."
+)
 
 
 def _converted(t: Any, goal: np.dtype) -> Any:
@@ -51,7 +58,8 @@ class Converted:
                 device, dtype = value.device, value.dtype
             elif not isinstance(value, bool):
                 device = value
-        check_device(device)
+        if device is not None:
+            self._place(check_device(device))
         if dtype is None:
             return self
         goal = dtypes.to_numpy(dtype)
@@ -60,6 +68,12 @@ class Converted:
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
         return self._apply(lambda t: _converted(t, goal))
+
+    def _place(self, where: Any) -> None:
+        try:
+            self._apply(lambda t: placed(t, where))
+        except NotImplementedError as error:
+            raise NotImplementedError(f"{error} {USE_TO_EMPTY}") from None
 
     def float(self) -> Self:
         """Convert floating-point parameters and buffers to float32."""
@@ -82,7 +96,8 @@ class Converted:
         return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
 
     def cpu(self) -> Self:
-        """The module itself: it lives on the CPU."""
+        """The module itself, if it is on the CPU. NotImplementedError for one without values."""
+        self._place(CPU)
         return self
 
     def cuda(self, device: Any = None) -> NoReturn:
@@ -96,5 +111,5 @@ class Converted:
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Give parameters and buffers new memory, with values yet to be set."""
-        check_device(device)
-        return self._apply(lambda t: E.full(shape=tuple(t._d.shape), value=0, dtype=t._dtype()), recurse)
+        where = check_device(device)
+        return self._apply(lambda t: empty_like(t, device=where), recurse)

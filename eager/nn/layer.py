@@ -50,7 +50,7 @@ class Layer(Module):
                 setattr(self, name, value)
 
     def extra_repr(self) -> str:
-        return self._shown.format(**{**vars(self), "bias": self._parameters.get("bias") is not None})
+        return self._shown.format(**{**vars(self), "bias": getattr(self, "bias", None) is not None})
 
 
 def _forward(function: Callable[..., Any], kept: Collection[str]) -> Callable[..., Any]:

@@ -274,6 +274,12 @@ class Module(Called, Saved, Converted):
         fn(self)
         return self
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let calls run `forward` under `torch.compile`, which the arguments are for. Names of parameters stay."""
+        from eager.compiler import compile
+
+        self.forward = compile(self.forward, *args, **kwargs)  # type: ignore[method-assign]
+
     # --- modes and gradients
 
     def train(self, mode: bool = True) -> Self:

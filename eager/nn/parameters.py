@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eager.core.devices import check_device
+from eager.core.devices import META, check_device
 from eager.core.dtypes import to_numpy
 from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
+from eager.core.meta import Meta
 from eager.core.tensor import Parameter, Tensor
 from eager.engine.language import E
 from eager.nn import init
@@ -17,9 +18,11 @@ from graphc.ops.dtypes import default_float
 
 def new_parameter(shape: tuple[int, ...], device: Any, dtype: Any) -> Parameter:
     """A Parameter of `shape` whose values are still to be set."""
-    check_device(device)
+    kind = default_float() if dtype is None else to_numpy(dtype)
+    if check_device(device) is META:
+        return Parameter(Tensor._wrap(Meta(shape, kind)))
     with interpreting(IMMEDIATE):
-        return Parameter(E.full(shape=shape, value=0, dtype=default_float() if dtype is None else to_numpy(dtype)))
+        return Parameter(E.full(shape=shape, value=0, dtype=kind))
 
 
 def add_parameters(module: Module, device: Any, dtype: Any, **shapes: tuple[int, ...] | None) -> None:

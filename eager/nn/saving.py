@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from eager.core.grad_mode import no_grad
+from eager.core.meta import NO_DATA, is_meta
 from eager.core.tensor import Parameter, Tensor
 from eager.engine.inplace import assign as write
 from eager.engine.language import E
@@ -18,6 +20,11 @@ EXTRA_STATE = "_extra_state"
 NO_EXTRA_STATE = (
     "Reached a code path in Module.{}() that should never be called. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+)
+NO_OP = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+    "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+    "the module instead of copying them in place?)"
 )
 
 Copies = list[Callable[[], None]]
@@ -111,7 +118,7 @@ class Saved:
                 if strict:
                     missing_keys.append(key)
                 continue
-            given, problems = state_dict[key], _mismatch(key, table[name], state_dict[key])
+            given, problems = state_dict[key], _mismatch(key, table[name], state_dict[key], assign)
             error_msgs.extend(problems)
             if not problems:
                 _later(lambda table=table, name=name, given=given: _place(table, name, given, assign))
@@ -224,7 +231,7 @@ def _quoted(keys: list[str]) -> str:
     return ", ".join(f'"{key}"' for key in keys)
 
 
-def _mismatch(key: str, current: Tensor, given: Any) -> list[str]:
+def _mismatch(key: str, current: Tensor, given: Any, assign: bool) -> list[str]:
     if not isinstance(given, Tensor):
         return [
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
@@ -232,6 +239,13 @@ def _mismatch(key: str, current: Tensor, given: Any) -> list[str]:
         ]
     if is_lazy(current):
         return []
+    if is_meta(given) and not (assign or is_meta(current)):
+        return [
+            f'While copying the parameter named "{key}", whose dimensions in the model are {current.shape} and whose '
+            f"dimensions in the checkpoint are {given.shape}, an exception occurred : ({NO_DATA!r},)."
+        ]
+    if is_meta(current) and not (assign or is_meta(given)):
+        warnings.warn(NO_OP.format(key), UserWarning, stacklevel=5)
     if given.shape != current.shape:
         return [
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "

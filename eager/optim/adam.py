@@ -17,6 +17,7 @@ from eager.optim.optimizer import (
     decayed,
     kept,
     learning_rate,
+    like,
     zeros,
 )
 from graphc.ops.dtypes import FLOAT32, FLOAT64
@@ -46,10 +47,9 @@ class Adam(Optimizer):
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         lr, (beta1, beta2) = learning_rate(group), group["betas"]
         if not remembered:
-            shape, dtype = parameter._d.shape, parameter._dtype()
             remembered["step"] = zeros((), FLOAT32)
             for name in ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ())):
-                remembered[name] = zeros(shape, dtype)
+                remembered[name] = like(parameter)
         step, average, square = remembered["step"], remembered["exp_avg"], remembered["exp_avg_sq"]
         step.add_(1)
         grad = decayed(grad, parameter, group, lr)

@@ -12,7 +12,7 @@ from eager.core.grad_mode import no_grad
 from eager.core.missing import explain
 from eager.functional.creation import tensor
 from eager.nn.module import Module
-from eager.nn.modules.batch_norm import _BatchNorm
+from eager.nn.modules.batchnorm import _BatchNorm
 from eager.optim.lr_scheduler.base import LRScheduler, cosine, for_each_group
 from eager.optim.optimizer import Optimizer
 

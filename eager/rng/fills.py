@@ -163,6 +163,8 @@ def _like(
 ) -> Tensor:
     """`rand`, ... for the shape and dtype of `input`; elements take the numbers in the order of input's memory."""
     options.pop("memory_format", None)
+    if options.get("device") is None:
+        options["device"] = input.device
     function, fill = LIKE[name]
     order, dtype = memory_order(input), dtype or input.dtype
     if order is None:

@@ -54,7 +54,9 @@ def rand(
     shape, kind = asked_shape("rand", size), float_dtype(dtype, "check_uniform_bounds", out)
     check_device(device)
     source = source_of(generator)
-    return finished(sample(lambda shape: source.uniform(shape, kind), shape, kind, source), out, requires_grad)
+    return finished(
+        sample(lambda shape: source.uniform(shape, kind), shape, kind, source, device=device), out, requires_grad
+    )
 
 
 def randn(
@@ -65,7 +67,9 @@ def randn(
     shape, kind = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out)
     check_device(device)
     source = source_of(generator)
-    return finished(sample(lambda shape: source.normal(shape, kind), shape, kind, source), out, requires_grad)
+    return finished(
+        sample(lambda shape: source.normal(shape, kind), shape, kind, source, device=device), out, requires_grad
+    )
 
 
 def randint(*bounds_and_size: Any, low: int = 0, high: int | None = None, size: Sequence[int] | None = None,
@@ -92,7 +96,7 @@ def randint(*bounds_and_size: Any, low: int = 0, high: int | None = None, size: 
     check_device(device)
     check_range(low, high, kind)
     draw = lambda shape: source.integers(shape, kind, low, high)
-    return finished(sample(draw, shape, kind, source), out, requires_grad)
+    return finished(sample(draw, shape, kind, source, device=device), out, requires_grad)
 
 
 def randperm(
@@ -112,7 +116,7 @@ def randperm(
         rows = [source.permutation(n, kind) for _ in range(math.prod(shape[:-1]))]
         return np.asarray(rows, kind).reshape(shape)
 
-    return finished(sample(permuted, shape, kind, source), out, requires_grad)
+    return finished(sample(permuted, shape, kind, source, device=device), out, requires_grad)
 
 
 def bernoulli(
@@ -159,7 +163,7 @@ def normal(
         shape, kind = asked_shape("normal", (size,)), float_dtype(dtype, "normal_kernel_cpu", out)
         check_std(std)
         draw = lambda shape: source.normal(shape, kind, mean, std)
-        return finished(sample(draw, shape, kind, source), out, requires_grad)
+        return finished(sample(draw, shape, kind, source, device=device), out, requires_grad)
     since = next(sequence)
     shape = broadcast_shapes([tuple(t._d.shape) for t in tensors])
     kind = tensors[0]._dtype()
@@ -170,7 +174,7 @@ def normal(
     else:
         if std._dtype().kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if on_arrays() and bool(np.any(std._array() < 0)):
+        if on_arrays(std) and bool(np.any(std._array() < 0)):
             raise RuntimeError("normal expects all elements of std >= 0.0")
         check_float(kind, "normal_kernel_cpu")
         result = E.add(E.mul(sample(lambda shape: source.normal(shape, kind), shape, kind, source, std), std), mean)

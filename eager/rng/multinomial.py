@@ -24,7 +24,7 @@ NEAR_ONE = 1e-5  # sums this close to one are taken for one
 def draw(p: Tensor, count: int, replacement: bool, source: Generator) -> Tensor:
     """See `eager.random.multinomial`. Without replacement, or for one sample: a race of exponential clocks."""
     _check(p, count, replacement)
-    if not on_arrays():
+    if not on_arrays(p):
         return _searched_in_ops(p, count, source) if replacement and count > 1 else _raced_in_ops(p, count, source)
     array = p._array()
     _check_values(array, replacement and count > 1)

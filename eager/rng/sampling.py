@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.devices import META, check_device
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.layouts import memory_order
 from eager.core.limits import finfo
+from eager.core.meta import Meta
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.creation import dtype_or
@@ -35,12 +37,14 @@ default_generator = Generator.unpredictable()
 
 def sample(
     draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, source: Generator,
-    like: Tensor | None = None,
+    like: Tensor | None = None, device: Any = None,
 ) -> Tensor:  # fmt: skip
     """The Tensor that `draw(shape)` makes, from `source`: now, or under a trace at each call of the program.
 
-    like: the tensor for which the numbers are drawn.
+    like: the tensor for which the numbers are drawn. None are drawn for a meta tensor, or on that device.
     """
+    if (like is None or device is not None) and check_device(device) is META:
+        return Tensor._wrap(Meta(shape, dtype))
     return current_interpreter().random(draw, shape, dtype, source, like)
 
 
@@ -133,7 +137,7 @@ def bernoulli_with(like: Tensor, p: float, generator: Generator | None) -> Tenso
 def bernoulli_of(p: Tensor, generator: Generator | None, into: Tensor | None = None) -> Tensor:
     """Ones with the probabilities `p`, else zeros: in the dtype of `p`, or for the memory of `into`."""
     shape, kind, source = p._d.shape, p._dtype(), source_of(generator)
-    if on_arrays():  # under a trace the probabilities are not known
+    if on_arrays(p):  # under a trace the probabilities are not known
         array = p._array()
         if not bool(np.all((array >= 0) & (array <= 1))):
             raise RuntimeError(BAD_PROBABILITY)

@@ -101,6 +101,8 @@ FUNCTIONS = {
     "core.devices": "device",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "func.mapping": "vmap",
+    "compiler": "compile",
+    "surface.errors": "AcceleratorError OutOfMemoryError _assert",
     "surface.runtime": "are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode "
     "get_float32_matmul_precision get_num_interop_threads get_num_threads "
     "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device "
@@ -163,7 +165,9 @@ PROPERTIES = {
     "functional.complexes": "real imag H=matrix_adjoint mH=adjoint",
     "core.layouts": "layout=layout_of itemsize=element_size nbytes",
     "engine.hooks": "retains_grad",
+    "core.meta": "is_meta",
     "core.views": "_base=base_of",
+    "surface.placement": "is_cpu",
 }
 # functions that get an `out` by being wrapped; those that are called most have one of their own
 OUT = (
@@ -184,10 +188,10 @@ ALIASES = {
 # what is the same of every tensor here
 ALIKE = {
     **dict.fromkeys(
-        "is_sparse is_cuda is_quantized is_meta is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
+        "is_sparse is_cuda is_quantized is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
         "is_sparse_csr".split(), False,
     ),
-    "is_cpu": True, "__array_priority__": 1000,
+    "__array_priority__": 1000,
 }  # fmt: skip
 # methods of PyTorch's Tensor that are missing here: `eager.core.missing` says why
 MISSING_METHODS = (
@@ -199,6 +203,6 @@ MISSING_METHODS = (
     "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values volatile "
 )
 SUBMODULES = frozenset(
-    "_tensor_str accelerator autograd backends cuda fft func linalg masked nn optim random return_types signal "
-    "special testing types utils version".split()
+    "__config__ _dynamo _tensor_str accelerator autograd backends compiler cpu cuda fft func hub jit linalg masked mps "
+    "nn optim profiler random return_types signal special testing types utils version xpu".split()
 )  # fmt: skip

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from eager.core.devices import NO_ACCELERATOR, check_device
+from eager.core.meta import NO_DATA, is_meta
 from eager.core.tensor import Tensor
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """`self`, which is on the CPU. As `torch.Tensor.cpu`."""
+    """`self`, if it is on the CPU. As `torch.Tensor.cpu`. NotImplementedError for a meta tensor."""
+    if is_meta(self):
+        raise NotImplementedError(NO_DATA)
     return self
+
+
+def is_cpu(self: Tensor) -> bool:
+    """Whether the values are in the memory of the CPU."""
+    return not is_meta(self)
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 
 from eager.core.dtypes import BY_NUMPY
 from eager.core.interpreter import current_interpreter
+from eager.core.meta import is_meta
 from eager.core.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, INT64, SHORT_NAMES, complex_of, default_float
 
@@ -77,6 +78,10 @@ def tensor_text(t: Tensor) -> str:
     """What `repr(t)` shows. A traced tensor shows its type alone, unless a program may depend on the text."""
     prefix = "tensor("
     data = t._d
+    if is_meta(t):
+        shown = ["device='meta'", f"size={data.shape}"]
+        shown += [] if t._dtype() == default_float() else [f"dtype={BY_NUMPY[t._dtype()]}"]
+        return _with_suffixes(prefix + "...", [*shown, *_history(t)], len(prefix))
     if data.__class__ is not np.ndarray and (text := data.text()) is not None:
         return text
     if data.__class__ is not np.ndarray and data.captured:
@@ -104,15 +109,17 @@ def _suffixes(t: Tensor, array: np.ndarray) -> list[str]:
         usual = (*usual, complex_of(default_float()), INT64, BOOL)
     if array.dtype not in usual:
         shown.append(f"dtype={BY_NUMPY[array.dtype]}")
+    return [*shown, *_history(t)]
+
+
+def _history(t: Tensor) -> list[str]:
     try:
         grad_fn = t.grad_fn
     except RuntimeError:  # a view whose history has become ambiguous
-        return [*shown, "grad_fn=<Invalid>"]
+        return ["grad_fn=<Invalid>"]
     if grad_fn is not None:
-        shown.append(f"grad_fn=<{grad_fn.name().rpartition('::')[2]}>")
-    elif t.requires_grad:
-        shown.append("requires_grad=True")
-    return shown
+        return [f"grad_fn=<{grad_fn.name().rpartition('::')[2]}>"]
+    return ["requires_grad=True"] if t.requires_grad else []
 
 
 def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from eager.core.devices import CPU, check_device, device
+from eager.core.devices import CPU, check_device, default_device, device, set_default
 from graphc.ops.threads import number_of_threads, set_number_of_threads
 
 MODES = {"default": 0, "warn": 1, "error": 2}
@@ -126,13 +126,13 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def get_default_device() -> device:
-    """Where tensors are made: the CPU."""
-    return CPU
+    """Where tensors are made: the CPU, or "meta"."""
+    return default_device()
 
 
 def set_default_device(device: Any) -> None:
-    """Check that tensors can be made on `device` (None, a string or a device); that is the CPU.
+    """Make tensors on `device` (a string or a device; None: the CPU) from now on, outside of contexts.
 
     Raises what a tensor there would: AssertionError for CUDA.
     """
-    check_device(device)
+    set_default(CPU if device is None else check_device(device))

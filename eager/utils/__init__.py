@@ -6,5 +6,7 @@ from graphc.lazy import lazy
 
 __all__ = ["data"]
 
-__getattr__, __dir__ = lazy(__name__, {}, ("checkpoint", "dlpack"))
+__getattr__, __dir__ = lazy(
+    __name__, {}, ("_pytree", "benchmark", "checkpoint", "dlpack", "hooks", "model_zoo", "tensorboard")
+)
 explain(__name__)

@@ -76,6 +76,7 @@ class Tracer(Interpreter):
     """
 
     immediate = False
+    capturing = True
 
     def __init__(
         self,

@@ -14,8 +14,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, final, overload
 
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.meta import is_meta
 from eager.core.tensor import Tensor
 from eager.nn import Module
+from eager.profiling.instruments import instruments
 from graphc import errors, forking
 from graphc.capture.building import building_of, outside
 from graphc.capture.program import Program
@@ -28,6 +30,7 @@ from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.module import CompiledModule
 from graphc.compiling.paths import Paths
+from graphc.compiling.profiling import instrument
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
@@ -91,6 +94,8 @@ class Compiled(Generic[P, R_co]):
             with outside():
                 return self(*args, **kwargs)
         call = self._signatures.of(args, kwargs)
+        if any(map(is_meta, call.tensors)):
+            return self._fn(*args, **kwargs)  # there is nothing to compute
         if self._waiting is not None and self._waiting.waits(call.signature, self._specializations):
             return self._waiting.run(self._fn, call)
         found = self._find(call)
@@ -336,6 +341,9 @@ class Compiled(Generic[P, R_co]):
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
+
+
+instruments.append(instrument(Compiled))
 
 
 class Decorator(Protocol):

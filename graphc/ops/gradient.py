@@ -36,8 +36,14 @@ def rule_values(
             if what is None:
                 values[name] = picked
             else:
-                values[name] = [getattr(a, what) for a in picked] if isinstance(picked, list) else getattr(picked, what)
+                values[name] = [_said(a, what) for a in picked] if isinstance(picked, list) else _said(picked, what)
     return values
+
+
+def _said(array: Any, what: str) -> Any:
+    """The shape or dtype of an array, or of what stands in for one."""
+    found = getattr(array, what)
+    return array.numpy_dtype if found is None else found
 
 
 def names_of_results(op: Op, what: str) -> list[str]:

@@ -226,3 +226,84 @@ def test_an_absent_library_is_named_with_its_extra(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'graphc\[tensorboard\]'"):
         SummaryWriter(tmp_path)
+
+
+def tensor_of(found: Any, tag: str) -> np.ndarray:
+    event = found.Tensors(tag)[0].tensor_proto
+    return np.array(event.float_val).reshape([dim.size for dim in event.tensor_shape.dim])
+
+
+def test_precision_and_recall(writer: Any, tmp_path: Path):
+    labels, predictions = torch.tensor([1, 0, 1, 1, 0]), torch.tensor([0.9, 0.8, 0.7, 0.2, 0.1])
+    writer.add_pr_curve("curve", labels, predictions, 3, num_thresholds=5)
+    writer.add_pr_curve_raw("raw", *np.arange(12.0).reshape(6, 2), num_thresholds=2)
+    writer.flush()
+    found = read(tmp_path)
+    curve = tensor_of(found, "curve")
+    # at least 0, 1/4, 1/2, 3/4: the true and the false among 5, 3, 3, 2; none is at least 1
+    np.testing.assert_allclose(curve[:4], [[3, 2, 2, 1, 0], [2, 1, 1, 1, 0], [0, 1, 1, 1, 2], [0, 1, 1, 2, 3]])
+    np.testing.assert_allclose(curve[4, :4], [3 / 5, 2 / 3, 2 / 3, 1 / 2])
+    np.testing.assert_allclose(curve[5, :4], [1, 2 / 3, 2 / 3, 1 / 3])
+    np.testing.assert_array_equal(tensor_of(found, "raw"), np.arange(12.0).reshape(6, 2))
+
+
+def test_meshes_and_layouts(writer: Any, tmp_path: Path):
+    from tensorboard.plugins.custom_scalar import layout_pb2
+
+    points = torch.arange(9.0).reshape(1, 3, 3)
+    writer.add_mesh("shape", points, colors=points.to(torch.uint8), faces=torch.tensor([[[0, 1, 2]]]))
+    writer.add_custom_scalars({"one": {"lines": ["Multiline", ["a", "b"]], "band": ["Margin", ["a", "b", "c"]]}})
+    with pytest.raises(AssertionError, match=r"len\(tags\) != 3"):
+        writer.add_custom_scalars_marginchart(["a"])
+    writer.flush()
+    found = read(tmp_path)
+    np.testing.assert_array_equal(tensor_of(found, "shape_VERTEX"), points.numpy())
+    np.testing.assert_array_equal(tensor_of(found, "shape_FACE"), [[[0, 1, 2]]])
+    layout = layout_pb2.Layout.FromString(found.Tensors("custom_scalars__config__")[0].tensor_proto.string_val[0])
+    lines, band = layout.category[0].chart
+    assert list(lines.multiline.tag) == ["a", "b"]
+    assert band.margin.series[0].lower == "b"
+
+
+def test_embeddings(writer: Any, tmp_path: Path):
+    from google.protobuf import text_format
+    from PIL import Image
+    from tensorboard.plugins.projector import projector_config_pb2
+
+    points, images = torch.arange(6.0).reshape(3, 2), torch.ones(3, 3, 4, 5)
+    writer.add_embedding(points, ["x", "y", "z"], images, global_step=2)
+    writer.add_embedding(points, [[1, "p"], [2, "q"], [3, "r"]], tag="a/b", metadata_header=["n", "name"])
+    with pytest.raises(AssertionError, match="#labels"):
+        writer.add_embedding(points, ["x"], tag="short")
+    text = (tmp_path / "projector_config.pbtxt").read_text()
+    first, second = text_format.Parse(text, projector_config_pb2.ProjectorConfig()).embeddings
+    assert (first.tensor_name, list(first.sprite.single_image_dim)) == ("default:00002", [5, 4])
+    assert (tmp_path / first.tensor_path).read_text() == "0.0\t1.0\n2.0\t3.0\n4.0\t5.0\n"
+    assert (tmp_path / first.metadata_path).read_text() == "x\ny\nz\n"
+    with Image.open(tmp_path / first.sprite.image_path) as sprite:
+        assert sprite.size == (10, 8)
+    assert (tmp_path / second.metadata_path).read_text().startswith("n\tname\n1\tp\n")
+    assert not list(tmp_path.glob("*/short"))
+
+
+def test_files_are_pytorchs(tmp_path: Path):
+    torch_tensorboard = pytest.importorskip("torch.utils.tensorboard")
+    theirs = pytest.importorskip("torch")
+
+    def written(package: Any, kind: Any, folder: Path) -> Any:
+        labels, predictions = package.tensor([1, 0, 1, 1]), package.tensor([0.9, 0.8, 0.3, 0.2])
+        with kind(folder) as made:
+            made.add_pr_curve("curve", labels, predictions, num_thresholds=200)
+            made.add_mesh("shape", package.ones(1, 3, 3), config_dict={"camera": {"fov": 75}})
+            made.add_embedding(package.ones(2, 3), ["x", "y"], tag="a/b")
+        found = read(folder)
+        files = {
+            str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".tsv", ".pbtxt")
+        }
+        tags = ("curve", "shape_VERTEX")
+        return [tensor_of(found, tag).tolist() for tag in tags], files
+
+    from eager.utils.tensorboard import SummaryWriter
+
+    ours = written(torch, SummaryWriter, tmp_path / "ours")
+    assert ours == written(theirs, torch_tensorboard.SummaryWriter, tmp_path / "theirs")

@@ -171,7 +171,7 @@ def winners(taps: Tensor, axis: int) -> Tensor:
         return E.full(shape=tuple(1 if i == axis else n for i, n in enumerate(taps._d.shape)), value=0, dtype=INT64)
     winner = E.argmax(taps, axis=axis, keepdims=True)
     nan = E.ne(taps, taps)
-    if on_arrays() and not nan._array().any():
+    if on_arrays(nan) and not nan._array().any():
         return winner
     number = Tensor._wrap(np.arange(1, taps._d.shape[axis] + 1))
     last = E.argmax(E.where(nan, number, 0), axis=axis, keepdims=True)

@@ -150,7 +150,7 @@ def _nll_of_classes(
     classes = shape[axis]
     plain = weight is None and not smoothing
     tall = (*at[:axis], 1, *at[axis:])
-    if on_arrays():
+    if on_arrays(target):
         values = target._array()
         some_ignored = _check_classes(values, classes, ignore)
         valid = E.ne(target, ignore) if some_ignored else None

@@ -141,7 +141,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = E.full(shape=shape, value=var, dtype=input._dtype())
-    elif on_arrays() and bool(np.any(var._array() < 0)):
+    elif on_arrays(var) and bool(np.any(var._array() < 0)):
         raise ValueError("var has negative entry/entries")
     given = tuple(var._d.shape)
     if given != shape:
@@ -180,7 +180,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     if target._dtype() != input._dtype():
         raise RuntimeError(f"Found dtype {torch_name(target._dtype())} but expected {torch_name(input._dtype())}")
     check_real(input, "binary_cross_entropy")
-    if on_arrays():
+    if on_arrays(input):
         for name, t in (("input", input), ("target", target)):
             array = t._array()
             if not np.all((array >= 0) & (array <= 1)):

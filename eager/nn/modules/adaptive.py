@@ -14,8 +14,8 @@ from eager.functional.gathering import gather
 from eager.functional.joining import cut
 from eager.nn import functional as F
 from eager.nn.module import Module
-from eager.nn.modules.basic import Linear
-from eager.nn.modules.containers import ModuleList, Sequential
+from eager.nn.modules.container import ModuleList, Sequential
+from eager.nn.modules.linear import Linear
 from graphc.ops.dtypes import INT64
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
@@ -91,7 +91,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _in_clusters(self, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """The log-probability of each target in its cluster, and the column of the head that is for it."""
-        traced, rows = not on_arrays(), tuple(target._d.shape)
+        traced, rows = not on_arrays(input), tuple(target._d.shape)
         logs: Any = E.full(shape=rows, value=0, dtype=input._dtype())
         column = E.full(shape=rows, value=self.head_size, dtype=INT64)  # which `gather` refuses
         found = 0
@@ -137,7 +137,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head_output = self.head(input)
         output = E.argmax(head_output, axis=1, keepdims=False)
         rare = E.ge(output, self.shortlist_size)
-        if on_arrays() and not rare._array().any():
+        if on_arrays(rare) and not rare._array().any():
             return output
         return E.where(rare, E.argmax(self._of_all(input, head_output), axis=1, keepdims=False), output)
 

@@ -6,7 +6,7 @@ from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
-from eager.nn.modules.basic import Linear
+from eager.nn.modules.linear import Linear
 from eager.nn.parameters import guard_training, new_parameter
 
 __all__ = ["MultiheadAttention"]

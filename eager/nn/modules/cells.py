@@ -9,7 +9,7 @@ from eager.engine.language import E
 from eager.nn import functional as F
 from eager.nn.layer import unusual
 from eager.nn.module import Module
-from eager.nn.modules.recurrent import State, gru_step, lstm_step, relu_step, tanh_step
+from eager.nn.modules.rnn import State, gru_step, lstm_step, relu_step, tanh_step
 from eager.nn.parameters import add_parameters, uniform_init
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eager.core.tensor import Tensor
-from eager.nn.modules.basic import Linear
-from eager.nn.modules.batch_norm import (
+from eager.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
@@ -15,8 +14,9 @@ from eager.nn.modules.batch_norm import (
     InstanceNorm3d,
     no_batches,
 )
-from eager.nn.modules.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from eager.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from eager.nn.modules.lazy import LazyModuleMixin, materialized
+from eager.nn.modules.linear import Linear
 from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 __all__ = [

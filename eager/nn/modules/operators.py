@@ -10,7 +10,7 @@ from eager.functional.naming import called
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.modules.packed import PackedSequence
-from eager.nn.modules.recurrent import STEPS, RNNBase, State
+from eager.nn.modules.rnn import STEPS, RNNBase, State
 
 
 class _Given(RNNBase):

@@ -14,10 +14,10 @@ from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.module import Module
 from eager.nn.modules.attention import MultiheadAttention
-from eager.nn.modules.basic import Linear
-from eager.nn.modules.containers import ModuleList
-from eager.nn.modules.dropouts import Dropout
-from eager.nn.modules.normalizations import LayerNorm
+from eager.nn.modules.container import ModuleList
+from eager.nn.modules.dropout import Dropout
+from eager.nn.modules.linear import Linear
+from eager.nn.modules.normalization import LayerNorm
 from graphc.ops.dtypes import default_float
 
 __all__ = [

@@ -7,9 +7,10 @@ import time
 from datetime import datetime
 from typing import Any
 
-from eager.utils.tensorboard import summaries
+from eager.utils.tensorboard import plugins, summaries
 from eager.utils.tensorboard.hparams import hparams
-from eager.utils.tensorboard.protocol import message, module
+from eager.utils.tensorboard.protocol import EXTRA, FEATURE, message, module
+from graphc.errors import require
 
 
 class FileWriter:
@@ -79,6 +80,7 @@ class SummaryWriter:
         self.filename_suffix = filename_suffix
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None  # by folder; None when closed
+        self._embeddings: list[Any] = []  # what the projector's settings say of each
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
@@ -182,6 +184,62 @@ class SummaryWriter:
                 run._add(each, None, None)
             for tag, value in metric_dict.items():
                 run.add_scalar(tag, value, global_step)
+
+    def add_pr_curve(
+        self, tag: str, labels: Any, predictions: Any, global_step: int | None = None, num_thresholds: int = 127,
+        weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Log precision and recall of predictions in [0, 1], at `num_thresholds` (at most 127) thresholds."""
+        self._add(plugins.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
+
+    def add_pr_curve_raw(
+        self, tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any,
+        false_negative_counts: Any, precision: Any, recall: Any, global_step: int | None = None,
+        num_thresholds: int = 127, weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Log a curve that has been counted already, a number for each threshold."""
+        counts = true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts
+        self._add(plugins.pr_curve_raw(tag, (*counts, precision, recall), num_thresholds), global_step, walltime)
+
+    def add_mesh(
+        self, tag: str, vertices: Any, colors: Any = None, faces: Any = None,
+        config_dict: dict[str, Any] | None = None, global_step: int | None = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Log points in space, or triangles of them: (batch, number, 3) each."""
+        self._add(plugins.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
+
+    def add_custom_scalars(self, layout: dict[str, dict[str, Any]]) -> None:
+        """Log how scalars are drawn: {category: {title: ["Multiline" or "Margin", tags]}}. Once in a run."""
+        self._add(plugins.custom_scalars(layout), None, None)
+
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Draw several scalars in one chart; see `add_custom_scalars`."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """Draw a scalar between two others: `tags` are of the value, the lower and the upper; `add_custom_scalars`."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_embedding(
+        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: int | None = None,
+        tag: str = "default", metadata_header: Any = None,
+    ) -> None:  # fmt: skip
+        """Log points (N, D) for the projector, with N labels, and N pictures (C, H, W) in [0, 1]. These need Pillow.
+
+        metadata_header: names of the columns, if a label is a row of several.
+        """
+        step, folder = str(global_step or 0).zfill(5), self._get_file_writer().get_logdir()
+        subfolder = f"{step}/{tag.translate(plugins.ESCAPES)}"
+        about = plugins.embedding(folder, subfolder, f"{tag}:{step}", mat, metadata, label_img, metadata_header)
+        self._embeddings.append(about)
+        config = module("plugins.projector.projector_config_pb2").ProjectorConfig(embeddings=self._embeddings)
+        text = require("google.protobuf.text_format", FEATURE, EXTRA).MessageToString(config)
+        with open(os.path.join(folder, "projector_config.pbtxt"), "w", encoding="utf-8") as file:
+            file.write(text)
 
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True

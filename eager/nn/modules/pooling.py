@@ -7,7 +7,7 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.layer import Layer, of_each_rank
-from eager.nn.modules.convolutions import repeated
+from eager.nn.modules.conv import repeated
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",

@@ -10,7 +10,7 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.layer import Layer, of_each_rank
-from eager.nn.modules.convolutions import repeated
+from eager.nn.modules.conv import repeated
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",

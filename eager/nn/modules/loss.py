@@ -13,7 +13,7 @@ from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn.functions.reductions import chosen_reduction
 from eager.nn.layer import Layer
-from eager.nn.modules.basic import Linear, PairwiseDistance
+from eager.nn.modules.linear import Linear, PairwiseDistance
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",

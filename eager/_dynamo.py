@@ -1,0 +1,30 @@
+"""The names of `torch._dynamo` that training programs use, as those of `torch.compiler`; settings have no effect."""
+
+from types import SimpleNamespace
+
+from eager import compiler
+from eager.compiler import (
+    InvalidBackend,
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+)
+
+__all__ = [
+    "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "is_compiling", "list_backends",
+    "optimize", "reset",
+]  # fmt: skip
+
+config = SimpleNamespace(
+    suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, accumulated_recompile_limit=256,
+    optimize_ddp=True, automatic_dynamic_shapes=True, capture_scalar_outputs=False,
+)  # fmt: skip
+exc = SimpleNamespace(InvalidBackend=InvalidBackend)
+
+
+def optimize(backend: str = "inductor", *, nopython: bool = False, dynamic: bool | None = None):
+    """The older spelling of `torch.compile`, as a decorator."""
+    return compiler.compile(backend=backend, fullgraph=nopython, dynamic=dynamic)

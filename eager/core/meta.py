@@ -1,0 +1,107 @@
+"""Tensors on the device "meta": a shape and a dtype, without values. As PyTorch's meta tensors.
+
+An op on such tensors gives what its shape rule infers; gradients flow through them. Their memory is taken to be
+row-major.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, final
+
+import numpy as np
+
+from eager.core.pytree import flatten
+from eager.core.state import storage_of
+from graphc import ops
+from graphc.ops.stand_in import StandIn
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+NO_ITEM = "Tensor.item() cannot be called on meta tensors"
+NO_NUMPY = "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+NO_SHAPE = "The result of torch.{}() has a shape that depends on values, which meta tensors do not have."
+MIXED = "Tensor on device {} is not on the expected device {}!"
+LIBRARY = tuple(os.path.dirname(os.path.dirname(os.path.abspath(file))) + os.sep for file in (__file__, ops.__file__))
+
+
+class NoDataError(NotImplementedError):
+    """The values of a meta tensor were asked for."""
+
+
+@final
+class Meta(StandIn):
+    """In place of the array of a tensor without values."""
+
+    __slots__ = ("numpy_dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: np.dtype):
+        self.shape = tuple(shape)
+        self.numpy_dtype = dtype
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Meta, (self.shape, self.numpy_dtype)
+
+    @property
+    def array(self) -> NoReturn:
+        """Raises NoDataError: a program that has such a tensor for an input cannot run."""
+        raise NoDataError(NO_DATA)
+
+    def force(self, tensor: Any) -> NoReturn:
+        raise NoDataError(NO_DATA)
+
+    def truth(self, tensor: Any) -> NoReturn:
+        raise RuntimeError(NO_ITEM)
+
+    def check_values(self, tensor: Any, purpose: str, python: bool) -> None:
+        if not python:
+            raise NotImplementedError(NO_SHAPE.format(purpose))
+        if (n := math.prod(self.shape)) != 1:
+            raise RuntimeError(f"a Tensor with {n} elements cannot be converted to Scalar")
+        raise RuntimeError(NO_ITEM)
+
+    def number(self, tensor: Any) -> NoReturn:
+        raise RuntimeError(NO_ITEM)
+
+
+def is_meta(tensor: Any) -> bool:
+    """Whether `tensor` has no values."""
+    return tensor._d.__class__ is Meta
+
+
+def data_of(tensor: Any) -> Any:
+    """The array of `tensor`, or its `Meta`."""
+    data = tensor._d
+    return data if data.__class__ is Meta else tensor._array()
+
+
+def check_devices(tensors: Sequence[Any]) -> None:
+    """RuntimeError if some of `tensors` have values and others have none.
+
+    A 0-d tensor counts as a number, and one of integers or bools as an index, which may be anywhere in PyTorch, too.
+    """
+    found = [t for t in tensors if is_meta(t) or (t._d.shape and t._dtype().kind not in "iub")]
+    kinds = ["meta" if is_meta(t) else "cpu" for t in found]
+    if len({*kinds}) > 1 and any(map(_is_of_caller(), (t for t in found if not is_meta(t)))):
+        raise RuntimeError(MIXED.format(next(kind for kind in kinds if kind != kinds[0]), kinds[0]))
+
+
+def _is_of_caller() -> Callable[[Any], bool]:
+    """Tells whether a tensor is an argument of the user's call that led here, or shares memory with one.
+
+    Others are constants that a function of this library has made on its way.
+    """
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and _is_library(frame.f_back.f_code.co_filename):
+        frame = frame.f_back
+    given = flatten(list(frame.f_locals.values()))[0]
+    modules = [x for x in given if hasattr(x, "parameters") and hasattr(x, "buffers")]
+    given += [t for module in modules for t in (*module.parameters(), *module.buffers())]
+    owners = {id(storage_of(t._d)) for t in given if isinstance(getattr(t, "_d", None), np.ndarray)}
+    return lambda tensor: id(storage_of(tensor._array())) in owners
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith((*LIBRARY, "<generated"))
