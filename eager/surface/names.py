@@ -99,6 +99,14 @@ FUNCTIONS = {
     "serialization": "load save",
     "version": "__version__",
     "core.devices": "device",
+    "amp.autocast_mode": "autocast",
+    "amp.grad_scaler": "GradScaler",
+    "amp.settings": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype "
+    "get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cache_enabled "
+    "is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
+    "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
+    "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled "
+    "set_autocast_xla_dtype set_autocast_xla_enabled",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "func.mapping": "vmap",
     "surface.runtime": "are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode "
@@ -190,6 +198,6 @@ ALIKE = {
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    "_tensor_str accelerator autograd backends cuda fft func linalg masked nn optim random return_types signal "
+    "_tensor_str accelerator amp autograd backends cpu cuda fft func linalg masked nn optim random return_types signal "
     "special testing utils version".split()
 )  # fmt: skip

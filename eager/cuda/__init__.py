@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, NoReturn
 
 from eager.core.devices import NO_CUDA
@@ -59,3 +60,9 @@ def _needs_cuda(*args: Any, **kwargs: Any) -> NoReturn:
 current_device = current_stream = default_stream = get_device_capability = get_device_name = _needs_cuda
 get_device_properties = get_rng_state = init = mem_get_info = set_device = set_rng_state = synchronize = _needs_cuda
 reset_peak_memory_stats = memory_summary = _needs_cuda
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        return importlib.import_module("eager.cuda.amp")
+    raise AttributeError(f"module 'eager.cuda' has no attribute '{name}'")
