@@ -86,10 +86,9 @@ class GradScaler:
         self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
 
     def _check_scale_growth_tracker(self, name: str) -> tuple[Tensor, Tensor]:
-        for what in ("_scale", "_growth_tracker"):
-            if getattr(self, what) is None:
-                raise AssertionError(NOT_SCALED.format(name=name, what=what))
-        assert self._scale is not None and self._growth_tracker is not None
+        if self._scale is None or self._growth_tracker is None:
+            what = "_scale" if self._scale is None else "_growth_tracker"
+            raise AssertionError(NOT_SCALED.format(name=name, what=what))
         return self._scale, self._growth_tracker
 
     def scale(self, outputs: Any) -> Any:
@@ -130,8 +129,7 @@ class GradScaler:
                     raise ValueError("Attempting to unscale FP16 gradients.")
                 grads.append(param.grad)
         for grad in grads:
-            finite = E.all(E.isfinite(grad), axis=None, keepdims=False)
-            found_inf = E.where(finite, found_inf, E.full(shape=(), value=1, dtype=FLOAT32))
+            found_inf = E.where(E.isfinite(grad).all(), found_inf, E.full(shape=(), value=1, dtype=FLOAT32))
             grad.mul_(inv_scale)
         return {CPU: found_inf} if grads else {}
 

@@ -10,6 +10,7 @@ import numpy as np
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import check_real, constant, shape_of
@@ -73,6 +74,7 @@ def huber_loss(
     distance = E.abs(difference)
     near = E.mul(E.square(distance), 0.5)
     losses = E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
+    losses = converted(losses, input._dtype())
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
 
@@ -238,5 +240,5 @@ def _binary_of_logits(
     below = E.softplus(E.neg(input))  # -log(sigmoid(x))
     if pos_weight is not None:
         below = E.mul(below, E.add(E.mul(E.sub(pos_weight, 1), target), 1))
-    losses = E.add(E.mul(E.sub(1, target), input), below)
+    losses = converted(E.add(E.mul(E.sub(1, target), input), below), target._dtype())  # as PyTorch writes them there
     return reduced(losses if weight is None else E.mul(losses, weight), reduction)
