@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.amp import autocast_mode, grad_scaler
-from eager.core import dtypes
 
 
 def _warn(place: str, name: str, instead: str) -> None:
@@ -52,5 +51,3 @@ def custom_of(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs, device_type="cuda")
 
     return old
-
-

@@ -102,7 +102,7 @@ class GradScaler:
             if self._scale is None:
                 self._scale = full((), self._init_scale, dtype=dtypes.float32)
                 self._growth_tracker = full((), self._init_growth_tracker, dtype=dtypes.int32)
-            return outputs * self._scale
+            return E.mul(outputs, self._scale)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return outputs.__class__(scaled) if isinstance(outputs, (list, tuple)) else scaled
@@ -246,9 +246,9 @@ class GradScaler:
         """Write the next scale and tracker. A scale that is not finite any more stays as it was."""
         steps = tracker + 1
         due = steps == self._growth_interval
-        grown = scale * self._growth_factor
+        grown = E.mul(scale, self._growth_factor)
         grown = E.where(E.isfinite(grown), grown, scale)
-        shrunk = scale * self._backoff_factor
+        shrunk = E.mul(scale, self._backoff_factor)
         tracker.copy_(E.where(skipped | due, E.full(shape=(), value=0, dtype=INT32), steps))
         scale.copy_(E.where(skipped, shrunk, E.where(due, grown, scale)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["amp", "current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
+__all__ = ["current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
 
 
 def is_available() -> bool:

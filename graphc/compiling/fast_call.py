@@ -46,7 +46,8 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     code = CallCode(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
-        "grad_mode": grad_mode, "autocast": autocast_state, "autocast_before": autocast, "switch": switch, "made": made, "Call": Call, "signature": made.signature,
+        "grad_mode": grad_mode, "autocast": autocast_state, "autocast_before": autocast, "switch": switch,
+        "made": made, "Call": Call, "signature": made.signature,
         "refused": (OtherPath, CheckFailed), **KNOWN,
     }  # fmt: skip
     head = [

@@ -30,7 +30,7 @@ def _check_dtype(input: Tensor, kernel: str, *parameters: Tensor | None) -> None
     if not is_floating(dtype):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
     for t in parameters:
-        if t is not None and t._dtype() != dtype and not is_half(t._dtype()):  # halves are computed in float32
+        if t is not None and t._dtype() != dtype and (kernel != "batch_norm" or not is_half(t._dtype())):
             rest = "expect parameter to have scalar type of Float"
             if kernel == "batch_norm":
                 rest = "all inputs must share same datatype."

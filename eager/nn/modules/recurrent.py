@@ -9,8 +9,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from eager.core.interpreter import current_interpreter
+from eager.core.autocast import autocast_state
+from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.joining import cat, chunk, select, stack, unbind
@@ -150,6 +152,9 @@ class RNNBase(Layer):
                 return state, state[0]
 
             xs = E.reshape(rows, shape=(len(sizes), sizes[0], rows._d.shape[1]))
+            if autocast_state().enabled and not on_arrays():  # a scan is of one dtype: that in which a step leaves it
+                after, _ = step(start, select(xs, 0, 0))
+                start = tuple(converted(x, like._dtype()) for x, like in zip(start, after, strict=True))
             found = current_interpreter().scan(step, start, xs, backward)
             if found is not None:
                 end, hidden = found
@@ -255,7 +260,9 @@ class RNNBase(Layer):
         return PackedSequence(rows, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), ends
 
 
-def mkldnn_rnn_layer(layers: RNNBase, rows: Tensor, sizes: list[int], start: State, *others: Any) -> tuple[Tensor, State]:
+def mkldnn_rnn_layer(
+    layers: RNNBase, rows: Tensor, sizes: list[int], start: State, *others: Any
+) -> tuple[Tensor, State]:
     """`layers._steps`, as one function: it is autocast as a whole."""
     return layers._steps(rows, sizes, start, *others)
 
