@@ -206,6 +206,11 @@ def _add(function: Any, policy: str, listed: Any = None) -> None:
         core.add_switch(detour.switch)
 
 
+def detour_of(function: Any) -> Detour:
+    """The detour of a function. KeyError if it takes none."""
+    return _detours[id(function)]
+
+
 def _hear(op: Op) -> None:
     """Let a declared op that is autocast take detours: its function, and the operators that are it."""
     if not op.autocast:

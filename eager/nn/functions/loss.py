@@ -16,6 +16,7 @@ from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import check_real, constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
+from eager.functional.scalars import at_once
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
 from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.rules import torch_name
@@ -69,12 +70,15 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     since = next(sequence)
-    difference = E.sub(input, target)
-    check_real(difference, "huber_cpu")
-    distance = E.abs(difference)
-    near = E.mul(E.square(distance), 0.5)
-    losses = E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
-    losses = converted(losses, input._dtype())
+    check_real(input, "huber_cpu")
+    check_real(target, "huber_cpu")
+
+    def losses_of(x: Tensor, y: Tensor) -> Tensor:
+        distance = E.abs(E.sub(x, y))
+        near = E.mul(E.square(distance), 0.5)
+        return E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
+
+    losses = converted(at_once(losses_of, input, target), input._dtype())
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
 
