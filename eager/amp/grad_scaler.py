@@ -233,7 +233,7 @@ class GradScaler:
         elif new_scale is not None:
             if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
                 raise AssertionError(NEW_SCALE)
-            scale.copy_(new_scale.reshape(()))
+            scale.copy_(new_scale)
         else:
             states = self._per_optimizer_states.values()
             found = [found for known in states for found in known["found_inf_per_device"].values()]

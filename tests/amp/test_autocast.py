@@ -246,7 +246,7 @@ def declared():
     names = []
 
     def declare(name: str, policy: str) -> Any:
-        impl = lambda xp, x, y: x * y + x  # noqa: E731
+        impl = lambda xp, x, y: x * y + x
         op(name, "x y", impl=impl, rule=rules.pointwise, autocast=policy,
            vjp={"x": lambda F, g, y: g * (y + 1), "y": lambda F, g, x: g * x})  # fmt: skip
         names.append(name)

@@ -38,8 +38,6 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("other devices and their libraries: results are the CPU's here",
      r"(cudnn|miopen|mkldnn)\w*|to_mkldnn|is_(vulkan|maia|mtia|ipu)\w*|ipu|mtia|\w*[Ss]tream\w*|Event|DeviceObjType|"
      r"is_cudnn\w*|get_device_module|AcceleratorError|OutOfMemoryError|ThroughputBenchmark|profiler_\w+"),
-    ("automatic mixed precision: 16-bit floats save no time on NumPy; cast, or compile for a device",
-     r"\w*autocast\w*|GradScaler"),
     ("several machines or devices", r"is_distributed|RRefType|SyncBatchNorm|batch_norm_(gather_stats\w*|\w*elemt|"
      r"stats|update_stats|backward_reduce)"),
     (_JIT,

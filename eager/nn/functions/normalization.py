@@ -132,7 +132,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         if running_var is not None:
             _move(running_var, variance, momentum, count / (count - 1))
     else:
-        statistics = (converted(t, input._dtype()) for t in (running_mean, running_var))
+        statistics = [converted(t, input._dtype()) for t in (running_mean, running_var) if t is not None]
         mean, variance = (E.reshape(t, shape=channel) for t in statistics)
     return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
 
