@@ -152,6 +152,8 @@ class Detour:
             self.own, function.__globals__, function.__name__, function.__defaults__, function.__closure__
         )
         self.real.__kwdefaults__ = function.__kwdefaults__
+        if not hasattr(function, "__wrapped__"):
+            function.__wrapped__ = self.real  # type: ignore[attr-defined]  # whose signature is shown meanwhile
         self.listed = listed
         self.signature = inspect.signature(self.real) if listed else None
         self.code = _code_that_calls(self.call, self.own)

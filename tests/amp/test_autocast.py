@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 from collections.abc import Callable
@@ -87,6 +88,12 @@ def test_functions_are_themselves_outside():
     with eager.autocast("cpu"):
         assert all(f.__code__ is not code for f, code in zip(functions, before, strict=True))
     assert [f.__code__ for f in functions] == before
+
+
+def test_signatures_stay():
+    before = inspect.signature(eager.mm)
+    with eager.autocast("cpu"):
+        assert inspect.signature(eager.mm) == before
 
 
 # --- gradients
@@ -303,7 +310,8 @@ def test_the_state_around_a_call_is_a_guard():
             assert f(x).dtype is BF16
         with eager.autocast("cpu", F16):
             assert f(x).dtype is F16
-    assert str(graphc.explain(f)).startswith("<lambda>: 3 programs")
+    explained = str(graphc.explain(f))
+    assert explained.startswith("<lambda>: 3 programs") and explained.count("autocast is in another state") == 2
 
 
 @pytest.mark.on_numpy

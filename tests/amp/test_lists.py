@@ -37,6 +37,7 @@ def test_dtypes(name: str):
     assert outcomes(eager, name) == unpacked(name)
 
 
+@pytest.mark.deep
 @asked_of_torch("name", CASES)
 def test_recorded(name: str):
     assert outcomes(torch_or_skip(), name) == unpacked(name)

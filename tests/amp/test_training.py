@@ -111,7 +111,7 @@ def losses(t: Any, name: str, autocast: bool, compiled: bool = False) -> list[fl
 
 
 @pytest.mark.quick_xla
-@pytest.mark.parametrize("autocast", [True, False])
+@pytest.mark.parametrize("autocast", [True, pytest.param(False, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("name", TASKS)
 def test_training(name: str, autocast: bool):
     found = losses(eager, name, autocast)
