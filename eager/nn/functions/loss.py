@@ -92,11 +92,14 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     since = next(sequence)
-    difference = E.sub(input, target)
-    check_real(difference, "smooth_l1_cpu")
-    distance = E.abs(difference)
-    losses = E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
-    return _weighted(losses, None, reduction, "SmoothL1LossBackward0", since)
+
+    def losses_of(x: Tensor, y: Tensor) -> Tensor:
+        difference = E.sub(x, y)
+        check_real(difference, "smooth_l1_cpu")
+        distance = E.abs(difference)
+        return E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
+
+    return _weighted(at_once(losses_of, input, target), None, reduction, "SmoothL1LossBackward0", since)
 
 
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
