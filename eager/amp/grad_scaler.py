@@ -46,6 +46,10 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
+def _number(value: float) -> Tensor:
+    return full((), value, dtype=dtypes.float32)
+
+
 class GradScaler:
     """Scales losses, unscales gradients, and skips steps whose gradients are not finite. As `torch.amp.GradScaler`.
 
@@ -100,7 +104,7 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                self._scale = full((), self._init_scale, dtype=dtypes.float32)
+                self._scale = _number(self._init_scale)
                 self._growth_tracker = full((), self._init_growth_tracker, dtype=dtypes.int32)
             return E.mul(outputs, self._scale)
         if isinstance(outputs, Iterable):
@@ -141,21 +145,15 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        self._check_scale_growth_tracker("unscale_")
+        scale, _ = self._check_scale_growth_tracker("unscale_")
         known = self._per_optimizer_states[id(optimizer)]
         if known["stage"] is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if known["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        known["found_inf_per_device"] = self._check_and_unscale(optimizer, self._inverse())
+        inverse = scale.double().reciprocal().float()  # rounded once
+        known["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, _number(0.0), False)
         known["stage"] = OptState.UNSCALED
-
-    def _inverse(self) -> Tensor:
-        assert self._scale is not None
-        return self._scale.double().reciprocal().float()  # rounded once
-
-    def _check_and_unscale(self, optimizer: Any, inverse: Tensor, allow_fp16: bool = False) -> dict[Any, Tensor]:
-        return self._unscale_grads_(optimizer, inverse, full((), 0.0, dtype=dtypes.float32), allow_fp16)
 
     # --- steps
 
@@ -210,7 +208,7 @@ class GradScaler:
     def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
         """Note whether all gradients are finite, and leave them as they are."""
         self._check_scale_growth_tracker("_check_inf_per_device")
-        found = self._check_and_unscale(optimizer, full((), 1.0, dtype=dtypes.float32), allow_fp16=True)
+        found = self._unscale_grads_(optimizer, _number(1.0), _number(0.0), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 

@@ -49,10 +49,6 @@ def set_autocast_enabled(*args: Any) -> None:
     given, enabled = args if len(args) == 2 else ("cuda", *args)
     device_type = _device_type(name, given)
     _check(name, "enabled", len(args), enabled, bool, "bool")
-    _set_enabled(device_type, enabled)
-
-
-def _set_enabled(device_type: str, enabled: bool) -> None:
     if enabled and device_type == "cpu":
         casting.install()
     set_autocast_state(autocast_state().with_enabled(device_type, enabled))

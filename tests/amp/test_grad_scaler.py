@@ -76,6 +76,36 @@ def test_both_modes(unscale: bool, lazy: bool):
         np.testing.assert_allclose(compiled[2], mine[2], rtol=1e-6)
 
 
+@pytest.mark.quick_xla
+def test_a_skipped_step_of_a_model():
+    """Its parameters lie in one array between calls: the trace of the other path computes with their values."""
+
+    def run(compiled: bool) -> list[tuple[float, float]]:
+        eager.manual_seed(0)
+        model = eager.nn.Sequential(eager.nn.Linear(4, 8), eager.nn.ReLU(), eager.nn.Linear(8, 1))
+        optimizer = eager.optim.SGD(model.parameters(), 0.1)
+        scaler = eager.amp.GradScaler("cpu", init_scale=256.0, growth_interval=2)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            with eager.autocast("cpu"):
+                loss = eager.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            eager.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+            scaler.step(optimizer)
+            scaler.update()
+            return loss
+
+        run, found = graphc.compile(step) if compiled else step, []
+        for k in range(8):
+            x = eager.randn(16, 4)
+            found.append((run(x / 0 if k == 4 else x).item(), scaler.get_scale()))
+        return found
+
+    np.testing.assert_allclose(run(True), run(False), rtol=1e-4)
+
+
 def test_a_skipped_step_changes_nothing():
     scaler, optimizer, p = scaled(eager)
     before = p.tolist()
