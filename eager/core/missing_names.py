@@ -31,11 +31,6 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
         r"profiler_\w+",
     ),
     (
-        "automatic mixed precision: 16-bit floats save no time on NumPy; cast, or compile for a device",
-        "cast with `.to(torch.bfloat16)`",
-        r"\w*autocast\w*|GradScaler",
-    ),
-    (
         "several machines or devices",
         "`graphc.lower` shards a program over devices",
         r"is_distributed|RRefType|SyncBatchNorm|batch_norm_(gather_stats\w*|\w*elemt|stats|update_stats|"

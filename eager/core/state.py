@@ -26,6 +26,7 @@ sequence = itertools.count(1)
 TRANSFORMS: ContextVar[tuple[Any, ...]] = ContextVar("transforms", default=())
 active_transforms = TRANSFORMS.get
 
+waiters: list[Callable[[], None]] = []  # what waits for the programs that have begun
 _gate_lock = forking.renewed(threading.Lock())
 closed = 0  # how many times the fast paths are closed
 _gates: list[Callable[[bool], None]] = []

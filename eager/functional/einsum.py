@@ -81,12 +81,19 @@ def _dtype(prepared: list[tuple[Tensor, str]], output: str) -> np.dtype:
         here = [letter for letter in summed if last[letter] == i]
         contracted = [letter for letter in here if any(size.get(letter, 1) != 1 for size in sizes[:i])]
         other = x._dtype() if len(contracted) == len(here) else accumulation_dtype(x._dtype())
-        if contracted and dtype != other:
-            raise RuntimeError(f"expected scalar type {torch_name(dtype)} but found {torch_name(other)}")
-        if contracted and dtype == BOOL:
-            raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
+        if contracted:
+            dtype = other = contracted_dtype(dtype, other)
         dtype = promote_types(dtype, other)
     return dtype
+
+
+def contracted_dtype(first: np.dtype, second: np.dtype) -> np.dtype:
+    """The dtype of a contraction of two operands. RuntimeError unless they have one, NotImplementedError for bool."""
+    if first != second:
+        raise RuntimeError(f"expected scalar type {torch_name(first)} but found {torch_name(second)}")
+    if first == BOOL:
+        raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
+    return first
 
 
 def _last_step(terms: list[str], output: str) -> str:

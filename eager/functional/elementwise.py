@@ -264,6 +264,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     shape_of(input, "logit")
     if eps is None:
         return E.logit(input)
+    if is_half(input._dtype()):
+        return at_once(lambda x: logit(x, eps), input)
     since = next(sequence)
     if not is_inexact(input._dtype()):
         input = E.cast(input, dtype=default_float())

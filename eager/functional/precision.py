@@ -11,15 +11,17 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
+
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.ops.dtypes import FLOAT32, is_half
 
 
 def rounds_once(function: Callable[..., Any] | None = None, *, keep: Collection[str] = ()) -> Any:
-    """Decorator: 16-bit floating Tensors among the arguments are widened to float32, float32 results rounded back.
+    """Decorator: if the first argument has 16 bits, Tensors of its dtype are widened, float32 results rounded back.
 
-    Whether it is the case is asked of the first argument only. Arguments named in `keep` are passed as they are, such
+    Arguments named in `keep` are passed as they are, such
     as the statistics that batch_norm moves.
     """
     if function is None:
@@ -31,18 +33,19 @@ def rounds_once(function: Callable[..., Any] | None = None, *, keep: Collection[
         first = args[0] if args else kwargs.get(names[0])
         if not isinstance(first, Tensor) or not is_half(first._dtype()):
             return function(*args, **kwargs)
-        wide = [_widened(x) if name not in keep else x for name, x in zip(names, args, strict=False)]
+        dtype = first._dtype()
+        wide = [_widened(x, dtype) if name not in keep else x for name, x in zip(names, args, strict=False)]
         wide += args[len(names) :]
-        named = {name: _widened(x) if name not in keep else x for name, x in kwargs.items()}
-        return _rounded(function(*wide, **named), first._dtype())
+        named = {name: _widened(x, dtype) if name not in keep else x for name, x in kwargs.items()}
+        return _rounded(function(*wide, **named), dtype)
 
     return wrapper
 
 
-def _widened(x: Any) -> Any:
+def _widened(x: Any, dtype: np.dtype) -> Any:
     if isinstance(x, (list, tuple)) and any(isinstance(item, Tensor) for item in x):
-        return type(x)(_widened(item) for item in x)
-    return E.cast(x, dtype=FLOAT32) if isinstance(x, Tensor) and is_half(x._dtype()) else x
+        return type(x)(_widened(item, dtype) for item in x)
+    return E.cast(x, dtype=FLOAT32) if isinstance(x, Tensor) and x._dtype() == dtype else x
 
 
 def _rounded(result: Any, dtype: Any) -> Any:

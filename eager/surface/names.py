@@ -99,6 +99,14 @@ FUNCTIONS = {
     "serialization": "load save",
     "version": "__version__",
     "core.devices": "device",
+    "amp.autocast_mode": "autocast",
+    "amp.grad_scaler": "GradScaler",
+    "amp.settings": "autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype "
+    "get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cache_enabled "
+    "is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
+    "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
+    "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled "
+    "set_autocast_xla_dtype set_autocast_xla_enabled",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "func.mapping": "vmap",
     "compiler": "compile",
@@ -203,6 +211,6 @@ MISSING_METHODS = (
     "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values volatile "
 )
 SUBMODULES = frozenset(
-    "__config__ _dynamo _tensor_str accelerator autograd backends compiler cpu cuda fft func hub jit linalg masked mps "
-    "nn optim profiler random return_types signal special testing types utils version xpu".split()
+    "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda fft func hub jit linalg masked "
+    "mps nn optim profiler random return_types signal special testing types utils version xpu".split()
 )  # fmt: skip

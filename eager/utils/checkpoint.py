@@ -10,6 +10,7 @@ from typing import Any
 
 from eager import autograd
 from eager.autograd.graph import saved_tensors_hooks
+from eager.core.autocast import AutocastState, autocast_state, autocasting_as
 from eager.core.grad_mode import enable_grad
 from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
@@ -69,6 +70,7 @@ class _Recomputed:
     def __init__(self, function: Callable[[], Any], preserve_rng_state: bool, determinism_check: str):
         self.function = function
         self.rng_state = get_rng_state() if preserve_rng_state else None
+        self.autocast = autocast_state()
         self.check = determinism_check != "none"
         self.metadata: list[tuple[Any, Any]] = []
         self.values: dict[int, Tensor] = {}
@@ -92,7 +94,7 @@ class _Recomputed:
             return found[-1]
 
         recorded = saved_tensors_hooks(collect, lambda t: t)
-        with contextlib.suppress(_Complete), _as_before(self.rng_state), enable_grad(), recorded:
+        with contextlib.suppress(_Complete), _as_before(self.rng_state, self.autocast), enable_grad(), recorded:
             self.function()
         if len(found) != len(self.metadata):
             raise CheckpointError(
@@ -112,19 +114,22 @@ class _Recomputed:
 
 
 class _as_before:
-    """Context: the random generator starts from `state`, and is as it was afterwards."""
+    """Context: autocast is as it was, the random generator starts from `state`, and is as it was afterwards."""
 
-    def __init__(self, state: Any):
+    def __init__(self, state: Any, autocast: AutocastState):
         self.state = state
+        self.autocast = autocasting_as(autocast)
         self.fork = fork_rng(enabled=state is not None)
 
     def __enter__(self) -> None:
+        self.autocast.__enter__()
         self.fork.__enter__()
         if self.state is not None:
             set_rng_state(self.state)
 
     def __exit__(self, *error: Any) -> None:
         self.fork.__exit__(*error)
+        self.autocast.__exit__(*error)
 
 
 class CheckpointFunction(Function):
@@ -132,7 +137,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, function: Any, rng_state: Any, *args: Any) -> Any:
-        ctx.function, ctx.rng_state = function, rng_state
+        ctx.function, ctx.rng_state, ctx.autocast = function, rng_state, autocast_state()
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -143,7 +148,7 @@ class CheckpointFunction(Function):
         args = list(ctx.args)
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[place] = tensor.detach().requires_grad_(tensor.requires_grad)
-        with _as_before(ctx.rng_state), enable_grad():
+        with _as_before(ctx.rng_state, ctx.autocast), enable_grad():
             outputs = ctx.function(*args)
         several: Sequence[Any] = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         live = [(t, g) for t, g in zip(several, grads, strict=True) if isinstance(t, Tensor) and t.requires_grad]

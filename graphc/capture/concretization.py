@@ -18,7 +18,7 @@ import numpy as np
 
 from eager.core.interpreter import interpreting
 from eager.core.state import storage_of
-from eager.core.tensor import Deferred, Tensor
+from eager.core.tensor import Tensor
 from eager.functional.strides import check_within, plain_window, window
 from eager.storage import is_plain
 from graphc import errors
@@ -331,7 +331,7 @@ class Concretization:
         if isinstance(source, Lifted) and source.kind is not None:
             return np.asarray(self._state.lifted[source], self._builder.nodes[self._builder.inputs[k]].dtype)
         data = self._state.given(source)._d
-        return np.asarray(data.array if data.__class__ is Deferred else data)
+        return np.asarray(getattr(data, "array", data))  # of a result of XLA's, and of a part of a pack
 
     def lies_plainly(self, tensor: Tensor) -> None:
         """See `eager.core.interpreter.Interpreter`."""

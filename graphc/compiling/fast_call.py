@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eager.core.autocast import autocast_state
 from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.core.state import grad_enabled as grad_mode
 from eager.core.state import made_in_inference
@@ -35,7 +36,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     None for named arguments, and for those that are not all different plain tensors.
     """
     args = call.args
-    grad, _, outside_inference, *described = made.signature  # the guards ask for the default dtype
+    grad, _, outside_inference, autocast, *described = made.signature  # the guards ask for the default dtype
     plain = not call.kwargs and all(map(_plain, args)) and len(described) == 4 * len(args)
     if not outside_inference or not plain or len(args) > MOST:
         return None
@@ -45,12 +46,13 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     code = CallCode(runner.plan, runner.services, loaded=True)
     scope: dict[str, Any] = {
         "MISS": MISS, "interpreter": current_interpreter, "immediate": IMMEDIATE, "inference": made_in_inference,
-        "grad_mode": grad_mode, "switch": switch, "made": made, "Call": Call, "signature": made.signature,
+        "grad_mode": grad_mode, "autocast": autocast_state, "autocast_before": autocast, "switch": switch,
+        "made": made, "Call": Call, "signature": made.signature,
         "refused": (OtherPath, CheckFailed), **KNOWN,
     }  # fmt: skip
     head = [
         " if (interpreter() is not immediate or switch.off or inference() is not None"
-        f" or grad_mode() is not {grad} or len(args) != {len(args)}): return MISS",
+        f" or grad_mode() is not {grad} or autocast() is not autocast_before or len(args) != {len(args)}): return MISS",
         *code.arrays.head,
     ]
     if made.choice is not None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from eager.core.autocast import AutocastState, autocast_state
 from eager.core.devices import device
 from eager.core.state import grad_enabled, made_in_inference
 from eager.core.tensor import Parameter, Tensor
@@ -85,7 +86,7 @@ class Signatures:
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The call with these arguments."""
-        key: list[Any] = [grad_enabled(), default_float(), made_in_inference() is None]
+        key: list[Any] = [grad_enabled(), default_float(), made_in_inference() is None, autocast_state()]
         tensors: list[Tensor] = []
         described = _Described(key, tensors, [], {})
         for i, a in enumerate(args):
@@ -156,6 +157,8 @@ def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> 
     now, before, kind = signature[at], nearest[at], signature[at - 1] if at else None
     if now is ANY or before is ANY:
         return VARIES
+    if isinstance(now, AutocastState):
+        return "autocast is in another state"
     if isinstance(now, tuple) and isinstance(before, tuple):
         return f"an argument has shape {now}, not {before}"
     if isinstance(now, np.dtype) and isinstance(before, np.dtype):

@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 
+from eager.core.state import waiters
 from graphc import forking
 
 _before = np.random.get_state()
@@ -16,7 +17,7 @@ np.random.set_state(_before)
 
 
 def _settle() -> None:
-    """Let what programs are computing be there before a fork: its results would never arrive in the child."""
+    """Wait for what programs are computing: after a fork its results would never arrive in the child."""
     if not forking.xla_clients() or forking.process.lost:
         return
     for array in jax.live_arrays():
@@ -24,6 +25,7 @@ def _settle() -> None:
             array.block_until_ready()
 
 
+waiters.append(_settle)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_settle)
 

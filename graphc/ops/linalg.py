@@ -150,7 +150,7 @@ matmul = op(
     "matmul", "input other", impl="matmul", numpy=_np_matmul, rule=Rule(_matmul), label="Mm",
     naming=lambda shapes: _PRODUCTS.get((len(shapes[0]), len(shapes[1])), "UnsafeViewBackward0"),
     traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC | Trait.CONTRACTS,
-    flops=_flops, ref=_ref_matmul, lifting=_lifted_matmul,
+    flops=_flops, ref=_ref_matmul, lifting=_lifted_matmul, autocast="lower",
     samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),
              Sample((2, 3, 4), (4, 2)), Sample((0, 4), (4, 2))),
     vjp=dict(input=_matmul_left, other=_matmul_right),

@@ -97,6 +97,8 @@ class Kink(NamedTuple):
         return np.logical_and.reduce([a == at for a, at in zip(operands, self.at, strict=True)])
 
 
+AUTOCAST = ("", "lower", "float32", "promote")  # what an op may declare
+
 LoneTerm = Callable[[list[Aval], Aval, Mapping[str, Any], Callable[[int, float], bool]], bool]
 
 
@@ -152,12 +154,15 @@ class Op:
     image     (least, largest) that results are: at most such a range; or `f(params, *ranges of the operands)`, which
               is that
     passes    whether the result is the first operand as it is
+    autocast  what `torch.autocast` does with its operands (eager.amp.lists): "lower" casts them to its dtype, "float32"
+              to that, "promote" to one of the two; "" leaves them as they are
     nearest   where several results are right, as the sign of an eigenvector is free: `f(result, like)`, the one nearest
               to `like`
     """
 
     __slots__ = (
         "args",
+        "autocast",
         "band",
         "bilinear",
         "check",
@@ -240,8 +245,11 @@ class Op:
         image: tuple[float, float] | Callable[..., tuple[float, float]] | None = None,
         passes: bool = False,
         nearest: Callable[[Any, Any], Any] | None = None,
+        autocast: str = "",
         doc: str = "",
     ):
+        if autocast not in AUTOCAST:
+            raise RegistryError(f"{name}: autocast={autocast!r}; it may be one of {AUTOCAST}")
         self.name = name
         self.args = tuple(args.replace("*", "").split())
         self.variadic = "*" in args
@@ -286,6 +294,7 @@ class Op:
         self.image = image
         self.passes = passes
         self.nearest = nearest
+        self.autocast = autocast
         self.doc = doc
         self.kernel = resolve_numpy(numpy if numpy is not None else impl, shared=numpy is None)
 

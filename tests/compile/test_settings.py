@@ -21,6 +21,9 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: torch.set_default_dtype(torch.float64), lambda: torch.set_default_dtype(torch.float32),
     ),
     "torch.is_grad_enabled()": (lambda: torch.set_grad_enabled(False), lambda: torch.set_grad_enabled(True)),
+    "torch.is_autocast_enabled()": (
+        lambda: torch.set_autocast_enabled("cpu", True), lambda: torch.set_autocast_enabled("cpu", False),
+    ),
     "torch.is_anomaly_enabled()": (
         lambda: torch.autograd.set_detect_anomaly(True), lambda: torch.autograd.set_detect_anomaly(False),
     ),

@@ -13,6 +13,7 @@ from eager.functional.arguments import constant, shape_of
 from eager.functional.joining import cat, chunk
 from eager.functional.precision import rounds_once
 from eager.functional.slices import repeat_interleave
+from eager.nn.functions.activation import refused_along
 from eager.nn.functions.distance import linear
 from eager.nn.functions.lookup import dropout
 from graphc.ops.dtypes import BOOL, SHORT_NAMES, is_floating
@@ -85,6 +86,8 @@ def _node(query: Tensor) -> str:
 def _attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
     factor = 1 / math.sqrt(max(query._d.shape[-1], 1)) if scale is None else scale
     scores = E.matmul(E.mul(query, factor), _swapped(key))
+    if not is_floating(scores._dtype()):
+        raise refused_along("softmax", len(scores._d.shape) - 1, scores)
     if is_causal:
         causal = Tensor._wrap(np.tri(query._d.shape[-2], key._d.shape[-2], dtype=bool))
         scores = E.where(causal, scores, constant(-math.inf, scores))

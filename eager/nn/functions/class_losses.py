@@ -40,13 +40,13 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     axis = 0 if len(shape) == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if probabilities and not is_floating(target._dtype()):
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {torch_name(target._dtype())}"
+        )
     if not is_floating(input._dtype()):
         raise refused_along("log_softmax", axis, input)
     if probabilities:
-        if not is_floating(target._dtype()):
-            raise RuntimeError(
-                f"Expected floating point type for target with class probabilities, got {torch_name(target._dtype())}"
-            )
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         logs = E.log_softmax(input, axis=axis)

@@ -15,6 +15,7 @@ from eager.functional.arguments import axis_of, shape_of
 from eager.functional.norms import vector_norm
 from eager.functional.outputs import into
 from eager.functional.reductions import root
+from eager.functional.scalars import at_once
 from graphc.ops.dtypes import is_floating, is_half, is_inexact, result_type
 from graphc.ops.rules import broadcast_shapes, torch_name
 
@@ -47,7 +48,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         _check_bias(input, weight, bias)
     if ndim == 2:
         return E.addmm(bias, input, transposed)
-    return named(E.add(E.matmul(input, transposed), bias), "ViewBackward0")
+    if is_half(weight._dtype()):
+        result = at_once(lambda x, w, b: E.add(E.matmul(x, w), b), input, transposed, bias)
+    else:
+        result = E.add(E.matmul(input, transposed), bias)
+    return named(result, "ViewBackward0")
 
 
 def _check_bias(input: Tensor, weight: Tensor, bias: Tensor) -> None:

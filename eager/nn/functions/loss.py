@@ -10,11 +10,13 @@ import numpy as np
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import check_real, constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
+from eager.functional.scalars import at_once
 from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
 from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.rules import torch_name
@@ -68,11 +70,15 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     since = next(sequence)
-    difference = E.sub(input, target)
-    check_real(difference, "huber_cpu")
-    distance = E.abs(difference)
-    near = E.mul(E.square(distance), 0.5)
-    losses = E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
+    check_real(input, "huber_cpu")
+    check_real(target, "huber_cpu")
+
+    def losses_of(x: Tensor, y: Tensor) -> Tensor:
+        distance = E.abs(E.sub(x, y))
+        near = E.mul(E.square(distance), 0.5)
+        return E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
+
+    losses = converted(at_once(losses_of, input, target), input._dtype())
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
 
@@ -86,11 +92,14 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     since = next(sequence)
-    difference = E.sub(input, target)
-    check_real(difference, "smooth_l1_cpu")
-    distance = E.abs(difference)
-    losses = E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
-    return _weighted(losses, None, reduction, "SmoothL1LossBackward0", since)
+
+    def losses_of(x: Tensor, y: Tensor) -> Tensor:
+        difference = E.sub(x, y)
+        check_real(difference, "smooth_l1_cpu")
+        distance = E.abs(difference)
+        return E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
+
+    return _weighted(at_once(losses_of, input, target), None, reduction, "SmoothL1LossBackward0", since)
 
 
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -238,5 +247,5 @@ def _binary_of_logits(
     below = E.softplus(E.neg(input))  # -log(sigmoid(x))
     if pos_weight is not None:
         below = E.mul(below, E.add(E.mul(E.sub(pos_weight, 1), target), 1))
-    losses = E.add(E.mul(E.sub(1, target), input), below)
+    losses = converted(E.add(E.mul(E.sub(1, target), input), below), target._dtype())  # as PyTorch writes them there
     return reduced(losses if weight is None else E.mul(losses, weight), reduction)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import whole
 from eager.functional.arguments import constant, shape_of
@@ -126,8 +127,12 @@ def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, distance: Calla
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
                      reduction: str = "mean") -> Tensor:  # fmt: skip
     """log(1 + exp(-target * input)). As `torch.nn.functional.soft_margin_loss`."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    return reduced(E.softplus(E.neg(E.mul(input, target))), reduction)
+    reduction, dtype = chosen_reduction(size_average, reduce, reduction), input._dtype()
+    if not is_inexact(dtype):
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {torch_name(dtype)}")
+    margin = E.neg(E.mul(input, target))
+    losses = E.softplus(margin) if is_floating(margin._dtype()) else E.log(E.add(E.exp(margin), 1))
+    return reduced(converted(losses, dtype), reduction)
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,

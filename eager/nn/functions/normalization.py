@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.engine.node_names import whole
@@ -30,7 +31,7 @@ def _check_dtype(input: Tensor, kernel: str, *parameters: Tensor | None) -> None
     if not is_floating(dtype):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
     for t in parameters:
-        if t is not None and t._dtype() != dtype and not is_half(t._dtype()):  # halves are computed in float32
+        if t is not None and t._dtype() != dtype and (kernel != "batch_norm" or not is_half(t._dtype())):
             rest = "expect parameter to have scalar type of Float"
             if kernel == "batch_norm":
                 rest = "all inputs must share same datatype."
@@ -131,14 +132,16 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         if running_var is not None:
             _move(running_var, variance, momentum, count / (count - 1))
     else:
-        mean, variance = E.reshape(running_mean, shape=channel), E.reshape(running_var, shape=channel)
+        statistics = [converted(t, input._dtype()) for t in (running_mean, running_var) if t is not None]
+        mean, variance = (E.reshape(t, shape=channel) for t in statistics)
     return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
 
 
 def _move(running: Tensor, batch: Tensor, momentum: float, factor: float) -> None:
     """running = (1 - momentum) * running + momentum * factor * batch"""
     seen = E.reshape(E.stop_gradient(batch), shape=tuple(running._d.shape))
-    assign(running, E.add(E.mul(running, 1 - momentum), E.mul(seen, momentum * factor)), "batch_norm")
+    before = converted(running, seen._dtype())
+    assign(running, E.add(E.mul(before, 1 - momentum), E.mul(seen, momentum * factor)), "batch_norm")
 
 
 @whole("NativeGroupNormBackward0")

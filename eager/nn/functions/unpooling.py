@@ -10,7 +10,7 @@ import numpy as np
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import whole
-from eager.functional.arguments import shape_of
+from eager.functional.arguments import check_real, shape_of
 from eager.functional.naming import called
 from eager.nn.functions.windows import Sizes, window_tuple
 from graphc.ops.dtypes import INT64
@@ -49,6 +49,7 @@ def _max_unpool(rank: int) -> Any:
         input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
     ) -> Tensor:
         shape = tuple(shape_of(input, name))
+        check_real(input, f"max_unpool{max(rank, 2)}d")
         kernel = window_tuple(kernel_size, rank, name, "kernel_size")
         steps = kernel if stride is None else window_tuple(stride, rank, name, "stride")
         sizes = _unpooled_size(shape, kernel, steps, window_tuple(padding, rank, name, "padding"), output_size)

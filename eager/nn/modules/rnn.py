@@ -9,8 +9,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from eager.core.interpreter import current_interpreter
+from eager.core.autocast import autocast_state
+from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.joining import cat, chunk, select, stack, unbind
@@ -123,6 +125,7 @@ class RNNBase(Layer):
     def _layers(self, rows: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
         """Run all layers over the rows of all steps, `sizes[t]` of them at step t; returns (all outputs, state)."""
         directions, ends = (2 if self.bidirectional else 1), []
+        steps = mkldnn_rnn_layer if self._one_kernel(rows) and len(set(sizes)) == 1 else type(self)._steps
         training = guard_training(self)
         for layer in range(self.num_layers):
             if layer and self.dropout:
@@ -131,7 +134,7 @@ class RNNBase(Layer):
             for direction in range(directions):
                 number = layer * directions + direction
                 start = tuple(select(part, 0, number) for part in state)
-                output, end = self._steps(rows, sizes, start, bool(direction), *self._weights(number))
+                output, end = steps(self, rows, sizes, start, bool(direction), *self._weights(number))
                 outputs.append(output)
                 ends.append(end)
             rows = outputs[0] if directions == 1 else cat(outputs, -1)
@@ -149,6 +152,9 @@ class RNNBase(Layer):
                 return state, state[0]
 
             xs = E.reshape(rows, shape=(len(sizes), sizes[0], rows._d.shape[1]))
+            if autocast_state().enabled and not on_arrays():  # a scan is of one dtype: that in which a step leaves it
+                after, _ = step(start, select(xs, 0, 0))
+                start = tuple(converted(x, like._dtype()) for x, like in zip(start, after, strict=True))
             found = current_interpreter().scan(step, start, xs, backward)
             if found is not None:
                 end, hidden = found
@@ -233,8 +239,11 @@ class RNNBase(Layer):
         """What PyTorch's last operation is called."""
         if self.bidirectional:
             return "CatBackward0"
-        one_kernel = self.mode == "LSTM" and not self.proj_size and input._dtype() == FLOAT32
-        return "MkldnnRnnLayerBackward0" if one_kernel else "StackBackward0"
+        return "MkldnnRnnLayerBackward0" if self._one_kernel(input) else "StackBackward0"
+
+    def _one_kernel(self, input: Tensor) -> bool:
+        """Whether a layer is one operation of PyTorch's."""
+        return self.mode == "LSTM" and not self.proj_size and input._dtype() == FLOAT32
 
     def _forward_packed(self, packed: PackedSequence, state: State | None) -> tuple[PackedSequence, State]:
         sizes = packed.batch_sizes.tolist()
@@ -249,6 +258,13 @@ class RNNBase(Layer):
                 named(E.index(s, packed.unsorted_indices, spec=(None, 0)), "IndexSelectBackward0") for s in ends
             )
         return PackedSequence(rows, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), ends
+
+
+def mkldnn_rnn_layer(
+    layers: RNNBase, rows: Tensor, sizes: list[int], start: State, *others: Any
+) -> tuple[Tensor, State]:
+    """`layers._steps`, as one function: it is autocast as a whole."""
+    return layers._steps(rows, sizes, start, *others)
 
 
 def _squeezed(t: Tensor) -> Tensor:

@@ -97,10 +97,10 @@ def has_settings(cls: type) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def is_state(cls: type) -> bool:
-    """Whether a library's object is all state: a schedule of eager, or a collection with its data in attributes."""
-    if is_user_class(cls):
-        return False
-    return cls.__module__.startswith("eager.optim") or cls.__module__ in ("collections", "os")
+    """Whether an object is all state: a schedule or a scaler of eager, or a collection with its data in attributes."""
+    if any(k.__module__.startswith(("eager.optim", "eager.amp")) for k in cls.__mro__):
+        return True
+    return cls.__module__ in ("collections", "os") and not is_user_class(cls)
 
 
 def is_iterator(value: Any) -> bool:

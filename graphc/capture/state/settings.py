@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from eager.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
+from eager.core.autocast import autocast_state, set_autocast_state
 from eager.core.state import GRAD_ENABLED, grad_enabled
 from eager.surface import runtime
 from eager.surface.printing import get_printoptions, set_printoptions
@@ -33,6 +34,7 @@ def _set_printoptions(value: dict[str, Any]) -> None:
 SETTINGS = (
     Setting("torch.get_default_dtype()", default_float, set_default_float),
     Setting("torch.is_grad_enabled()", grad_enabled, GRAD_ENABLED.set),
+    Setting("torch.is_autocast_enabled()", autocast_state, set_autocast_state),
     Setting("torch.is_anomaly_enabled()", _anomaly, lambda value: set_detect_anomaly(*value)),
     Setting("torch.get_printoptions()", get_printoptions, _set_printoptions, (get_printoptions,)),
     Setting("torch.get_num_threads()", runtime.get_num_threads, runtime.set_num_threads, (runtime.get_num_threads,)),

@@ -7,9 +7,12 @@ from typing import Any, NoReturn
 from eager.core.devices import NO_CUDA
 from eager.core.missing import explain
 from eager.surface.errors import OutOfMemoryError
+from graphc.lazy import lazy
 
 __all__ = [
+    "Event",
     "OutOfMemoryError",
+    "Stream",
     "current_device",
     "current_stream",
     "default_stream",
@@ -20,7 +23,9 @@ __all__ = [
     "get_device_name",
     "get_device_properties",
     "get_rng_state",
+    "get_rng_state_all",
     "init",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
@@ -31,13 +36,14 @@ __all__ = [
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
+    "memory_stats",
     "memory_summary",
     "reset_peak_memory_stats",
     "set_device",
     "set_rng_state",
+    "set_rng_state_all",
     "synchronize",
 ]
-explain(__name__)
 
 
 def is_available() -> bool:
@@ -129,3 +135,7 @@ def ipc_collect() -> None:
 def memory_stats(device: Any = None) -> dict[str, Any]:
     """No statistics: there is no device memory."""
     return {}
+
+
+__getattr__, __dir__ = lazy(__name__, {}, ("amp",))
+explain(__name__)
