@@ -119,6 +119,13 @@ class Interpreter:
         """
         raise NotImplementedError
 
+    def drawn(self, sampler: Callable[..., np.ndarray], inputs: Sequence[Any], generator: Any) -> Any:
+        """What `sampler(generator, *arrays)` draws, each time the program runs: in the shape and dtype of `inputs[0]`.
+
+        How many random words it takes may depend on the arrays, which are those of `inputs`, all of one shape.
+        """
+        raise NotImplementedError
+
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         """Do `action`, which changes the state of `generator`, each time the program runs, in order with the draws."""
         action()

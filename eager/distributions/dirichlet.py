@@ -9,7 +9,7 @@ from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.exp_family import ExponentialFamily
 from eager.functional.gathering import where
-from eager.nn.functions.lookup import one_hot
+from eager.functional.gathering import one_hot
 from eager.rng.gamma import dirichlet
 
 __all__ = ["Dirichlet"]

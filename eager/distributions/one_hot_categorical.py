@@ -11,7 +11,7 @@ from eager.distributions.categorical import Categorical
 from eager.distributions.distribution import Distribution
 from eager.distributions.of_categorical import OfCategorical
 from eager.functional.creation import eye
-from eager.nn.functions.lookup import one_hot
+from eager.functional.gathering import one_hot
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 

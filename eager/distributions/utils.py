@@ -15,7 +15,6 @@ from eager.functional.lines import arange
 from eager.functional.reductions import softmax
 from eager.functional.shapes import broadcast_tensors
 from eager.rng.functions import randn
-from graphc.ops.dtypes import default_float
 
 __all__ = [
     "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
@@ -38,7 +37,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     tensors = [v for v in values if isinstance(v, Tensor)]
     if len(tensors) == len(values) == 1:
         return (values[0],)
-    dtype = tensors[0].dtype if tensors else default_float()
+    dtype = tensors[0].dtype if tensors else None
     given = [v if isinstance(v, Tensor) else scalar_tensor(v, dtype=dtype) for v in values]
     return tuple(broadcast_tensors(*given))
 

@@ -111,5 +111,9 @@ class Immediate(Interpreter):
     ) -> Tensor:  # fmt: skip
         return Tensor._wrap(np.asarray(draw(shape)))
 
+    def drawn(self, sampler: Callable[..., np.ndarray], inputs: Sequence[Tensor], generator: Any) -> Tensor:
+        values = sampler(generator, *[x._array() for x in inputs])
+        return Tensor._wrap(np.asarray(values, inputs[0]._dtype()))
+
 
 IMMEDIATE.__class__ = Immediate  # the instance is of core, which cannot do all this

@@ -10,6 +10,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     determinants,
     factorizations,
     fft,
+    gamma,
     index,
     linalg,
     movement,
