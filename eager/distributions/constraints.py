@@ -257,9 +257,13 @@ class _Simplex(Constraint):
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
-class _Multinomial(_Below):
+class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
+
+    def __init__(self, upper_bound: Any):
+        self.upper_bound = upper_bound
+        super().__init__()
 
     def check(self, x: Tensor) -> Any:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)

@@ -44,7 +44,7 @@ class MixtureSameFamily(Distribution):
                     f"`mixture_distribution.batch_shape` ({mixed}) is not compatible with "
                     f"`component_distribution.batch_shape`({batch})"
                 )
-        count, components = mixture_distribution.param_shape[-1], component_distribution.batch_shape[-1]
+        count, components = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1]
         if count != components:
             raise ValueError(
                 f"`mixture_distribution component` ({count}) does not equal `component_distribution.batch_shape[-1]` "

@@ -35,8 +35,8 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
         )
     tensors = [v for v in values if isinstance(v, Tensor)]
-    if len(tensors) == len(values) == 1:
-        return (values[0],)
+    if len(tensors) == len(values) and len({v.shape for v in tensors}) == 1:
+        return values
     dtype = tensors[0].dtype if tensors else None
     given = [v if isinstance(v, Tensor) else scalar_tensor(v, dtype=dtype) for v in values]
     return tuple(broadcast_tensors(*given))

@@ -24,7 +24,7 @@ _THIRD = float(np.float32(1) / np.float32(3))
 _SQUEEZE = float(np.float32(0.0331))
 
 
-def standard_gamma(draws: OneByOne, alpha: float, rounded: Callable[[float], float] = float) -> float:
+def gamma_number(draws: OneByOne, alpha: float, rounded: Callable[[float], float] = float) -> float:
     """G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", 2000.
 
     rounded: to the dtype in which PyTorch computes with alpha alone.
@@ -47,7 +47,7 @@ def standard_gamma(draws: OneByOne, alpha: float, rounded: Callable[[float], flo
             return scale * d * v
 
 
-def poisson(draws: OneByOne, rate: float) -> float:
+def poisson_number(draws: OneByOne, rate: float) -> float:
     """Knuth's products below 10, else algorithm PTRS.
 
     W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993.
@@ -77,7 +77,7 @@ def poisson(draws: OneByOne, rate: float) -> float:
             return k
 
 
-def binomial(draws: OneByOne, count: float, p: float) -> float:
+def binomial_number(draws: OneByOne, count: float, p: float) -> float:
     """Sums of geometric numbers while few successes are expected, else algorithm BTRS."""
     if count <= 0 or p <= 0:
         return 0.0
@@ -153,11 +153,11 @@ def _each(sampler: Callable[..., float]) -> Callable[..., np.ndarray]:
 def _gamma(source: Generator, alpha: np.ndarray) -> np.ndarray:
     least = np.finfo(alpha.dtype).tiny if alpha.dtype.kind == "f" else 0
     rounded = float if alpha.dtype == FLOAT64 else lambda x: float(np.float32(x))
-    return np.maximum(_each(lambda draws, a: standard_gamma(draws, a, rounded))(source, alpha), least)
+    return np.maximum(_each(lambda draws, a: gamma_number(draws, a, rounded))(source, alpha), least)
 
 
 def _dirichlet(source: Generator, alpha: np.ndarray) -> np.ndarray:
-    gammas = _each(standard_gamma)(source, alpha)
+    gammas = _each(gamma_number)(source, alpha)
     limits = np.finfo(alpha.dtype)
     with np.errstate(invalid="ignore"):
         return np.clip(gammas / gammas.sum(-1, keepdims=True), limits.tiny, 1 - limits.epsneg)
@@ -186,8 +186,8 @@ def _von_mises(source: Generator, loc: np.ndarray, concentration: np.ndarray) ->
 SAMPLERS: dict[str, Callable[..., np.ndarray]] = {
     "standard_gamma": _gamma,
     "dirichlet": _dirichlet,
-    "poisson": _each(poisson),
-    "binomial": _each(binomial),
+    "poisson": _each(poisson_number),
+    "binomial": _each(binomial_number),
     "von_mises": _von_mises,
 }
 
@@ -203,7 +203,7 @@ def check_real_floating(x: Tensor, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(x._dtype())}'")
 
 
-def binomial_of(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` trials, each of probability `prob`, succeed. As `torch.binomial`."""
     check_real_floating(count, "binomial_cpu")
     count, prob = broadcast_tensors(count.detach(), prob.detach())

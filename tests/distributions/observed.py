@@ -1,0 +1,139 @@
+"""What one can see of a distribution: the same questions to eager's and to PyTorch's."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.distributions.cases import Case
+
+ATTRIBUTES = ("mean", "mode", "variance", "stddev")
+METHODS = ("entropy", "perplexity")
+NUMBER = re.compile(r"\d+\.\d+(e-?\d+)?")
+
+
+class Parameters:
+    """Makes the parameters of a case, in order, as leaves."""
+
+    def __init__(self, torch: Any, dtype: str = "float64"):
+        self._torch, self._dtype = torch, getattr(torch, dtype)
+        self.made: list[Any] = []
+
+    def __call__(self, values: Any) -> Any:
+        made = self._torch.tensor(values, dtype=self._dtype, requires_grad=True)
+        self.made.append(made)
+        return made
+
+
+def answer(question: Callable[[], Any]) -> Any:
+    """What `question()` returns, as arrays; or the error that it raises, as text."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = question()
+    except Exception as error:
+        text = str(error).replace("eager.", "torch.").splitlines()
+        return f"{type(error).__name__}: {text[0] if text else ''}"
+    return plain(found)
+
+
+def plain(found: Any) -> Any:
+    if isinstance(found, (list, tuple)) and not hasattr(found, "numel"):
+        return [plain(f) for f in found]
+    if hasattr(found, "detach"):
+        return found.detach().numpy().copy()
+    return found if found is None or isinstance(found, (bool, int, float)) else str(found)
+
+
+def gradients(torch: Any, result: Any, inputs: list[Any]) -> Any:
+    """Of a random-looking sum of `result`, with respect to those of the inputs that it depends on."""
+    if not result.requires_grad:
+        return "no gradient"
+    weights = torch.arange(result.numel(), dtype=result.dtype).reshape(result.shape).cos()
+    return torch.autograd.grad((result * weights).sum(), inputs, allow_unused=True)
+
+
+def observed(torch: Any, case: Case, dtype: str = "float64") -> dict[str, Any]:
+    """question -> answer."""
+    make = Parameters(torch, dtype)
+    d: Any = None
+    found: dict[str, Any] = {}
+
+    def built() -> Any:
+        nonlocal d
+        d = case.build(torch.distributions, make)
+        return d
+
+    found["repr"] = answer(built)
+    if d is None:
+        return found
+    found["shapes"] = answer(lambda: [d.batch_shape, d.event_shape])
+    found["flags"] = answer(lambda: [d.has_rsample, d.has_enumerate_support])
+    found["support"] = answer(lambda: repr(d.support))
+    for name in ATTRIBUTES:
+        found[name] = answer(lambda: getattr(d, name))
+    for name in METHODS:
+        found[name] = answer(lambda: getattr(d, name)())
+        found[f"gradients of {name}"] = answer(lambda: gradients(torch, getattr(d, name)(), make.made))
+    found["enumerated"] = answer(lambda: [d.enumerate_support(), d.enumerate_support(False)])
+    torch.manual_seed(5)
+    value: Any = None
+
+    def sampled() -> Any:
+        nonlocal value
+        value = d.sample((2, 3))
+        return [value, torch.rand(2)]  # the stream goes on alike
+
+    found["sample"] = answer(sampled)
+    found["drawn again"] = answer(lambda: [d.rsample(), d.rsample((4,)), torch.rand(2)])
+
+    def moved() -> Any:
+        torch.manual_seed(6)
+        return gradients(torch, d.rsample((3,)), make.made)
+
+    found["gradients of rsample"] = answer(moved)
+    if value is None:
+        return found
+    value = value.detach()
+    if value.is_floating_point():
+        value.requires_grad_()
+    found["log_prob"] = answer(lambda: d.log_prob(value))
+    found["gradients of log_prob"] = answer(
+        lambda: gradients(torch, d.log_prob(value), [*make.made, value] if value.requires_grad else make.made)
+    )
+    found["cdf"] = answer(lambda: d.cdf(value))
+    found["gradients of cdf"] = answer(lambda: gradients(torch, d.cdf(value), [*make.made, value]))
+    chances = torch.linspace(0.1, 0.9, 6, dtype=getattr(torch, dtype)).reshape(2, 3, *(1,) * (value.dim() - 2))
+    found["icdf"] = answer(lambda: d.icdf(chances))
+    found["bad value"] = answer(lambda: d.log_prob(value + 0.5j if False else value * float("nan")))
+    found["bad type"] = answer(lambda: d.log_prob("x"))
+
+    def expanded() -> Any:
+        new = d.expand((2, *d.batch_shape))
+        torch.manual_seed(7)
+        return [str(new), new.batch_shape, new.event_shape, new.sample((2,)), new.log_prob(value[:, :1] if value.dim() > 2 + len(d.event_shape) + len(d.batch_shape) - 1 else value)]
+
+    found["expanded"] = answer(expanded)
+    return found
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Whether two answers are equal up to rounding."""
+    if isinstance(theirs, list):
+        return isinstance(ours, list) and len(ours) == len(theirs) and all(map(same, ours, theirs))
+    if isinstance(theirs, np.ndarray):
+        if not isinstance(ours, np.ndarray) or ours.dtype != theirs.dtype or ours.shape != theirs.shape:
+            return False
+        tolerance = 1e-7 if ours.dtype == np.float64 else 2e-5  # PyTorch's trigamma has 8 digits
+        return bool(np.allclose(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True))
+    if isinstance(theirs, str) and isinstance(ours, str):
+        return NUMBER.sub(_rounded, ours) == NUMBER.sub(_rounded, theirs)
+    return type(ours) is type(theirs) and ours == theirs
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number.group()):.4g}"
