@@ -119,10 +119,11 @@ class Interpreter:
         """
         raise NotImplementedError
 
-    def drawn(self, sampler: Callable[..., np.ndarray], inputs: Sequence[Any], generator: Any) -> Any:
-        """What `sampler(generator, *arrays)` draws, each time the program runs: in the shape and dtype of `inputs[0]`.
+    def drawn(self, sampler: str, inputs: Sequence[Any], generator: Any) -> Any:
+        """What a sampler draws from `generator` with the parameters `inputs`, all of one shape, at each run.
 
-        How many random words it takes may depend on the arrays, which are those of `inputs`, all of one shape.
+        sampler: a name in `graphc.ops.draws.SAMPLERS`. How many random words it takes depends on the parameters. The
+        result has the shape and dtype of the first one.
         """
         raise NotImplementedError
 

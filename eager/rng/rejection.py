@@ -5,6 +5,7 @@ Each sampler has PyTorch's algorithm on the CPU, so that the same seed gives the
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from eager.functional.shapes import broadcast_tensors
 from eager.rng.generator import Generator
 from eager.rng.one_by_one import OneByOne
 from eager.rng.sampling import source_of
+from graphc.ops import draws
 from graphc.ops.dtypes import FLOAT64, is_floating
 from graphc.ops.rules import torch_name
 
@@ -24,38 +26,40 @@ _THIRD = float(np.float32(1) / np.float32(3))
 _SQUEEZE = float(np.float32(0.0331))
 
 
-def gamma_number(draws: OneByOne, alpha: float, rounded: Callable[[float], float] = float) -> float:
+def gamma_number(source: OneByOne, alpha: float, rounded: Callable[[float], float] = float) -> float:
     """G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", 2000.
 
     rounded: to the dtype in which PyTorch computes with alpha alone.
     """
     scale = 1.0
-    if alpha < 1:  # a gamma number of alpha + 1, times u^(1 / alpha), is accepted more often
-        if alpha == 0:
-            return 0.0
-        scale = (1 - draws.uniform()) ** rounded(1.0 / alpha)
+    if not alpha >= 1:  # a gamma number of alpha + 1, times u^(1 / alpha), is accepted more often
+        if not alpha > 0:
+            return 0.0 if alpha == 0 else math.nan
+        scale = (1 - source.uniform()) ** rounded(1.0 / alpha)
         alpha = rounded(alpha + 1)
     d = rounded(alpha - _THIRD)
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
-        x = draws.normal()
+        x = source.normal()
         y = 1.0 + c * x
         if y <= 0:
             continue
-        v, u, xx = y * y * y, 1 - draws.uniform(), x * x
+        v, u, xx = y * y * y, 1 - source.uniform(), x * x
         if u < 1.0 - _SQUEEZE * xx * xx or math.log(u) < 0.5 * xx + d * (1.0 - v + math.log(v)):
             return scale * d * v
 
 
-def poisson_number(draws: OneByOne, rate: float) -> float:
+def poisson_number(source: OneByOne, rate: float) -> float:
     """Knuth's products below 10, else algorithm PTRS.
 
     W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993.
     """
+    if not 0 <= rate < math.inf:
+        return math.nan
     if rate < 10:
         count, product, end = 0, 1.0, math.exp(-rate)
         while rate > 0:
-            product *= draws.uniform()
+            product *= source.uniform()
             if product <= end:
                 break
             count += 1
@@ -65,7 +69,7 @@ def poisson_number(draws: OneByOne, rate: float) -> float:
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     accepted = 0.9277 - 3.6224 / (b - 2)
     while True:
-        u, v = draws.uniform() - 0.5, draws.uniform()
+        u, v = source.uniform() - 0.5, source.uniform()
         from_edge = 0.5 - abs(u)
         k = math.floor((2 * a / from_edge + b) * u + rate + 0.43)
         if from_edge >= 0.07 and v <= accepted:
@@ -77,32 +81,32 @@ def poisson_number(draws: OneByOne, rate: float) -> float:
             return k
 
 
-def binomial_number(draws: OneByOne, count: float, p: float) -> float:
+def binomial_number(source: OneByOne, count: float, p: float) -> float:
     """Sums of geometric numbers while few successes are expected, else algorithm BTRS."""
     if count <= 0 or p <= 0:
         return 0.0
     if p >= 1:
         return count
-    if math.isnan(p) or math.isnan(count):
+    if not count * p < math.inf:
         return math.nan
     if p > 0.5:
-        return count - _binomial(draws, count, 1.0 - p)
-    return _binomial(draws, count, p)
+        return count - _binomial(source, count, 1.0 - p)
+    return _binomial(source, count, p)
 
 
-def _binomial(draws: OneByOne, count: float, p: float) -> float:
+def _binomial(source: OneByOne, count: float, p: float) -> float:
     if count * p >= 10:
-        return _btrs(draws, count, p)
+        return _btrs(source, count, p)
     log_rest, trials, successes = math.log1p(-p), 0.0, 0
     while True:
-        u = draws.uniform()
+        u = source.uniform()
         trials += math.ceil(math.log(u) / log_rest) if u > 0 else math.inf
         if trials > count:
             return successes
         successes += 1
 
 
-def _btrs(draws: OneByOne, count: float, p: float) -> float:
+def _btrs(source: OneByOne, count: float, p: float) -> float:
     """W. Hoermann, "The generation of binomial random variates", 1993.
 
     PyTorch compares a ratio where the paper has its logarithm; the accepted numbers are the same.
@@ -114,7 +118,7 @@ def _btrs(draws: OneByOne, count: float, p: float) -> float:
     accepted, alpha = 0.92 - 4.2 / b, (2.83 + 5.1 / b) * deviation
     m = math.floor((count + 1) * p)
     while True:
-        u, v = draws.uniform() - 0.5, draws.uniform()
+        u, v = source.uniform() - 0.5, source.uniform()
         from_edge = 0.5 - abs(u)
         k = math.floor((2 * a / from_edge + b) * u + c) if from_edge else -1
         if k < 0 or k > count:
@@ -142,9 +146,9 @@ def _each(sampler: Callable[..., float]) -> Callable[..., np.ndarray]:
     """`sampler`, of numbers, as a sampler of arrays."""
 
     def sample(source: Generator, *parameters: np.ndarray) -> np.ndarray:
-        with OneByOne(source) as draws:
+        with OneByOne(source) as numbers:
             columns = [p.astype(FLOAT64).ravel().tolist() for p in parameters]
-            values = [sampler(draws, *row) for row in zip(*columns, strict=True)]
+            values = [sampler(numbers, *row) for row in zip(*columns, strict=True)]
         return np.array(values, FLOAT64).reshape(parameters[0].shape)
 
     return sample
@@ -153,7 +157,7 @@ def _each(sampler: Callable[..., float]) -> Callable[..., np.ndarray]:
 def _gamma(source: Generator, alpha: np.ndarray) -> np.ndarray:
     least = np.finfo(alpha.dtype).tiny if alpha.dtype.kind == "f" else 0
     rounded = float if alpha.dtype == FLOAT64 else lambda x: float(np.float32(x))
-    return np.maximum(_each(lambda draws, a: gamma_number(draws, a, rounded))(source, alpha), least)
+    return np.maximum(_each(lambda numbers, a: gamma_number(numbers, a, rounded))(source, alpha), least)
 
 
 def _dirichlet(source: Generator, alpha: np.ndarray) -> np.ndarray:
@@ -170,7 +174,7 @@ def _von_mises(source: Generator, loc: np.ndarray, concentration: np.ndarray) ->
         tau = 1 + np.sqrt(1 + 4 * kappa**2)
         rho = (tau - np.sqrt(2 * tau)) / (2 * kappa)
         r = np.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
-        angle, pending = np.zeros(loc.shape), np.ones(loc.shape, bool)
+        angle, pending = np.where(kappa < np.inf, 0, np.nan), kappa < np.inf
         while pending.any():
             u1, u2, u3 = source.uniform((3, *loc.shape), FLOAT64)
             z = np.cos(math.pi * u1)
@@ -192,9 +196,17 @@ SAMPLERS: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
+def _of_state(name: str, state: np.ndarray, *parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    generator = Generator.of_state(state)
+    return SAMPLERS[name](generator, *parameters), generator._state()
+
+
+draws.SAMPLERS.update({name: functools.partial(_of_state, name) for name in SAMPLERS})  # for programs that draw
+
+
 def rejected(sampler: str, *parameters: Tensor, generator: Generator | None = None) -> Tensor:
     """What `SAMPLERS[sampler]` draws with these parameters, of one shape and dtype: now, or at each call."""
-    return current_interpreter().drawn(SAMPLERS[sampler], parameters, source_of(generator))
+    return current_interpreter().drawn(sampler, parameters, source_of(generator))
 
 
 def check_real_floating(x: Tensor, kernel: str) -> None:

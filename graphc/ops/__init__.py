@@ -8,6 +8,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     complexes,
     control,
     determinants,
+    draws,
     factorizations,
     fft,
     gamma,
