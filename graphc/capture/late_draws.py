@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.tensor import Tensor
 from eager.rng.generator import STATE, Generator
 from graphc import errors
@@ -61,7 +62,9 @@ def _emitted(
         before = tracer.wrap(tracer.input(f"random_{len(state.sources)}", Aval((STATE.itemsize,), UINT8), source), False)
     values, after = tracer.apply(_DRAW, (before, *inputs), dict(sampler=sampler, shape=tuple(shape), dtype=dtype))
     state.states[id(generator)] = generator, after
-    tracer.assign(generator.left(), after, "copy")
+    with interpreting(IMMEDIATE):  # it is not made by the program
+        left = generator.left()
+    tracer.assign(left, after, "copy")
     return values
 
 
