@@ -88,9 +88,9 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "OneHotCategorical": CATEGORIES,
     "OneHotCategoricalStraightThrough": CATEGORIES[:2],
     "Pareto": [dict(scale=[0.5, 1.0, 2.0], alpha=[0.8, 1.5, 3.0]), dict(scale=1.0, alpha=2.5)],
-    "Poisson": [dict(rate=[0.0, 0.3, 3.0, 25.0]), dict(rate=2.0)],
+    "Poisson": [dict(rate=[0.3, 3.0, 25.0]), dict(rate=2.0), dict(rate=[0.0, 0.3])],
     "StudentT": [dict(df=[0.8, 1.5, 5.0], loc=[0.5, -1.0, 2.0], scale=[1.0, 0.3, 2.5]), dict(df=3.0)],
-    "Uniform": [dict(low=[0.0, -1.0], high=[1.0, 2.5]), dict(low=0.5, high=2.0)],
+    "Uniform": [dict(low=[0.1, -1.0, 0.2], high=[0.7, 2.5, 0.9]), dict(low=0.5, high=2.0)],
     "VonMises": [dict(loc=[0.5, -1.0, 2.0], concentration=[0.1, 2.0, 30.0]), dict(loc=0.5, concentration=2.0)],
     "Weibull": [dict(scale=[0.5, 1.0, 2.0], concentration=[0.8, 1.5, 3.0]), dict(scale=1.0, concentration=2.5)],
     "Wishart": [

@@ -19,14 +19,14 @@ NUMBER = re.compile(r"\d+\.\d+(e-?\d+)?")
 class Parameters:
     """Makes the parameters of a case, in order, as leaves."""
 
-    def __init__(self, torch: Any, dtype: str = "float64"):
-        self._torch, self._dtype = torch, getattr(torch, dtype)
+    def __init__(self, torch: Any, dtype: str = "float64", scale: float = 1.0):
+        self._torch, self._dtype, self.scale = torch, getattr(torch, dtype), scale
         self.made: list[Any] = []
 
     def __call__(self, values: Any) -> Any:
         made = self._torch.tensor(values, dtype=self._dtype, requires_grad=True)
         self.made.append(made)
-        return made
+        return made if self.scale == 1 else made * self.scale
 
 
 def answer(question: Callable[[], Any]) -> Any:
