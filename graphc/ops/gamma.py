@@ -198,10 +198,13 @@ def _standard_gamma_vjp(F: Any, g: Any, r: Any, concentration: Any, concentratio
     return g * F.cast(slope, dtype=concentration_dtype)
 
 
-def _dirichlet_vjp(F: Any, g: Any, r: Any, concentration: Any, concentration_dtype: np.dtype) -> Any:
+def _dirichlet_vjp(
+    F: Any, g: Any, r: Any, concentration: Any, concentration_dtype: np.dtype, concentration_shape: tuple[int, ...]
+) -> Any:
     a, x = _wide(F, concentration, r)
-    slope = F.cast(beta_slope(F, x, a, F.sum(a, axis=(-1,), keepdims=True)), dtype=concentration_dtype)
-    return slope * (g - F.sum(r * g, axis=(-1,), keepdims=True))
+    last = (len(concentration_shape) - 1,)
+    slope = F.cast(beta_slope(F, x, a, F.sum(a, axis=last, keepdims=True)), dtype=concentration_dtype)
+    return slope * (g - F.sum(r * g, axis=last, keepdims=True))
 
 
 def _drawn(name: str, vjp: Any) -> Op:

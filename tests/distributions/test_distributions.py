@@ -112,7 +112,7 @@ def test_densities_and_moments_are_those_of_scipy(name: str):
     case = _case(name)
     theirs = _SCIPY[name.partition("-")[0]]({k: np.asarray(v) for k, v in case.inputs.items()})
     with torch.no_grad():
-        ours = case.build(d, Parameters(torch))
+        ours = case.build(d, lambda values: torch.tensor(values, dtype=torch.float64))
         torch.manual_seed(0)
         value = ours.sample((3,))
         x = value.numpy().astype(np.float64)
@@ -148,7 +148,9 @@ def test_samples_have_the_distribution(name: str):
             assert scipy.stats.kstest(column % 1, "uniform").pvalue > 1e-4
 
 
-DIFFERENTIABLE = [n for n in NAMES if n.partition("-")[0] not in ("Wishart", "LKJCholesky")]
+# at the edge of the parameters, or a matrix of which only one triangle is read
+_EDGES = {"Bernoulli-4", "Binomial-3", "Geometric-4", "NegativeBinomial-2", "Poisson-2", "MultivariateNormal-0", "MultivariateNormal-2"}
+DIFFERENTIABLE = [n for n in NAMES if n not in _EDGES and n.partition("-")[0] not in ("Wishart", "LKJCholesky")]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -182,8 +184,9 @@ class _unchecked:
 @pytest.mark.parametrize("name", NAMES)
 def test_copies_and_pickles_are_alike(name: str):
     original = _case(name).build(d, lambda values: torch.tensor(values, dtype=torch.float64))
+    text = repr(original)
     for other in (copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
-        assert repr(other) == repr(original)
+        assert repr(other) == text
         torch.manual_seed(0)
         expected = original.sample((2,))
         torch.manual_seed(0)
@@ -215,9 +218,10 @@ def test_compiled_programs_draw_and_differentiate_alike(name: str):
             value, density, after = function(*leaves)
             total = density.sum() + (value.sum() if has_rsample else 0)
             slopes = torch.autograd.grad(total, leaves, allow_unused=True) if leaves and total.requires_grad else ()
-            results.append([r.detach().numpy() for r in (value, density, after, *filter(None.__ne__, slopes))])
+            results.append([r.detach().numpy() for r in (value, density, after, *[s for s in slopes if s is not None])])
         for ours, expected in zip(*results, strict=True):
-            np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-8)
+            tolerance = 1e-4 if expected.dtype == np.float32 else 1e-7
+            np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.quick_xla
