@@ -30,9 +30,7 @@ class Binomial(LogitsOrProbs, Distribution):
     has_enumerate_support = True
     _expands = ("total_count", "probs", "logits")
 
-    def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._set_either(probs, logits, validate_args, total_count)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)

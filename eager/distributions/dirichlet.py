@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.exp_family import ExponentialFamily
-from eager.functional.gathering import where
-from eager.functional.gathering import one_hot
+from eager.functional.gathering import one_hot, where
 from eager.rng.gamma import dirichlet
 
 __all__ = ["Dirichlet"]

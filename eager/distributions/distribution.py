@@ -88,7 +88,9 @@ class Distribution:
             place = place.format(type(self).__name__, type(constraint).__name__.lstrip("_"))
             E.valid(value.detach(), valid, message=f"{message}{place}, but found invalid values")
         elif not bool(valid.all()):
-            raise ValueError(f"{message}{place.format(repr(self), repr(constraint))}, but found invalid values:\n{value}")
+            raise ValueError(
+                f"{message}{place.format(repr(self), repr(constraint))}, but found invalid values:\n{value}"
+            )
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """A distribution of the same kind with its batches expanded to `batch_shape`; tensors share memory.
@@ -212,9 +214,7 @@ class Distribution:
             raise ValueError("The value argument to log_prob must be a Tensor")
         actual, expected = value.shape, Size(self._batch_shape + self._event_shape)
         if actual[len(actual) - len(self._event_shape) :] != self._event_shape:
-            raise ValueError(
-                f"The right-most size of value must match event_shape: {actual} vs {self._event_shape}."
-            )
+            raise ValueError(f"The right-most size of value must match event_shape: {actual} vs {self._event_shape}.")
         for i, j in zip(reversed(actual), reversed(expected), strict=False):
             if i != 1 and j != 1 and i != j:
                 raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {actual} vs {expected}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eager.distributions.divergences import alike, crossed, matrices
-from eager.distributions.divergences.registry import _KL_REGISTRY, kl_divergence, register_kl
+from eager.distributions.divergences.registry import kl_divergence, register_kl
 
 __all__ = ["kl_divergence", "register_kl"]
 

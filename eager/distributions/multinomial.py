@@ -27,9 +27,7 @@ class Multinomial(OfCategorical, Distribution):
     _expands = ("_categorical", "_binomial")
     _keeps = ("total_count",)
 
-    def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count

@@ -104,9 +104,7 @@ def one_matrix(
     error: type[Exception],
 ) -> tuple[str, Tensor]:  # fmt: skip
     """The name and the value of the one that is given. `error` unless it is one."""
-    matrices = dict(
-        covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
-    )
+    matrices = dict(covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
     given = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
     if len(given) != 1:
         raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")

@@ -29,9 +29,7 @@ class LogitRelaxedBernoulli(LogitsOrProbs, Distribution):
     _expands = ("probs", "logits")
     _keeps = ("temperature",)
 
-    def __init__(
-        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self.temperature = temperature
         self._set_either(probs, logits, validate_args)
 
@@ -58,9 +56,7 @@ class RelaxedBernoulli(TransformedDistribution):
     base_dist: LogitRelaxedBernoulli
     _expands = ()
 
-    def __init__(
-        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(
             LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
         )

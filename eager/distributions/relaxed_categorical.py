@@ -28,9 +28,7 @@ class ExpRelaxedCategorical(OfCategorical, Distribution):
     _expands = ("_categorical",)
     _keeps = ("temperature",)
 
-    def __init__(
-        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
         categorical = self._categorical
@@ -61,9 +59,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     base_dist: ExpRelaxedCategorical
     _expands = ()
 
-    def __init__(
-        self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 

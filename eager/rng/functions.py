@@ -200,7 +200,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     check_real_floating(input, "poisson_cpu")
     message = "invalid Poisson rate, expected rate to be non-negative"
     if not on_arrays():
-        return rejected("poisson", E.required(input.detach(), E.ge(input.detach(), 0), message=message), generator=generator)
+        return rejected(
+            "poisson", E.required(input.detach(), E.ge(input.detach(), 0), message=message), generator=generator
+        )
     if not np.all(input._array() >= 0):
         raise RuntimeError(message)
     return rejected("poisson", input, generator=generator)

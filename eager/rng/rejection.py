@@ -225,4 +225,3 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 def von_mises(loc: Tensor, concentration: Tensor) -> Tensor:
     """Angles in [-pi, pi) around `loc`, of one shape with `concentration`, drawn in float64."""
     return rejected("von_mises", loc, concentration)
-

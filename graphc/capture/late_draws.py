@@ -59,7 +59,9 @@ def _emitted(
         before = state.states[id(generator)][1]
     else:
         source = Draw(generator._state, generator)
-        before = tracer.wrap(tracer.input(f"random_{len(state.sources)}", Aval((STATE.itemsize,), UINT8), source), False)
+        before = tracer.wrap(
+            tracer.input(f"random_{len(state.sources)}", Aval((STATE.itemsize,), UINT8), source), False
+        )
     values, after = tracer.apply(_DRAW, (before, *inputs), dict(sampler=sampler, shape=tuple(shape), dtype=dtype))
     state.states[id(generator)] = generator, after
     with interpreting(IMMEDIATE):  # it is not made by the program

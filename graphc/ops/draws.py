@@ -18,7 +18,6 @@ from graphc.ops.dtypes import FLOAT64
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Op, Rule, op
 
-
 # name -> f(state, *inputs), which returns the numbers and the state after them
 SAMPLERS: dict[str, Callable[..., tuple[np.ndarray, np.ndarray]]] = {}
 

@@ -149,7 +149,15 @@ def test_samples_have_the_distribution(name: str):
 
 
 # at the edge of the parameters, or a matrix of which only one triangle is read
-_EDGES = {"Bernoulli-4", "Binomial-3", "Geometric-4", "NegativeBinomial-2", "Poisson-2", "MultivariateNormal-0", "MultivariateNormal-2"}
+_EDGES = {
+    "Bernoulli-4",
+    "Binomial-3",
+    "Geometric-4",
+    "NegativeBinomial-2",
+    "Poisson-2",
+    "MultivariateNormal-0",
+    "MultivariateNormal-2",
+}
 DIFFERENTIABLE = [n for n in NAMES if n not in _EDGES and n.partition("-")[0] not in ("Wishart", "LKJCholesky")]
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
-
-import numpy as np
-import pytest
 
 import eager as torch
 from eager.distributions.kl import _KL_REGISTRY

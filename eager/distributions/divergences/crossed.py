@@ -38,7 +38,9 @@ _INFINITE: dict[type, tuple[type, ...]] = {
 
 
 def _infinite(p: Any, q: Any) -> Tensor:
-    name = next(name for name in ("loc", "rate", "concentration", "concentration1", "scale", "probs") if hasattr(p, name))
+    name = next(
+        name for name in ("loc", "rate", "concentration", "concentration1", "scale", "probs") if hasattr(p, name)
+    )
     return full_like(getattr(p, name), math.inf)
 
 

@@ -35,7 +35,9 @@ def _nearest(types: tuple[type, type], first: int) -> tuple[type, type]:
     """The registered pair of base classes that is nearest to `types`: in place `first`, then in the other one."""
     other = 1 - first
     pairs = [pair for pair in _KL_REGISTRY if issubclass(types[0], pair[0]) and issubclass(types[1], pair[1])]
-    return min(pairs, key=lambda pair: (types[first].__mro__.index(pair[first]), types[other].__mro__.index(pair[other])))
+    return min(
+        pairs, key=lambda pair: (types[first].__mro__.index(pair[first]), types[other].__mro__.index(pair[other]))
+    )
 
 
 def _dispatch_kl(type_p: type, type_q: type) -> Any:

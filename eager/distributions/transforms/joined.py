@@ -35,9 +35,7 @@ class _Joined(Transform):
     def _parts(self, z: Tensor, name: str, what: str = "tensor") -> Sequence[Tensor]:
         """The parts of `z`, called `name` in messages. AssertionError if it has others."""
         count, counted = self._count()
-        _assert(
-            -z.dim() <= self.dim < z.dim(), f"dim {self.dim} out of range for {what} with {z.dim()} dimensions"
-        )
+        _assert(-z.dim() <= self.dim < z.dim(), f"dim {self.dim} out of range for {what} with {z.dim()} dimensions")
         size = z.size(self.dim)
         _assert(size == count, f"{name}.size({self.dim}) = {size} must equal {counted} {count}")
         return self._split(z)

@@ -241,9 +241,7 @@ class ComposeTransform(Transform):
         terms: list[Any] = []
         event_dim = self.domain.event_dim
         for part, before, after in zip(self.parts, places[:-1], places[1:], strict=True):
-            terms.append(
-                sum_rightmost(part.log_abs_det_jacobian(before, after), event_dim - part.domain.event_dim)
-            )
+            terms.append(sum_rightmost(part.log_abs_det_jacobian(before, after), event_dim - part.domain.event_dim))
             event_dim += part.codomain.event_dim - part.domain.event_dim
         return functools.reduce(operator.add, terms)
 
