@@ -28,8 +28,8 @@ GRAPHC = (
     "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "targets",
 )  # fmt: skip
 EAGER = (
-    "return_types", "core", "engine", "functional", "rng", "random", "linalg", "func", "autograd", "nn", "distributions",
-    "signal", "optim", "utils", "backends", "surface",
+    "return_types", "core", "engine", "functional", "rng", "random", "linalg", "func", "autograd", "nn",
+    "distributions", "signal", "optim", "utils", "backends", "surface",
 )  # fmt: skip
 COMPARE = (
     "environment", "judging", "layouts", "cases", "locating", "modes", "checking", "declared", "fuzzing",

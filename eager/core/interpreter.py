@@ -119,10 +119,10 @@ class Interpreter:
         """
         raise NotImplementedError
 
-    def drawn(self, sampler: str, inputs: Sequence[Any], generator: Any) -> Any:
+    def drawn(self, sampler: Any, inputs: Sequence[Any], generator: Any) -> Any:
         """What a sampler draws from `generator` with the parameters `inputs`, all of one shape, at each run.
 
-        sampler: a name in `graphc.ops.draws.SAMPLERS`. How many random words it takes depends on the parameters. The
+        sampler: an `eager.rng.rejection.Sampler`. How many random words it takes depends on the parameters. The
         result has the shape and dtype of the first one.
         """
         raise NotImplementedError

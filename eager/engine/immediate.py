@@ -111,10 +111,8 @@ class Immediate(Interpreter):
     ) -> Tensor:  # fmt: skip
         return Tensor._wrap(np.asarray(draw(shape)))
 
-    def drawn(self, sampler: str, inputs: Sequence[Tensor], generator: Any) -> Tensor:
-        from eager.rng.rejection import SAMPLERS
-
-        values = SAMPLERS[sampler](generator, *[x._array() for x in inputs])
+    def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
+        values = sampler.draw(generator, *[x._array() for x in inputs])
         return Tensor._wrap(np.asarray(values, inputs[0]._dtype()))
 
 

@@ -227,7 +227,7 @@ class BatchInterpreter(Interpreter):
         made = self.outer.random(draw, wanted, dtype, generator, like)
         return self.wrap(made) if several else made
 
-    def drawn(self, sampler: str, inputs: Sequence[Tensor], generator: Any) -> Tensor:
+    def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
         if self.randomness == "error":
             raise RuntimeError(RANDOM)
         batches = [self.batch_of(x) for x in inputs]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, final
@@ -92,6 +93,7 @@ class Generator:
         """
         if self._left is None:
             self._left = Tensor._wrap(np.zeros(STATE.itemsize, UINT8))
+            _LEFT[id(self._left)] = self._left
         return self._left
 
     def _take_left(self) -> None:
@@ -306,6 +308,14 @@ class Generator:
             j = i + offset
             order[i], order[j] = order[j], order[i]
         return np.array(order, dtype)
+
+
+_LEFT: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+
+
+def is_left(tensor: Tensor) -> bool:
+    """Whether `tensor` is the `left()` of some generator, which only programs write."""
+    return _LEFT.get(id(tensor)) is tensor
 
 
 def _restore(state: Tensor) -> Generator:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -204,9 +205,16 @@ def _of_state(name: str, state: np.ndarray, *parameters: np.ndarray) -> tuple[np
 draws.SAMPLERS.update({name: functools.partial(_of_state, name) for name in SAMPLERS})  # for programs that draw
 
 
+class Sampler(NamedTuple):
+    """A sampler, and how programs call it."""
+
+    name: str
+    draw: Callable[..., np.ndarray]
+
+
 def rejected(sampler: str, *parameters: Tensor, generator: Generator | None = None) -> Tensor:
     """What `SAMPLERS[sampler]` draws with these parameters, of one shape and dtype: now, or at each call."""
-    return current_interpreter().drawn(sampler, parameters, source_of(generator))
+    return current_interpreter().drawn(Sampler(sampler, SAMPLERS[sampler]), parameters, source_of(generator))
 
 
 def check_real_floating(x: Tensor, kernel: str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.tensor import Tensor
 from eager.rng.generator import STATE, Generator
+from eager.rng.rejection import Sampler
 from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.sources import Draw
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 _DRAW = OPS["draw"]
 
 
-def drawn(tracer: Tracer, sampler: str, inputs: Sequence[Tensor], generator: Generator) -> Tensor:
+def drawn(tracer: Tracer, sampler: Sampler, inputs: Sequence[Tensor], generator: Generator) -> Tensor:
     """See `eager.core.interpreter.Interpreter.drawn`."""
     values = tuple(inputs[0]._d.shape), inputs[0]._dtype()
-    return _emitted(tracer, sampler, inputs, *values, generator)
+    return _emitted(tracer, sampler.name, inputs, *values, generator)
 
 
 def again(

@@ -343,7 +343,7 @@ class Tracer(Interpreter):
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.state.sources)}", Aval(tuple(shape), dtype), source), False)
 
-    def drawn(self, sampler: str, inputs: Sequence[Tensor], generator: Any) -> Tensor:
+    def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""
         return late_draws.drawn(self, sampler, inputs, generator)
 

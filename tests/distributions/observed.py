@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -80,10 +82,11 @@ def observed(torch: Any, case: Case, dtype: str = "float64") -> dict[str, Any]:
     found["flags"] = answer(lambda: [d.has_rsample, d.has_enumerate_support])
     found["support"] = answer(lambda: repr(d.support))
     for name in ATTRIBUTES:
-        found[name] = answer(lambda: getattr(d, name))
+        found[name] = answer(partial(getattr, d, name))
     for name in METHODS:
-        found[name] = answer(lambda: getattr(d, name)())
-        found[f"gradients of {name}"] = answer(lambda: slopes(lambda new: getattr(new, name)()))
+        ask = methodcaller(name)
+        found[name] = answer(partial(ask, d))
+        found[f"gradients of {name}"] = answer(partial(slopes, ask))
     found["enumerated"] = answer(lambda: [d.enumerate_support(), d.enumerate_support(False)])
     torch.manual_seed(5)
     value: Any = None
