@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -24,7 +23,7 @@ __all__ = ["Bernoulli"]
 class Bernoulli(LogitsOrProbs, ExponentialFamily):
     """1 with probability `probs`, else 0; `logits` are log(probs / (1 - probs))."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
@@ -45,7 +44,7 @@ class Bernoulli(LogitsOrProbs, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.dirichlet import Dirichlet
@@ -18,7 +17,7 @@ __all__ = ["Beta"]
 class Beta(ExponentialFamily):
     """x^(a - 1) (1 - x)^(b - 1) / B(a, b) for 0 < x < 1; a is `concentration1`, b is `concentration0`."""
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
     _expands = ("_dirichlet",)
@@ -51,7 +50,7 @@ class Beta(ExponentialFamily):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -24,7 +23,7 @@ def _clamp_by_zero(x: Tensor) -> Tensor:
 class Binomial(LogitsOrProbs, Distribution):
     """n! / (k! (n - k)!) p^k (1 - p)^(n - k): how many, k, of `total_count` = n trials succeed."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar[Any] = {
         "total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real,
     }  # fmt: skip
     has_enumerate_support = True
@@ -49,7 +48,7 @@ class Binomial(LogitsOrProbs, Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))

@@ -22,7 +22,7 @@ __all__ = ["Categorical"]
 class Categorical(LogitsOrProbs, Distribution):
     """One of the integers 0, ..., n - 1, with probabilities in proportion to `probs` (..., n) or to exp(`logits`)."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
     _is_binary: ClassVar[bool] = False
     _expands = ("probs", "logits")
@@ -53,7 +53,7 @@ class Categorical(LogitsOrProbs, Distribution):
     def mode(self) -> Tensor:
         return self.probs.argmax(dim=-1)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         probs = self.probs.detach().reshape((-1, self._num_events))
         drawn = multinomial(probs, sample_shape.numel(), True).T

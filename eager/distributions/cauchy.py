@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
@@ -17,7 +16,7 @@ __all__ = ["Cauchy"]
 class Cauchy(Distribution):
     """1 / (pi scale (1 + ((x - loc) / scale)^2)). It has no mean."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
     _expands = ("loc", "scale")
@@ -37,7 +36,7 @@ class Cauchy(Distribution):
     def variance(self) -> Tensor:
         return full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -14,7 +14,7 @@ __all__ = ["Chi2"]
 class Chi2(Gamma):
     """The sum of the squares of `df` standard normal numbers: Gamma(df / 2, 1 / 2)."""
 
-    arg_constraints = {"df": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"df": constraints.positive}
     _expands = Gamma._expands
 
     def __init__(self, df: Any, validate_args: bool | None = None):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -26,7 +25,7 @@ class ContinuousBernoulli(LogitsOrProbs, ExponentialFamily):
     autoencoders", 2019. Between the `lims`, around p = 1/2, where terms cancel, Taylor series take their place.
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
@@ -84,11 +83,11 @@ class ContinuousBernoulli(LogitsOrProbs, ExponentialFamily):
         taylor = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
         return where(self._stable(), variance, taylor)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -16,7 +16,7 @@ __all__ = ["Dirichlet"]
 class Dirichlet(ExponentialFamily):
     """prod_i x_i^(a_i - 1) Gamma(sum_i a_i) / prod_i Gamma(a_i) on the simplex; a is the concentration (..., n)."""
 
-    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    arg_constraints: ClassVar[Any] = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
     _expands = ("concentration",)

@@ -16,6 +16,8 @@ from eager.engine.language import E
 
 __all__ = ["Distribution"]
 
+_SCALAR = Size()
+
 
 class Distribution:
     """A batch of independent probability distributions of one kind, each over events of one shape.
@@ -43,7 +45,7 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(
-        self, batch_shape: Sequence[int] = Size(), event_shape: Sequence[int] = Size(), validate_args: Any = None
+        self, batch_shape: Sequence[int] = _SCALAR, event_shape: Sequence[int] = _SCALAR, validate_args: Any = None
     ):
         self._batch_shape = batch_shape
         self._event_shape = event_shape
@@ -166,12 +168,12 @@ class Distribution:
         """The root of the variance."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draw, without gradients, a sample of shape `sample_shape + batch_shape + event_shape`."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draw a sample as a differentiable function of the parameters."""
         raise NotImplementedError
 
@@ -205,7 +207,7 @@ class Distribution:
         """exp of the entropy."""
         return self.entropy().exp()
 
-    def _extended_shape(self, sample_shape: Any = Size()) -> Size:
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size(Size(sample_shape) + self._batch_shape + self._event_shape)
 
     def _validate_sample(self, value: Any) -> None:

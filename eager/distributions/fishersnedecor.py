@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -20,7 +19,7 @@ __all__ = ["FisherSnedecor"]
 class FisherSnedecor(Distribution):
     """(X1 / df1) / (X2 / df2), where X1 and X2 are chi-squared with `df1` and `df2` degrees of freedom."""
 
-    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True
     _expands = ("df1", "df2", "_gamma1", "_gamma2")
@@ -46,7 +45,7 @@ class FisherSnedecor(Distribution):
         df2 = where(self.df2 <= 4, math.nan, self.df2)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         x1, x2 = self._gamma1.rsample(sample_shape), self._gamma2.rsample(sample_shape)
         tiny = finfo(x2.dtype).tiny
         return (x1 / x2.clamp(min=tiny)).clamp(min=tiny)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -19,7 +18,7 @@ __all__ = ["Gamma"]
 class Gamma(ExponentialFamily):
     """rate^a x^(a - 1) exp(-rate x) / Gamma(a) for x > 0, where a is the concentration."""
 
-    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
@@ -40,7 +39,7 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=finfo(value.dtype).tiny)  # what the division lets underflow

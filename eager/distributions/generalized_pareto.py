@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
@@ -20,7 +19,11 @@ __all__ = ["GeneralizedPareto"]
 class GeneralizedPareto(Distribution):
     """(1 + c z)^(-1 / c - 1) / scale, where z = (x - loc) / scale and c is the concentration; exp(-z) / scale at c = 0."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
     has_rsample = True
     _expands = ("loc", "scale", "concentration")
 
@@ -52,7 +55,7 @@ class GeneralizedPareto(Distribution):
         zero = isclose(self.concentration, zeros_like(self.concentration))
         return zero, where(zero, 1.0, self.concentration)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 

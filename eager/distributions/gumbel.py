@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor
@@ -20,7 +20,7 @@ __all__ = ["Gumbel"]
 class Gumbel(TransformedDistribution):
     """exp(-z - exp(-z)) / scale, where z = (x - loc) / scale; that is loc - scale log(-log(u)) of uniform u."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     _expands = ("loc", "scale")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -18,7 +18,7 @@ __all__ = ["Half"]
 class Half(TransformedDistribution):
     """|x|, where x has the distribution `_base(0, scale)`."""
 
-    arg_constraints = {"scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
     _base: Any

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
@@ -18,7 +17,7 @@ D = TypeVar("D", bound=Distribution)
 class Independent(Distribution, Generic[D]):
     """A distribution whose last `reinterpreted_batch_ndims` batch dims count as dims of an event."""
 
-    arg_constraints: Any = {}
+    arg_constraints: ClassVar[Any] = {}
     base_dist: D
     _expands = ("base_dist",)
     _keeps = ("reinterpreted_batch_ndims",)
@@ -61,10 +60,10 @@ class Independent(Distribution, Generic[D]):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:

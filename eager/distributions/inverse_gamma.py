@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -18,7 +18,7 @@ __all__ = ["InverseGamma"]
 class InverseGamma(TransformedDistribution):
     """1 / x, where x has the distribution `Gamma(concentration, rate)`."""
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
     has_rsample = True
     base_dist: Gamma

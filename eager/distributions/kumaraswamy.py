@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -20,7 +20,7 @@ __all__ = ["Kumaraswamy"]
 class Kumaraswamy(TransformedDistribution):
     """a b x^(a - 1) (1 - x^a)^(b - 1) for 0 < x < 1; a is `concentration1`, b is `concentration0`."""
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
     _expands = ("concentration1", "concentration0")

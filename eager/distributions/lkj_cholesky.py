@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
@@ -28,7 +28,7 @@ class LKJCholesky(Distribution):
     vines and extended onion method", 2009: each row is a direction and a squared length.
     """
 
-    arg_constraints = {"concentration": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
     _expands = ("concentration", "_beta")
     _keeps = ("dim",)
@@ -45,7 +45,7 @@ class LKJCholesky(Distribution):
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             y = self._beta.sample(sample_shape).unsqueeze(-1)
             normals = standard_normal(self._extended_shape(sample_shape), y).tril(-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -16,7 +16,7 @@ __all__ = ["LogNormal"]
 class LogNormal(TransformedDistribution):
     """exp(x), where x has the distribution `Normal(loc, scale)`."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
     has_rsample = True
     base_dist: Normal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -17,7 +17,7 @@ __all__ = ["LogisticNormal"]
 class LogisticNormal(TransformedDistribution):
     """The stick-breaking transform of n normal numbers: n + 1 numbers that sum to 1."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
     base_dist: Independent[Normal]

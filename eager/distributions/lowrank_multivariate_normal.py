@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
@@ -29,7 +28,7 @@ class LowRankMultivariateNormal(Distribution):
     all that is factorized is the (m, m) capacitance I + W.mT @ diag(1 / D) @ W.
     """
 
-    arg_constraints = {
+    arg_constraints: ClassVar[Any] = {
         "loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }  # fmt: skip
@@ -97,7 +96,7 @@ class LowRankMultivariateNormal(Distribution):
         matrix = self._unbroadcasted_cov_diag.reciprocal().diag_embed() - a.mT @ a
         return matrix.expand(square(self._batch_shape, self._event_shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         along = standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc)
         noise = standard_normal(shape, self.loc)

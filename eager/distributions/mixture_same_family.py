@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -18,7 +17,7 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """Sum over k of probs_k p_k(x): `component_distribution` has the p_k along its last batch dim."""
 
-    arg_constraints: Any = {}
+    arg_constraints: ClassVar[Any] = {}
     has_rsample = False
     _expands = ("_mixture_distribution", "_component_distribution")
     _keeps = ("_num_component", "_event_ndims")
@@ -92,7 +91,7 @@ class MixtureSameFamily(Distribution):
         log_probs = log_softmax(self.mixture_distribution.logits, dim=-1)
         return (self.component_distribution.log_prob(self._pad(x)) + log_probs).logsumexp(dim=-1)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             event = self.event_shape
             chosen = self.mixture_distribution.sample(sample_shape)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.binomial import Binomial
@@ -22,7 +21,7 @@ __all__ = ["Multinomial"]
 class Multinomial(OfCategorical, Distribution):
     """How often each category occurs in `total_count` draws with these `probs` or `logits`."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int
     _expands = ("_categorical", "_binomial")
     _keeps = ("total_count",)
@@ -48,7 +47,7 @@ class Multinomial(OfCategorical, Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         drawn = drawn.permute((*range(1, drawn.dim()), 0))
         counts = drawn.new_zeros(self._extended_shape(sample_shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
@@ -24,7 +24,7 @@ class MultivariateNormal(Distribution):
     One of the (..., n, n) matrices S, its inverse and its lower Cholesky factor `scale_tril` is given.
     """
 
-    arg_constraints = {
+    arg_constraints: ClassVar[Any] = {
         "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky,
     }  # fmt: skip
@@ -76,7 +76,7 @@ class MultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = standard_normal(self._extended_shape(sample_shape), self.loc)
         return self.loc + product(self._unbroadcasted_scale_tril, noise)
 

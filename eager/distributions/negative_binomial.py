@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -21,7 +20,7 @@ __all__ = ["NegativeBinomial"]
 class NegativeBinomial(LogitsOrProbs, Distribution):
     """Gamma(n + k) / (k! Gamma(n)) (1 - p)^n p^k: how many trials succeed before `total_count` = n have failed."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar[Any] = {
         "total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
     }  # fmt: skip
@@ -47,7 +46,7 @@ class NegativeBinomial(LogitsOrProbs, Distribution):
     def _gamma(self) -> Gamma:
         return Gamma(concentration=self.total_count, rate=(-self.logits).exp(), validate_args=False)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return poisson(self._gamma.sample(sample_shape=sample_shape))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.categorical import Categorical
@@ -19,7 +18,7 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 class OneHotCategorical(OfCategorical, Distribution):
     """A vector of zeros and a one, whose place has the `Categorical` distribution with these `probs` or `logits`."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
     _expands = ("_categorical",)
@@ -41,7 +40,7 @@ class OneHotCategorical(OfCategorical, Distribution):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         probs = self.probs
         return one_hot(self._categorical.sample(sample_shape), self._categorical._num_events).to(probs)
 
@@ -67,5 +66,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

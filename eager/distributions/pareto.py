@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -17,7 +17,7 @@ __all__ = ["Pareto"]
 class Pareto(TransformedDistribution):
     """alpha scale^alpha / x^(alpha + 1) for x >= scale."""
 
-    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"alpha": constraints.positive, "scale": constraints.positive}
     _expands = ("scale", "alpha")
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):

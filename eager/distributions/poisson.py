@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -18,7 +17,7 @@ __all__ = ["Poisson"]
 class Poisson(ExponentialFamily):
     """rate^k exp(-rate) / k! for k = 0, 1, ..."""
 
-    arg_constraints = {"rate": constraints.nonnegative}
+    arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
     _expands = ("rate",)
 
@@ -35,7 +34,7 @@ class Poisson(ExponentialFamily):
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
@@ -24,7 +23,7 @@ class LogitRelaxedBernoulli(LogitsOrProbs, Distribution):
     variables", 2017; E. Jang, S. Gu, B. Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     _expands = ("probs", "logits")
     _keeps = ("temperature",)
@@ -33,7 +32,7 @@ class LogitRelaxedBernoulli(LogitsOrProbs, Distribution):
         self.temperature = temperature
         self._set_either(probs, logits, validate_args)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         uniform = clamp_probs(rand(shape, dtype=probs.dtype, device=probs.device))
@@ -50,7 +49,7 @@ class LogitRelaxedBernoulli(LogitsOrProbs, Distribution):
 class RelaxedBernoulli(TransformedDistribution):
     """Numbers in (0, 1) that at low `temperature` come near to Bernoulli's, differentiable in `probs` or `logits`."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
     base_dist: LogitRelaxedBernoulli

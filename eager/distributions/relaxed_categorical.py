@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.categorical import Categorical
@@ -22,7 +21,7 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 class ExpRelaxedCategorical(OfCategorical, Distribution):
     """log(y) of y of `RelaxedOneHotCategorical`. For the source see `LogitRelaxedBernoulli`."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector  # of vectors whose exp sums to 1
     has_rsample = True
     _expands = ("_categorical",)
@@ -34,7 +33,7 @@ class ExpRelaxedCategorical(OfCategorical, Distribution):
         categorical = self._categorical
         super().__init__(categorical.batch_shape, categorical.param_shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         uniform = clamp_probs(rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         gumbel = -((-(uniform.log())).log())
@@ -53,7 +52,7 @@ class ExpRelaxedCategorical(OfCategorical, Distribution):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Vectors on the simplex that at low `temperature` come near to one-hot ones, differentiable in the parameters."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
     has_rsample = True
     base_dist: ExpRelaxedCategorical

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.chi2 import Chi2
@@ -19,7 +18,11 @@ __all__ = ["StudentT"]
 class StudentT(Distribution):
     """loc + scale X / sqrt(Z / df), where X is standard normal and Z chi-squared with `df` degrees of freedom."""
 
-    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar[Any] = {
+        "df": constraints.positive,
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     support = constraints.real
     has_rsample = True
     _expands = ("df", "loc", "scale", "_chi2")
@@ -44,7 +47,7 @@ class StudentT(Distribution):
         variance = where(finite, self.scale.pow(2) * df / (df - 2), math.inf)
         return where(self.df <= 1, math.nan, variance)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         x = standard_normal(self._extended_shape(sample_shape), self.df)
         return self.loc + self.scale * (x * (self._chi2.rsample(sample_shape) / self.df).rsqrt())
 

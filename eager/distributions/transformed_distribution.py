@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
@@ -22,7 +22,7 @@ class TransformedDistribution(Distribution):
     log p(y) = log p(x) - log |det dy/dx|.
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: ClassVar[Any] = {}
     transforms: list[Any]
     base_dist: Any
     _expands = ()
@@ -74,11 +74,11 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return self._transformed(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self._transformed(self.base_dist.rsample(sample_shape))
 
     def _transformed(self, x: Tensor) -> Tensor:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from eager.core.dtypes import Size
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
@@ -48,7 +47,7 @@ def _log_bessel(x: Tensor, order: int) -> Tensor:
 class VonMises(Distribution):
     """exp(concentration cos(x - loc)) / (2 pi I0(concentration)), of angles in [-pi, pi)."""
 
-    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False
     _expands = ("loc", "concentration")
@@ -61,7 +60,7 @@ class VonMises(Distribution):
         exponent = self.concentration * (value - self.loc).cos()
         return exponent - math.log(2 * math.pi) - _log_bessel(self.concentration, 0)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """D. J. Best, N. I. Fisher, "Efficient simulation of the von Mises distribution", 1979; drawn in float64."""
         shape = self._extended_shape(sample_shape)
         return von_mises(self.loc.detach().expand(shape), self.concentration.detach().expand(shape))

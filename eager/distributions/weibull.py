@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -18,7 +18,7 @@ __all__ = ["Weibull"]
 class Weibull(TransformedDistribution):
     """(k / scale) z^(k - 1) exp(-z^k) for x > 0, where z = x / scale and k is the concentration."""
 
-    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    arg_constraints: ClassVar[Any] = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
     _expands = ("scale", "concentration", "concentration_reciprocal")
 

@@ -130,7 +130,7 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.transpose(-2, -1)
 
-    def rsample(self, sample_shape: Any = Size(), max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Tensor:
         """Draw a sample as a differentiable function of the parameters.
 
         Matrices that rounding has made singular are drawn anew, at most `max_try_correction` times (10). Under a trace
