@@ -68,8 +68,8 @@ class Distribution:
         except NotImplementedError:
             arg_constraints = {}
             warnings.warn(
-                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize "
-                "the distribution with `validate_args=False` to turn off validation.", stacklevel=4,
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                "initialize the distribution with `validate_args=False` to turn off validation.", stacklevel=4,
             )  # fmt: skip
         for name, constraint in arg_constraints.items():
             if constraints.is_dependent(constraint):

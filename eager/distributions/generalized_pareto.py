@@ -17,7 +17,7 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """(1 + c z)^(-1 / c - 1) / scale, where z = (x - loc) / scale and c is the concentration; exp(-z) / scale at c = 0."""
+    """(1 + c z)^(-1 / c - 1) / scale, where z = (x - loc) / scale and c is the concentration; its limit at c = 0."""
 
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,

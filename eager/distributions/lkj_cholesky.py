@@ -22,7 +22,7 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Lower Cholesky factors of (dim, dim) correlation matrices M, of density proportional to det(M)^(concentration - 1).
+    """Lower Cholesky factors of (dim, dim) correlation matrices M, of density ~ det(M)^(concentration - 1).
 
     Drawn by the onion method of D. Lewandowski, D. Kurowicka, H. Joe, "Generating random correlation matrices based on
     vines and extended onion method", 2009: each row is a direction and a squared length.

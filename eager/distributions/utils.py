@@ -115,8 +115,8 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     n = (-shift + (shift**2 + 8 * size + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
     if round(n) - n > finfo(vec.dtype).eps:
         raise ValueError(
-            f"The size of last dimension is {size} which cannot be expressed as the lower triangular part of a square D "
-            "x D matrix."
+            f"The size of last dimension is {size} which cannot be expressed as the lower triangular part of a square "
+            "D x D matrix."
         )
     matrix = vec.new_zeros((*vec.shape[:-1], round(n), round(n)))
     matrix[..., _below(round(n), diag)] = vec

@@ -193,6 +193,7 @@ ALIKE = {
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    "_tensor_str accelerator autograd backends cuda distributions fft func linalg masked nn optim random return_types signal "
+    "_tensor_str accelerator autograd backends cuda distributions fft func linalg masked nn optim random return_types "
+    "signal "
     "special testing utils version".split()
 )  # fmt: skip

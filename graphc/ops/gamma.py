@@ -2,8 +2,8 @@
 
 Whoever draws x of a distribution F(x; a) by rejection has not computed it as a function of a. Still it moves with a as
 if the probability F(x; a) stayed: dx/da = -(dF/da) / (dF/dx). (M. Figurnov, S. Mohamed, A. Mnih, "Implicit
-reparameterization gradients", 2018.) dF/da has no closed form. The approximations are those of PyTorch (M. Jankowiak, F.
-Obermeyer, "Pathwise derivatives beyond the reparameterization trick", 2018): series near the ends, saddle point
+reparameterization gradients", 2018.) dF/da has no closed form. The approximations are those of PyTorch (M. Jankowiak,
+F. Obermeyer, "Pathwise derivatives beyond the reparameterization trick", 2018): series near the ends, saddle point
 expansions for large parameters, rational functions fitted between. They are computed in float64.
 """
 
@@ -67,7 +67,8 @@ def _gamma_at_mean(a: Any, x: Any) -> Any:
 _FITTED_GAMMA = (
     (0.16009398, -0.094634809, 0.025146376, -0.0030648343, 1, 0.32668115, 0.10406089, 0.0014179084),
     (0.53487893, 0.1298071, 0.065735949, -0.0015649758, 0.16639465, 0.020070113, -0.0035938915, -0.00058392623),
-    (0.040121004, -0.0065914022, -0.0026286047, -0.0013441777, 0.017050642, -0.0021309326, 0.00085092367, -1.5247877e-07),
+    (0.040121004, -0.0065914022, -0.0026286047, -0.0013441777, 0.017050642, -0.0021309326, 0.00085092367,
+     -1.5247877e-07),
 )  # fmt: skip
 
 

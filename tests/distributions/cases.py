@@ -27,12 +27,12 @@ def _of_class(name: str, given: dict[str, Any]) -> Build:
 MATRIX = [[2.0, 0.5], [0.5, 1.0]]
 TRIL = [[1.5, 0.0], [0.3, 0.7]]
 LOC_SCALE = [
-    dict(loc=[0.5, -1.0, 2.0], scale=[1.0, 0.3, 2.5]), dict(loc=0.5, scale=2.0), dict(loc=[[0.1], [0.7]], scale=[1.0, 2.0]),
+    dict(loc=[0.5, -1.0, 2.0], scale=[1.0, 0.3, 2.5]), dict(loc=0.5, scale=2.0), dict(loc=[[0.1], [0.7]], scale=[1.0, 2.0]),  # noqa: E501
 ]  # fmt: skip
 PROBS = [dict(probs=[0.2, 0.5, 0.9]), dict(logits=[-1.0, 0.0, 2.5]), dict(probs=0.3), dict(logits=0.7)]
 EDGES = [dict(probs=[0.0, 1.0])]
 CATEGORIES = [
-    dict(probs=[0.2, 0.3, 0.5]), dict(logits=[[-1.0, 0.0, 2.5], [0.1, 0.2, 0.3]]), dict(probs=[[1.0, 2.0, 1.0], [0.0, 3.0, 1.0]]),
+    dict(probs=[0.2, 0.3, 0.5]), dict(logits=[[-1.0, 0.0, 2.5], [0.1, 0.2, 0.3]]), dict(probs=[[1.0, 2.0, 1.0], [0.0, 3.0, 1.0]]),  # noqa: E501
 ]  # fmt: skip
 COUNTED = [
     dict(total_count=5, probs=[0.2, 0.5, 0.9]), dict(total_count=[4.0, 4.0], logits=[-1.0, 0.5]),
@@ -42,7 +42,7 @@ TWO_POSITIVE = [[0.6, 1.0, 3.5], [2.0, 0.8, 1.2]]
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "Bernoulli": PROBS + EDGES,
     "Beta": [
-        dict(concentration1=TWO_POSITIVE[0], concentration0=TWO_POSITIVE[1]), dict(concentration1=0.7, concentration0=2.0),
+        dict(concentration1=TWO_POSITIVE[0], concentration0=TWO_POSITIVE[1]), dict(concentration1=0.7, concentration0=2.0),  # noqa: E501
         dict(concentration1=[20.0, 0.05], concentration0=[30.0, 0.1]),
     ],
     "Binomial": [*COUNTED, dict(total_count=[3.0, 7.0], probs=[0.0, 1.0])],
@@ -69,7 +69,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "HalfCauchy": [dict(scale=[0.5, 2.0]), dict(scale=1.5)],
     "HalfNormal": [dict(scale=[0.5, 2.0]), dict(scale=1.5)],
     "InverseGamma": [dict(concentration=[0.7, 1.5, 3.5], rate=[1.0, 0.3, 4.0]), dict(concentration=2.5, rate=3.0)],
-    "Kumaraswamy": [dict(concentration1=TWO_POSITIVE[0], concentration0=TWO_POSITIVE[1]), dict(concentration1=1.5, concentration0=2.0)],
+    "Kumaraswamy": [dict(concentration1=TWO_POSITIVE[0], concentration0=TWO_POSITIVE[1]), dict(concentration1=1.5, concentration0=2.0)],  # noqa: E501
     "LKJCholesky": [dict(dim=2, concentration=0.7), dict(dim=3, concentration=[0.5, 1.0, 3.0])],
     "Laplace": LOC_SCALE,
     "LogNormal": LOC_SCALE,
@@ -78,10 +78,10 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
         dict(loc=[0.5, -1.0, 0.2], cov_factor=[[1.0], [0.5], [-0.3]], cov_diag=[1.0, 0.3, 2.0]),
         dict(loc=[[0.5, -1.0], [0.1, 0.2]], cov_factor=[[1.0, 0.2], [0.5, 0.7]], cov_diag=[1.0, 0.3]),
     ],
-    "Multinomial": [dict(total_count=4, **CATEGORIES[0]), dict(total_count=3, logits=[-1.0, 0.0, 2.5]), dict(total_count=2, **CATEGORIES[2])],
+    "Multinomial": [dict(total_count=4, **CATEGORIES[0]), dict(total_count=3, logits=[-1.0, 0.0, 2.5]), dict(total_count=2, **CATEGORIES[2])],  # noqa: E501
     "MultivariateNormal": [
         dict(loc=[0.5, -1.0], covariance_matrix=MATRIX), dict(loc=[[0.5, -1.0], [0.1, 0.2]], scale_tril=TRIL),
-        dict(loc=[0.5, -1.0], precision_matrix=MATRIX), dict(loc=[0.5, -1.0], scale_tril=[TRIL, [[1.0, 0.0], [0.2, 2.0]]]),
+        dict(loc=[0.5, -1.0], precision_matrix=MATRIX), dict(loc=[0.5, -1.0], scale_tril=[TRIL, [[1.0, 0.0], [0.2, 2.0]]]),  # noqa: E501
     ],
     "NegativeBinomial": [*COUNTED[:2], dict(total_count=[0.0, 2.5], probs=[0.3, 0.6])],
     "Normal": LOC_SCALE,
@@ -94,7 +94,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "VonMises": [dict(loc=[0.5, -1.0, 2.0], concentration=[0.1, 2.0, 30.0]), dict(loc=0.5, concentration=2.0)],
     "Weibull": [dict(scale=[0.5, 1.0, 2.0], concentration=[0.8, 1.5, 3.0]), dict(scale=1.0, concentration=2.5)],
     "Wishart": [
-        dict(df=[3.5], covariance_matrix=MATRIX), dict(df=[3.0, 5.0], scale_tril=TRIL), dict(df=4.0, precision_matrix=MATRIX),
+        dict(df=[3.5], covariance_matrix=MATRIX), dict(df=[3.0, 5.0], scale_tril=TRIL), dict(df=4.0, precision_matrix=MATRIX),  # noqa: E501
     ],
 }  # fmt: skip
 PARAMETERS["RelaxedBernoulli"] = [dict(temperature=[0.7], **given) for given in PROBS[:2]]
@@ -125,6 +125,6 @@ MADE: dict[str, Build] = {
 }  # fmt: skip
 
 CASES = [
-    *[Case(f"{name}-{k}", given, _of_class(name, given)) for name, all_ in PARAMETERS.items() for k, given in enumerate(all_)],
+    *[Case(f"{name}-{k}", given, _of_class(name, given)) for name, all_ in PARAMETERS.items() for k, given in enumerate(all_)],  # noqa: E501
     *[Case(name, {}, build) for name, build in MADE.items()],
 ]  # fmt: skip
