@@ -66,10 +66,10 @@ class StickBreakingTransform(Plain):
         return (-x + logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Size) -> Size:
-        return (*at_least(shape, 1)[:-1], shape[-1] + 1)
+        return Size((*at_least(shape, 1)[:-1], shape[-1] + 1))
 
     def inverse_shape(self, shape: Size) -> Size:
-        return (*at_least(shape, 1)[:-1], shape[-1] - 1)
+        return Size((*at_least(shape, 1)[:-1], shape[-1] - 1))
 
 
 class LowerCholeskyTransform(Plain):
@@ -132,10 +132,10 @@ class CorrCholeskyTransform(Transform):
         size = round((0.25 + 2 * n) ** 0.5 + 0.5)
         if size * (size - 1) // 2 != n:
             raise ValueError("Input is not a flattened lower-diagonal number")
-        return (*shape[:-1], size, size)
+        return Size((*shape[:-1], size, size))
 
     def inverse_shape(self, shape: Size) -> Size:
         size = at_least(shape, 2)[-1]
         if shape[-2] != size:
             raise ValueError("Input is not square")
-        return (*shape[:-2], size * (size - 1) // 2)
+        return Size((*shape[:-2], size * (size - 1) // 2))
