@@ -20,7 +20,8 @@ from graphc.ops.special import incomplete_gamma
 
 def _on_host(op: Op) -> Callable[..., Any]:
     def kernel(*arrays: Any) -> Any:
-        result = jnp.broadcast_shapes(*(a.shape for a in arrays)), arrays[0].dtype
+        shape: Any = jnp.broadcast_shapes(*(a.shape for a in arrays))
+        result = shape, arrays[0].dtype
         return on_host(lambda *values: [op.kernel(*values)], [result], *arrays)[0]
 
     return kernel
