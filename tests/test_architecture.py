@@ -29,7 +29,7 @@ GRAPHC = (
 )  # fmt: skip
 EAGER = (
     "return_types", "core", "engine", "functional", "rng", "random", "checkpoints", "linalg", "func", "profiling",
-    "autograd", "nn", "signal", "optim", "utils", "backends", "surface", "amp", "cpu", "cuda",
+    "autograd", "nn", "distributions", "signal", "optim", "utils", "backends", "surface", "amp", "cpu", "cuda",
 )  # fmt: skip
 COMPARE = (
     "environment", "judging", "layouts", "cases", "locating", "modes", "checking", "declared", "fuzzing",

@@ -19,6 +19,7 @@ from eager import autograd
 from eager.core.tensor import Tensor
 from eager.engine.hooks import hooks_of
 from eager.engine.language import E
+from eager.rng.generator import is_left
 from eager.rng.sampling import default_generator
 from graphc import forking
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
@@ -296,7 +297,7 @@ class Call:
         for name, tensor, _ in self.inputs:
             value, grad = _contents(tensor)
             old_value, old_grad = before[name]
-            if value.tobytes() != old_value.tobytes():
+            if value.tobytes() != old_value.tobytes() and not is_left(tensor):
                 changes[f"{name} after the call"] = value
             if grad is not None and (old_grad is None or grad.tobytes() != old_grad.tobytes()):
                 changes[f"{name}.grad after the call"] = grad

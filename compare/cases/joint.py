@@ -10,6 +10,7 @@ from compare.cases.outcome import flatten, is_array, is_number
 from compare.judging.float64 import wide_dtype
 from eager.core.state import storage_of
 from eager.core.views import geometry
+from eager.rng.generator import is_left
 from graphc.autodiff import pullback
 from graphc.capture import Argument, Captured, GradOf, MemoryOf
 from graphc.capture.tree import Slot
@@ -72,6 +73,8 @@ def joint_of(case: Case, graph: Graph) -> Joint:
     labels = [label for label, leaf in case.slots.items() if type(leaf) is Slot]
     result = refs[: len(labels)]
     for effect in program.effects.tensors:
+        if isinstance(effect.target, Captured) and is_left(effect.target.tensor):
+            continue  # eager's generator has its state elsewhere
         if effect.id is not None and isinstance(effect.target, _WRITTEN):
             labels.append(case.effect_label(effect.target))
             result.append(effect.id)

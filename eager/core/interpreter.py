@@ -121,6 +121,14 @@ class Interpreter:
         """
         raise NotImplementedError
 
+    def drawn(self, sampler: Any, inputs: Sequence[Any], generator: Any) -> Any:
+        """What a sampler draws from `generator` with the parameters `inputs`, all of one shape, at each run.
+
+        sampler: an `eager.rng.rejection.Sampler`. How many random words it takes depends on the parameters. The
+        result has the shape and dtype of the first one.
+        """
+        raise NotImplementedError
+
     def at_each_call(self, action: Callable[[], Any], generator: Any) -> None:
         """Do `action`, which changes the state of `generator`, each time the program runs, in order with the draws."""
         action()

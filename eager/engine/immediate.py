@@ -118,5 +118,9 @@ class Immediate(Interpreter):
             return Tensor._wrap(Meta(shape, dtype))
         return Tensor._wrap(np.asarray(draw(shape)))
 
+    def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
+        values = sampler.draw(generator, *[x._array() for x in inputs])
+        return Tensor._wrap(np.asarray(values, inputs[0]._dtype()))
+
 
 IMMEDIATE.__class__ = Immediate  # the instance is of core, which cannot do all this

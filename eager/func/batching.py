@@ -58,6 +58,10 @@ RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
     "randomness flags on vmap or perform the randomness operation out of vmap"
 )
+SAME = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please use different randomness or "
+    "file an issue with functorch"
+)
 INPLACE_RANDOM = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "
     "If this is necessary for your usage, please file an issue with functorch."
@@ -222,6 +226,22 @@ class BatchInterpreter(Interpreter):
         wanted = (self.size, *shape) if several else tuple(shape)
         made = self.outer.random(draw, wanted, dtype, generator, like)
         return self.wrap(made) if several else made
+
+    def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
+        if self.randomness == "error":
+            raise RuntimeError(RANDOM)
+        batches = [self.batch_of(x) for x in inputs]
+        batched = any(b is not None for b in batches)
+        if self.randomness == "same":
+            if batched:
+                raise RuntimeError(SAME)
+            return self.outer.drawn(sampler, inputs, generator)
+        with self.below():
+            full = [
+                E.broadcast_to(x, shape=(self.size, *x._d.shape)) if b is None else b
+                for x, b in zip(inputs, batches, strict=True)
+            ]
+        return self.wrap(self.outer.drawn(sampler, full, generator))
 
     def retain(self, tensor: Tensor) -> None:
         """Nothing: a batched tensor's `.grad` is what `retain_grad` notes at its node."""

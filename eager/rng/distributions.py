@@ -56,49 +56,6 @@ def geometric(source: Generator, shape: tuple[int, ...], p: float) -> np.ndarray
         return np.ceil(np.log(source.uniform(shape, FLOAT64)) / math.log(1 - p))
 
 
-def poisson(source: Generator, rates: np.ndarray) -> np.ndarray:
-    """A Poisson number for each rate: by Knuth's products below 10, else by Hoermann's transformed rejection."""
-    numbers = [_poisson(source, float(rate)) for rate in rates.ravel()]
-    return np.array(numbers, rates.dtype).reshape(rates.shape)
-
-
-def _unit(source: Generator) -> float:
-    return float(source.uniform((), FLOAT64))
-
-
-def _poisson(source: Generator, rate: float) -> int:
-    if rate >= 10:
-        return _by_rejection(source, rate)
-    if rate == 0:
-        return 0
-    count, product, end = 0, 1.0, math.exp(-rate)
-    while True:
-        product *= _unit(source)
-        if product <= end:
-            return count
-        count += 1
-
-
-def _by_rejection(source: Generator, rate: float) -> int:
-    """Algorithm PTRS of W. Hoermann, "The transformed rejection method for generating Poisson random variables"."""
-    b = 0.931 + 2.53 * math.sqrt(rate)
-    a = -0.059 + 0.02483 * b
-    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    accepted = 0.9277 - 3.6224 / (b - 2)
-    while True:
-        u = _unit(source) - 0.5
-        v = _unit(source)
-        from_edge = 0.5 - abs(u)
-        k = math.floor((2 * a / from_edge + b) * u + rate + 0.43)
-        if from_edge >= 0.07 and v <= accepted:
-            return k
-        if k < 0 or (from_edge < 0.013 and v > from_edge):
-            continue
-        bound = -rate + k * math.log(rate) - math.lgamma(k + 1)
-        if math.log(v) + math.log(inverse_alpha) - math.log(a / (from_edge * from_edge) + b) <= bound:
-            return k
-
-
 def slopes(source: Generator, shape: tuple[int, ...], lower: float, upper: float) -> np.ndarray:
     """Uniform numbers in [lower, upper)."""
     return source.uniform(shape, FLOAT64) * (upper - lower) + lower

@@ -18,8 +18,8 @@ from eager.engine.node_names import enclosed
 from eager.functional.arguments import fitting, no_overload, shape_of
 from eager.functional.creation import dtype_or
 from eager.functional.outputs import into
-from eager.rng import distributions
 from eager.rng.generator import Generator
+from eager.rng.rejection import check_real_floating, rejected
 from eager.rng.sampling import (
     asked_shape,
     bernoulli_of,
@@ -34,7 +34,7 @@ from eager.rng.sampling import (
     source_of,
 )
 from graphc.ops import dims
-from graphc.ops.dtypes import BOOL, INT64, is_floating
+from graphc.ops.dtypes import BOOL, INT64
 from graphc.ops.rules import broadcast_shapes, torch_name
 
 NORMAL = (
@@ -200,16 +200,13 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate.
-
-    How many random words are drawn depends on the rates: a compiled program is made for those that it has seen.
-    """
-    dtype = input._dtype()
-    if not is_floating(dtype):
-        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{torch_name(dtype)}'")
-    rates = input._known()
-    if not np.all(rates >= 0):
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    source = source_of(generator)
-    drawn = lambda shape: distributions.poisson(source, np.broadcast_to(rates, shape))
-    return sample(drawn, rates.shape, dtype, source, input)
+    """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate."""
+    check_real_floating(input, "poisson_cpu")
+    message = "invalid Poisson rate, expected rate to be non-negative"
+    if not on_arrays():
+        return rejected(
+            "poisson", E.required(input.detach(), E.ge(input.detach(), 0), message=message), generator=generator
+        )
+    if not np.all(input._array() >= 0):
+        raise RuntimeError(message)
+    return rejected("poisson", input, generator=generator)

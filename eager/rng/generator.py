@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, final
@@ -36,6 +37,7 @@ STATE = np.dtype(
         ("next_float", "<f4"), ("has_float", "?"), ("", "V3"),
     ]
 )  # fmt: skip
+SEEDED = STATE.fields["seeded"][1]  # type: ignore[index]  # where a state has a byte that is not 0
 SEEDING_IS_NOT_CAPTURED = (
     "{what} cannot be captured in a graph: it would happen once, while tracing, and not at each call.\n"
     "Remedy: call it outside the compiled function."
@@ -49,6 +51,7 @@ class Generator:
     def __init__(self, device: Any = "cpu"):
         check_device(device)
         self._next_normal: float | None = None
+        self._left: Tensor | None = None
         self._start(DEFAULT_SEED)
         self._do(lambda: self._start(DEFAULT_SEED))  # another one at each call
 
@@ -59,18 +62,50 @@ class Generator:
         made._start(_system_seed())
         return made
 
+    @classmethod
+    def of_state(cls, state: np.ndarray) -> Generator:
+        """A generator that continues from the array of a state."""
+        made = cls.__new__(cls)
+        made._next_normal, made._left, made._words, made._seed = None, None, None, 0
+        made._continue(state)
+        return made
+
     def _start(self, seed: int) -> None:
+        self._forget_left()
         self._seed = seed
         self._words: Any = None
         self._next_normal = None
 
     def _stream(self) -> Any:
         """The MT19937 bit generator, made at the first draw: importing numpy.random takes longer than this module."""
+        if self._left is not None:
+            self._take_left()
         words = self._words
         if words is None:
             words = self._words = np.random.MT19937()
             words._legacy_seeding(self._seed & 0xFFFFFFFF)
         return words
+
+    def left(self) -> Tensor:
+        """A state, as `get_state` has it, that a compiled program writes: from there on this generator continues.
+
+        A program that draws numbers while it runs does so from a state of its own.
+        """
+        if self._left is None:
+            self._left = Tensor._wrap(np.zeros(STATE.itemsize, UINT8))
+            _LEFT[id(self._left)] = self._left
+        return self._left
+
+    def _take_left(self) -> None:
+        assert self._left is not None
+        state = self._left._array()
+        if state[SEEDED]:
+            self._forget_left()
+            self._continue(state)
+
+    def _forget_left(self) -> None:
+        if self._left is not None:
+            self._left._d = np.zeros(STATE.itemsize, UINT8)
 
     @property
     def device(self) -> device:
@@ -97,6 +132,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed from which the stream was last started."""
+        self._stream()
         return self._seed
 
     def get_state(self) -> Tensor:
@@ -150,12 +186,15 @@ class Generator:
 
     def mark(self) -> tuple[Any, ...]:
         """Where the stream is, for `rewind`: 100 times faster than `get_state`."""
+        if self._left is not None:
+            self._take_left()
         words = self._words
         kept = None if words is None else ctypes.string_at(words.ctypes.state_address, WORDS_SIZE)
         return self._seed, words, kept, self._next_normal
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
         """Go back to where `mark` was made."""
+        self._forget_left()
         self._seed, self._words, kept, self._next_normal = mark
         if kept is not None:
             ctypes.memmove(self._words.ctypes.state_address, kept, WORDS_SIZE)
@@ -223,6 +262,8 @@ class Generator:
         return np.array(values, FLOAT64).reshape(shape)
 
     def _one_normal(self) -> float:
+        if self._left is not None:
+            self._take_left()
         if self._next_normal is not None:
             value, self._next_normal = self._next_normal, None
             return value
@@ -267,6 +308,14 @@ class Generator:
             j = i + offset
             order[i], order[j] = order[j], order[i]
         return np.array(order, dtype)
+
+
+_LEFT: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+
+
+def is_left(tensor: Tensor) -> bool:
+    """Whether `tensor` is the `left()` of some generator, which only programs write."""
+    return _LEFT.get(id(tensor)) is tensor
 
 
 def _restore(state: Tensor) -> Generator:

@@ -88,6 +88,9 @@ FUNCTIONS = {
     "rng.generator": "Generator",
     "rng.functions": "bernoulli normal poisson rand randint randn randperm",
     "rng.fills": "rand_like randint_like randn_like",
+    "rng.gamma": "_standard_gamma=standard_gamma _sample_dirichlet=dirichlet _standard_gamma_grad=standard_gamma_grad "
+    "_dirichlet_grad=dirichlet_grad",
+    "rng.rejection": "binomial",
     "signal.spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "surface.printing": "set_printoptions get_printoptions",
     "core.limits": "finfo iinfo",
@@ -211,6 +214,6 @@ MISSING_METHODS = (
     "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values volatile "
 )
 SUBMODULES = frozenset(
-    "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda fft func hub jit linalg masked "
-    "mps nn optim profiler random return_types signal special testing types utils version xpu".split()
+    "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda distributions fft func hub jit "
+    "linalg masked mps nn optim profiler random return_types signal special testing types utils version xpu".split()
 )  # fmt: skip

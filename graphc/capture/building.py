@@ -180,6 +180,12 @@ class Building(Interpreter):
         with under(IMMEDIATE):
             return IMMEDIATE.random(draw, shape, dtype, generator)
 
+    def drawn(self, sampler: Any, inputs: Any, generator: Any) -> Tensor:
+        if any(map(self.has, inputs)):
+            return self.tracer.drawn(sampler, inputs, generator)
+        with under(IMMEDIATE):
+            return IMMEDIATE.drawn(sampler, inputs, generator)
+
     def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
         if self.has(tensor):
             self.tracer.show(tensor, value, name)

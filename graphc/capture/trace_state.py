@@ -51,6 +51,7 @@ class TraceState:
     guards, argument_guards, decisions   what the program depends on
     foretold         what XLA has computed for the first decisions: it rounds in its own way
     drawn            random numbers that were needed during the trace
+    states           by id of a generator: it, and its state after the last draw that the program itself makes
     recorded         nodes that gradients flow through
     leaves           by node: the leaf tensor whose value it is
     """
@@ -77,6 +78,7 @@ class TraceState:
     decisions: list[Decision] = dataclasses.field(default_factory=list)
     foretold: tuple[bytes, ...] = ()
     drawn: Drawn = dataclasses.field(default_factory=Drawn)
+    states: dict[int, tuple[Any, Tensor]] = dataclasses.field(default_factory=dict)
     recorded: set[int] = dataclasses.field(default_factory=set)
     leaves: dict[int, Tensor] = dataclasses.field(default_factory=dict)
 

@@ -20,7 +20,7 @@ from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import call_text
 from graphc import errors
-from graphc.capture import masked_selection
+from graphc.capture import late_draws, masked_selection
 from graphc.capture.concretization import Concretization
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
@@ -339,8 +339,14 @@ class Tracer(Interpreter):
     ) -> Tensor:  # fmt: skip
         """See `eager.core.interpreter.Interpreter`."""
         fix_numbers(draw)
+        if id(generator) in self.state.states:
+            return late_draws.again(self, draw, shape, dtype, generator)
         source = Draw(functools.partial(draw, shape), generator)
         return self.wrap(self.input(f"random_{len(self.state.sources)}", Aval(tuple(shape), dtype), source), False)
+
+    def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
+        """See `eager.core.interpreter.Interpreter`."""
+        return late_draws.drawn(self, sampler, inputs, generator)
 
     def on_interrupt(self, undo: Callable[[], None]) -> None:
         """See `eager.core.interpreter.Interpreter`."""

@@ -346,6 +346,10 @@ class Source:
             return f"({', '.join(map(self._value, value))}{',' if len(value) == 1 else ''})"
         if isinstance(value, (int, bool, str, type(None))):
             return repr(value)
+        if callable(value):
+            name = f"k{len(self.scope)}"
+            self.scope[name] = value
+            return name
         raise GraphError(f"a parameter of type {type(value).__name__} cannot be lowered: {value!r}")
 
     def function(self) -> Callable[..., tuple[Any, ...]]:

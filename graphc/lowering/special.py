@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import special
 
-from graphc.lowering.bits import converted
+from graphc.lowering.callbacks import on_host
 from graphc.lowering.zeros import unsigned
 from graphc.ops.bessel import ON_HOST
 from graphc.ops.spec import Op
@@ -20,25 +20,9 @@ from graphc.ops.special import incomplete_gamma
 
 def _on_host(op: Op) -> Callable[..., Any]:
     def kernel(*arrays: Any) -> Any:
-        shape, dtype = jnp.broadcast_shapes(*(a.shape for a in arrays)), arrays[0].dtype
-        if dtype.itemsize < 8:
-            result = jax.ShapeDtypeStruct(shape, dtype)
-            return jax.pure_callback(
-                lambda *values: np.asarray(op.kernel(*map(np.asarray, values)), dtype),
-                result,
-                *arrays,
-                vmap_method="broadcast_all",
-            )
-
-        # In the thread that runs a callback, JAX may have 64-bit types off: they travel as halves.
-        def of_halves(*values: Any) -> np.ndarray:
-            whole = [np.ascontiguousarray(v).view(dtype)[..., 0] for v in values]
-            return np.ascontiguousarray(np.asarray(op.kernel(*whole), dtype)[..., None]).view(np.uint32)
-
-        half = np.dtype(np.uint32)
-        halves = [converted(a, half) for a in arrays]
-        result = jax.ShapeDtypeStruct((*shape, 2), half)
-        return converted(jax.pure_callback(of_halves, result, *halves, vmap_method="broadcast_all"), dtype)
+        shape: Any = jnp.broadcast_shapes(*(a.shape for a in arrays))
+        result = shape, arrays[0].dtype
+        return on_host(lambda *values: [op.kernel(*values)], [result], *arrays)[0]
 
     return kernel
 

@@ -19,4 +19,5 @@ def _requirement(name: str, error: type[Exception]) -> Op:
 
 
 required = _requirement("required", RuntimeError)
+valid = _requirement("valid", ValueError)  # of arguments that have a set to lie in
 regular = _requirement("regular", LinAlgError)  # of matrices that must not be singular

@@ -202,6 +202,7 @@ STUBS: dict[str, Callable[[], str]] = {
     "eager/linalg/__init__.pyi": partial(module_stub, "eager.linalg", (signatures.LINALG,)),
     "eager/autograd/__init__.pyi": partial(facade_stub, "eager.autograd"),
     "eager/func/__init__.pyi": partial(facade_stub, "eager.func"),
+    "eager/distributions/__init__.pyi": partial(facade_stub, "eager.distributions"),
     "eager/utils/__init__.pyi": partial(facade_stub, "eager.utils"),
     "graphc/__init__.pyi": partial(facade_stub, "graphc"),
     "compare/__init__.pyi": partial(facade_stub, "compare"),

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from eager.core.tensor import Tensor
+from graphc.capture import late_draws
 from graphc.capture.sources import Draw
 from graphc.capture.tracer import Tracer
 from graphc.ops.aval import Aval
@@ -33,6 +34,8 @@ def per_step(tracer: Tracer, draws: Sequence[Draw], avals: Sequence[Aval], lengt
     """Inputs of `tracer` with what `draws` give in each of `length` steps, along a first dimension."""
     steps = _Steps(draws, avals, length, reverse)
     found: list[Tensor] = []
+    for draw in draws:
+        late_draws.refuse(tracer, draw.generator, "control flow")
     for k, (draw, aval) in enumerate(zip(draws, avals, strict=True)):
         source = Draw(partial(steps.array, k), draw.generator)
         symbol = tracer.input(f"random_{len(tracer.state.sources)}", Aval((length, *aval.shape), aval.dtype), source)

@@ -1,0 +1,54 @@
+"""The Cauchy distribution. As `torch.distributions.cauchy`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from eager.core.tensor import Tensor
+from eager.distributions import constraints
+from eager.distributions.distribution import Distribution
+from eager.functional.creation import full_like
+
+__all__ = ["Cauchy"]
+
+
+class Cauchy(Distribution):
+    """1 / (pi scale (1 + ((x - loc) / scale)^2)). It has no mean."""
+
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _expands = ("loc", "scale")
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        self._set(validate_args, loc=loc, scale=scale)
+
+    @property
+    def mean(self) -> Tensor:
+        return full_like(self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return full_like(self.loc, math.inf)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check(value)
+        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check(value)
+        return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()

@@ -1,0 +1,1 @@
+"""Kullback-Leibler divergences: which pairs of distributions have a formula, and the formulas."""

@@ -1,0 +1,241 @@
+"""Divergences between distributions of two families: the mean of log p(x) - log q(x)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from eager.core.tensor import Tensor
+from eager.distributions.bernoulli import Bernoulli
+from eager.distributions.beta import Beta
+from eager.distributions.binomial import Binomial
+from eager.distributions.continuous_bernoulli import ContinuousBernoulli
+from eager.distributions.divergences.registry import register_kl
+from eager.distributions.exponential import Exponential
+from eager.distributions.gamma import Gamma
+from eager.distributions.gumbel import Gumbel
+from eager.distributions.laplace import Laplace
+from eager.distributions.normal import Normal
+from eager.distributions.pareto import Pareto
+from eager.distributions.poisson import Poisson
+from eager.distributions.uniform import Uniform
+from eager.distributions.utils import euler_constant
+from eager.functional.creation import full_like
+from eager.functional.gathering import where
+
+# p and those q that are 0 where p is not: the divergence is infinite
+_INFINITE: dict[type, tuple[type, ...]] = {
+    Beta: (Pareto,),
+    ContinuousBernoulli: (Pareto,),
+    Exponential: (Beta, ContinuousBernoulli, Pareto, Uniform),
+    Gamma: (Beta, ContinuousBernoulli, Pareto, Uniform),
+    Gumbel: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
+    Laplace: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
+    Normal: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
+    Pareto: (Beta, ContinuousBernoulli, Uniform),
+    Poisson: (Bernoulli, Binomial),
+}
+
+
+def _infinite(p: Any, q: Any) -> Tensor:
+    name = next(
+        name for name in ("loc", "rate", "concentration", "concentration1", "scale", "probs") if hasattr(p, name)
+    )
+    return full_like(getattr(p, name), math.inf)
+
+
+for _p, _others in _INFINITE.items():
+    for _q in _others:
+        register_kl(_p, _q)(_infinite)
+
+
+def _normal_cost(mean: Tensor, variance: Tensor, q: Normal) -> Tensor:
+    """The mean of -log q(x)."""
+    return 0.5 * math.log(2 * math.pi) + q.scale.log() + (variance + (mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
+
+
+def _gamma_cost(mean: Tensor, log_mean: Tensor, q: Gamma) -> Tensor:
+    """The mean of -log q(x), from the means of x and log(x)."""
+    normalizer = q.concentration.lgamma() - q.concentration * q.rate.log()
+    return normalizer - (q.concentration - 1) * log_mean + q.rate * mean
+
+
+def _exponential_cost(mean: Tensor, q: Exponential) -> Tensor:
+    return q.rate * mean - q.rate.log()
+
+
+def _continuous_bernoulli_cost(mean: Tensor, q: ContinuousBernoulli) -> Tensor:
+    return -mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+@register_kl(Beta, ContinuousBernoulli)
+def _beta_continuous_bernoulli(p: Beta, q: ContinuousBernoulli) -> Tensor:
+    return -p.entropy() + _continuous_bernoulli_cost(p.mean, q)
+
+
+@register_kl(Beta, Exponential)
+def _beta_exponential(p: Beta, q: Exponential) -> Tensor:
+    return -p.entropy() + _exponential_cost(p.mean, q)
+
+
+@register_kl(Beta, Gamma)
+def _beta_gamma(p: Beta, q: Gamma) -> Tensor:
+    log_mean = p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
+    return -p.entropy() + _gamma_cost(p.mean, log_mean, q)
+
+
+@register_kl(Beta, Normal)
+@register_kl(ContinuousBernoulli, Normal)
+def _bounded_normal(p: Any, q: Normal) -> Tensor:
+    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
+
+
+@register_kl(Beta, Uniform)
+def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
+    return where((q.low > 0) | (q.high < 1), math.inf, -p.entropy() + (q.high - q.low).log())
+
+
+@register_kl(ContinuousBernoulli, Exponential)
+def _continuous_bernoulli_exponential(p: ContinuousBernoulli, q: Exponential) -> Tensor:
+    return -p.entropy() + _exponential_cost(p.mean, q)
+
+
+@register_kl(ContinuousBernoulli, Uniform)
+def _continuous_bernoulli_uniform(p: ContinuousBernoulli, q: Uniform) -> Tensor:
+    # PyTorch's condition, which also holds of intervals that are wide enough
+    return where((q.low >= 0) | (q.high <= 1), math.inf, -p.entropy() + (q.high - q.low).log())
+
+
+@register_kl(Exponential, Gamma)
+def _exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
+    return -p.entropy() + _gamma_cost(p.mean, -euler_constant - p.rate.log(), q)
+
+
+@register_kl(Exponential, Normal)
+def _exponential_normal(p: Exponential, q: Normal) -> Tensor:
+    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
+
+
+@register_kl(Exponential, Gumbel)
+def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
+    product, shift = p.rate * q.scale, q.loc / q.scale
+    return product.log() - 1 - shift + shift.exp() * product / (product + 1) + product.reciprocal()
+
+
+@register_kl(Gamma, Exponential)
+def _gamma_exponential(p: Gamma, q: Exponential) -> Tensor:
+    return -p.entropy() + _exponential_cost(p.mean, q)
+
+
+@register_kl(Gamma, Gumbel)
+def _gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
+    product, shift, a = p.rate * q.scale, q.loc / q.scale, p.concentration
+    shape = (a - 1) * a.digamma() - a.lgamma() - a
+    tail = shift.exp() * (1 + product.reciprocal()).pow(-a) - shift
+    return shape + product.log() + a / product + tail
+
+
+@register_kl(Gamma, Normal)
+def _gamma_normal(p: Gamma, q: Normal) -> Tensor:
+    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
+
+
+@register_kl(Gumbel, Normal)
+def _gumbel_normal(p: Gumbel, q: Normal) -> Tensor:
+    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
+
+
+@register_kl(Laplace, Normal)
+def _laplace_normal(p: Laplace, q: Normal) -> Tensor:
+    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
+
+
+@register_kl(Normal, Gumbel)
+def _normal_gumbel(p: Normal, q: Gumbel) -> Tensor:
+    mean, spread, shift = p.loc / q.scale, (p.scale / q.scale).pow(2), q.loc / q.scale
+    tail = (-mean + 0.5 * spread + shift).exp()
+    return -spread.log() * 0.5 + mean - shift + tail - 0.5 * (1 + math.log(2 * math.pi))
+
+
+@register_kl(Normal, Laplace)
+def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
+    distance = p.loc - q.loc
+    z = distance / p.scale
+    mean = math.sqrt(2 / math.pi) * p.scale * (-0.5 * z.pow(2)).exp() + distance * (math.sqrt(0.5) * z).erf()  # of |x|
+    return -(p.scale / q.scale).log() + mean / q.scale - 0.5 * (1 + math.log(0.5 * math.pi))
+
+
+@register_kl(Pareto, Exponential)
+def _pareto_exponential(p: Pareto, q: Exponential) -> Tensor:
+    product = p.scale * q.rate
+    result = (p.alpha / product).log() - p.alpha.reciprocal() + p.alpha * product / (p.alpha - 1) - 1
+    return where(p.alpha <= 1, math.inf, result)
+
+
+@register_kl(Pareto, Gamma)
+def _pareto_gamma(p: Pareto, q: Gamma) -> Tensor:
+    log_mean = p.scale.log() + p.alpha.reciprocal()
+    cost = _gamma_cost(p.alpha * p.scale / (p.alpha - 1), log_mean, q)
+    return where(p.alpha <= 1, math.inf, p.alpha.log() - log_mean + cost - 1)
+
+
+@register_kl(Pareto, Normal)
+def _pareto_normal(p: Pareto, q: Normal) -> Tensor:
+    part = p.scale / (p.alpha - 1)
+    cost = _normal_cost(p.alpha * part, p.alpha * part.pow(2) / (p.alpha - 2), q)
+    return where(p.alpha <= 2, math.inf, -p.entropy() + cost)
+
+
+def _x_log_x(x: Tensor) -> Tensor:
+    return x.xlogy(x)
+
+
+def _log_mean(low: Tensor, high: Tensor) -> Tensor:
+    """The mean of log(x) over [low, high]."""
+    return (_x_log_x(high) - _x_log_x(low)) / (high - low) - 1
+
+
+@register_kl(Uniform, Beta)
+def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
+    a, b = q.concentration1, q.concentration0
+    normalizer = a.lgamma() + b.lgamma() - (a + b).lgamma()
+    cost = normalizer - (a - 1) * _log_mean(p.low, p.high) - (b - 1) * _log_mean(1 - p.high, 1 - p.low)
+    return where((p.high > 1) | (p.low < 0), math.inf, -p.entropy() + cost)
+
+
+@register_kl(Uniform, ContinuousBernoulli)
+def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
+    result = -p.entropy() + _continuous_bernoulli_cost(p.mean, q)
+    return where((p.high >= 1) | (p.low <= 0), math.inf, result)
+
+
+@register_kl(Uniform, Exponential)
+def _uniform_exponential(p: Uniform, q: Exponential) -> Tensor:
+    return where(p.low < 0, math.inf, -p.entropy() + _exponential_cost(p.mean, q))
+
+
+@register_kl(Uniform, Gamma)
+def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
+    return where(p.low < 0, math.inf, -p.entropy() + _gamma_cost(p.mean, _log_mean(p.low, p.high), q))
+
+
+@register_kl(Uniform, Gumbel)
+def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
+    ratio, high, low = q.scale / (p.high - p.low), (p.high - q.loc) / q.scale, (p.low - q.loc) / q.scale
+    return ratio.log() + 0.5 * (high + low) - ratio * ((-high).exp() - (-low).exp())
+
+
+@register_kl(Uniform, Normal)
+def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
+    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
+
+
+@register_kl(Uniform, Pareto)
+def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
+    constant = (q.alpha * q.scale.pow(q.alpha) * (p.high - p.low)).log()
+    return where(p.low < q.scale, math.inf, _log_mean(p.low, p.high) * (q.alpha + 1) - constant)
