@@ -109,7 +109,7 @@ def facade_stub(name: str) -> str:
         if isinstance(value, ModuleType) or home == name:
             put(writer, module, public, (signatures.AUTOGRAD,))
         else:
-            writer.again(public, home, value.__name__)
+            writer.again(public, home, getattr(value, "__name__", public))
     if hasattr(module, "__version__"):
         writer.constant("__version__", "str")
     return writer.text()
