@@ -37,6 +37,7 @@ _WHERE = {
     "map": "graphc.capture.flow.control",
     "disable": "graphc.compiling.disable",
     "enable": "graphc.compiling.disable",
+    "torch_names": "graphc.running.torch_names",
 }
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "steps",
     "switch",
     "to_graphdef",
+    "torch_names",
     "trace",
     "while_loop",
 ]
