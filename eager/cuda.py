@@ -59,3 +59,48 @@ def _needs_cuda(*args: Any, **kwargs: Any) -> NoReturn:
 current_device = current_stream = default_stream = get_device_capability = get_device_name = _needs_cuda
 get_device_properties = get_rng_state = init = mem_get_info = set_device = set_rng_state = synchronize = _needs_cuda
 reset_peak_memory_stats = memory_summary = _needs_cuda
+
+
+class _NeedsCuda:
+    """A class for annotations and `isinstance`. RuntimeError for one who makes an object of it."""
+
+    _message = "Tried to instantiate dummy base class {}"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(cls._message.format(cls.__name__))
+
+
+class CUDAGraph(_NeedsCuda):
+    """`torch.cuda.CUDAGraph`: there is no CUDA."""
+
+
+class graph(_NeedsCuda):
+    """`torch.cuda.graph`: there is no CUDA."""
+
+
+class Event(_NeedsCuda):
+    """`torch.cuda.Event`: there is no CUDA."""
+
+
+class Stream(_NeedsCuda):
+    """`torch.cuda.Stream`: there is no CUDA."""
+
+    _message = "torch.cuda.{} requires CUDA support"
+
+
+class StreamContext:
+    """`torch.cuda.StreamContext`: there is no stream to change to."""
+
+    def __init__(self, stream: Stream | None):
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A context that does nothing: there is no stream to change to."""
+    return StreamContext(stream)
