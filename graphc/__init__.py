@@ -37,6 +37,7 @@ _WHERE = {
     "map": "graphc.capture.flow.control",
     "disable": "graphc.compiling.disable",
     "enable": "graphc.compiling.disable",
+    "record": "graphc.running.recording",
     "torch_names": "graphc.running.torch_names",
 }
 # pyright: reportUnsupportedDunderAll=false
@@ -56,6 +57,7 @@ __all__ = [
     "map",
     "mechanisms",
     "optimize",
+    "record",
     "scan",
     "stablehlo",
     "steps",
