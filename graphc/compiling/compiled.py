@@ -18,6 +18,7 @@ from eager.core.tensor import Tensor
 from eager.nn import Module
 from graphc import errors, forking
 from graphc.capture.building import building_of, outside
+from graphc.capture.elsewhere import OfElsewhere, with_tensors
 from graphc.capture.program import Program
 from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
@@ -80,10 +81,15 @@ class Compiled:
             if forking.process.lost and not traced:
                 forking.warn()
             if switch.off or traced or any(map(building_of, tensors_of((args, kwargs)))):
+                args, kwargs = with_tensors((args, kwargs))
                 return self._fn(*args, **kwargs)  # inside another trace: part of that graph
             with outside():
                 return self(*args, **kwargs)
-        call = self._signatures.of(args, kwargs)
+        try:
+            call = self._signatures.of(args, kwargs)
+        except OfElsewhere:
+            args, kwargs = with_tensors((args, kwargs))
+            return self(*args, **kwargs)
         if self._waiting is not None and self._waiting.waits(call.signature, self._specializations):
             return self._waiting.run(self._fn, call)
         found = self._find(call)
