@@ -27,8 +27,8 @@ COMMANDS = {
     "run": Command("run a PyTorch program, unchanged, over eager", "running", "add_run", "run"),
     "show": Command("print a saved graph as text", "graphs", "add_show", "show"),
     "export": Command("write a saved graph in another format", "graphs", "add_export", "export"),
-    "optimize": Command("optimize a graph or a function, and say what was done", "optimizing", "add_explain", "optimize"),
-    "explain": Command("say what the optimizer does to a graph or a function", "optimizing", "add_explain", "explain"),
+    "optimize": Command("optimize a graph or function, and say what was done", "optimizing", "add_explain", "optimize"),
+    "explain": Command("say what the optimizer does to a graph or function", "optimizing", "add_explain", "explain"),
     "doctor": Command("what is installed, which devices, where programs are kept", "doctor", "add_doctor", "doctor"),
 }
 # commands of compare, which has their options
@@ -45,7 +45,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(
         prog="graphc",
-        description="Run PyTorch programs on NumPy and XLA, look at graphs and at what the optimizer does, and compare.",
+        description="Run PyTorch programs on NumPy and XLA, look at graphs and what the optimizer does, and compare.",
         epilog="exit status: 0, or 1 if it is not so, or 2 for wrong arguments; `graphc run` has the program's",
     )
     parser.add_argument("--version", action="version", version=f"graphc {__version__}")

@@ -60,11 +60,14 @@ def of_data(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray | Tensor:
     return array_of(data, dtype, name)
 
 
+_USUAL = (bool, int, float, complex, Tensor, np.ndarray)  # what lists begin with that hold no other arrays
+
+
 def _imported(data: Any) -> Any:
     """`data` with tensors in place of arrays of other libraries, also in nested lists and tuples."""
     if is_of_elsewhere(data):
         return from_elsewhere(data)
-    if type(data) in (list, tuple) and data and not isinstance(data[0], (bool, int, float, complex, Tensor, np.ndarray)):
+    if type(data) in (list, tuple) and data and not isinstance(data[0], _USUAL):
         return [_imported(x) for x in data]
     return data
 

@@ -190,6 +190,6 @@ ALIKE = {
     "is_cpu": True, "__array_priority__": 1000,
 }  # fmt: skip
 SUBMODULES = frozenset(
-    "_dynamo _tensor_str accelerator autograd backends cuda distributed fft func linalg masked nn optim random return_types signal "
-    "special testing utils version".split()
+    "_dynamo _tensor_str accelerator autograd backends cuda distributed fft func linalg masked nn optim random "
+    "return_types signal special testing utils version".split()
 )  # fmt: skip

@@ -14,7 +14,7 @@ class OfElsewhere(Exception):
 
 
 def with_tensors(tree: Any, known: dict[int, Tensor] | None = None) -> Any:
-    """A nest of arguments with tensors in place of arrays of other libraries, in their memory where that may be written.
+    """A nest of arguments with tensors in place of arrays of other libraries, in their memory if it may be written.
 
     Containers without such arrays stay the very ones. BufferError for an array that requires grad.
     """

@@ -1,1 +1,1 @@
-"""The commands of `graphc`: functions `add(parser)`, which add their options, and `run(given)`, which return the exit code."""
+"""The commands of `graphc`: functions that add options to a parser, and functions that return the exit code."""

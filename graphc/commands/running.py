@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from graphc.commands.exit_codes import FINE, REFUSED
 
@@ -14,18 +15,20 @@ COMPARE = "--compare-with-torch"
 def add_run(parser: ArgumentParser) -> None:
     from graphc.running.comparing import ATOL, RTOL
 
-    parser.add_argument("-m", dest="module", action="store_true", help="the program is a module")
-    parser.add_argument(
-        "--compile", default="", metavar="NAMES", help="apply graphc.compile to these functions of the program "
-        "(step,Model.forward)"
-    )  # fmt: skip
-    parser.add_argument("--eager", action="store_true", help="run compiled functions line by line, too")
-    parser.add_argument(COMPARE, dest="compare", action="store_true",
-                        help="also run it over PyTorch, and say where the two part; may stand behind the program")  # fmt: skip
-    parser.add_argument("--rtol", type=float, default=RTOL, help="with it: what numbers may differ by (%(default)s)")
-    parser.add_argument("--atol", type=float, default=ATOL, help="with it: the same, absolutely (%(default)s)")
-    parser.add_argument("--ignore", action="append", default=[], metavar="PATTERN",
-                        help="with it: lines and values that are not compared, as '*seconds*'; may be repeated")  # fmt: skip
+    options: dict[str, dict[str, Any]] = {
+        "-m": dict(dest="module", action="store_true", help="the program is a module"),
+        "--compile": dict(default="", metavar="NAMES", help="apply graphc.compile to these of its functions, as 'step' "
+                          "or 'Model.forward,loss'"),
+        "--eager": dict(action="store_true", help="run compiled functions line by line, too"),
+        COMPARE: dict(dest="compare", action="store_true", help="also run it over PyTorch, and say where the two part; "
+                      "may stand behind the program"),
+        "--rtol": dict(type=float, default=RTOL, help="with it: what numbers may differ by (%(default)s)"),
+        "--atol": dict(type=float, default=ATOL, help="with it: the same, absolutely (%(default)s)"),
+        "--ignore": dict(action="append", default=[], metavar="PATTERN", help="with it: lines and values that are not "
+                         "compared, as '*seconds*'; may be repeated"),
+    }  # fmt: skip
+    for name, option in options.items():
+        parser.add_argument(name, **option)
     parser.add_argument("program", help="a file of Python, a folder with __main__.py, or with -m a module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
 

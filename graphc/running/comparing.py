@@ -65,11 +65,17 @@ class Report:
 
     def __str__(self) -> str:
         ours, theirs = self.runs.values()
-        text = [f"{self.program}: {'the same' if self.ok else 'not the same'} in eager and in PyTorch {self.torch_version}"]
+        text = [
+            f"{self.program}: {'the same' if self.ok else 'not the same'} in eager and in PyTorch {self.torch_version}"
+        ]
         count = len(ours.printed.splitlines())
         text.append(f"  output    {count} lines, " + (f"{len(self.lines)} differ" if self.lines else "the same"))
         for line in self.lines[:SHOWN]:
-            text += [f"    line {line.number}", f"      eager    {_shown(line.first)}", f"      PyTorch  {_shown(line.second)}"]
+            text += [
+                f"    line {line.number}",
+                f"      eager    {_shown(line.first)}",
+                f"      PyTorch  {_shown(line.second)}",
+            ]
         what = f"{len(self.values)} differ" if self.values else "the same"
         largest = f" (the largest difference is {self.largest[0]:.1e} of {self.largest[1]})" if self.largest[0] else ""
         text.append(f"  values    {self.compared} compared, {what}{largest}")

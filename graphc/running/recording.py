@@ -53,10 +53,7 @@ def start() -> Recording:
 def of_globals(names: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """The values of the globals of a program that have any."""
     return {
-        key: array
-        for name, value in names.items()
-        if not name.startswith("_")
-        for key, array in leaves(name, value)
+        key: array for name, value in names.items() if not name.startswith("_") for key, array in leaves(name, value)
     }
 
 
@@ -64,7 +61,11 @@ def leaves(name: str, value: Any) -> list[tuple[str, np.ndarray]]:
     """The arrays in a value, by name: "model.0.weight", "losses[3].mean". None of them for other objects; of more than
     `MOST` the first ones, and one whose name says so."""
     found = [*islice(_leaves(name, value, ()), MOST + 1)]
-    return [*found[:MOST], (f"{name}: only its first {MOST:,} values are compared", np.array(0))] if found[MOST:] else found
+    return (
+        [*found[:MOST], (f"{name}: only its first {MOST:,} values are compared", np.array(0))]
+        if found[MOST:]
+        else found
+    )
 
 
 def _leaves(name: str, value: Any, around: tuple[int, ...]) -> Iterator[tuple[str, np.ndarray]]:
@@ -96,7 +97,8 @@ def _array(value: Any) -> np.ndarray | None:
     elif isinstance(value, (bool, int, float, complex, str, np.generic, np.ndarray)):
         array = np.asarray(value)
     elif callable(getattr(value, "detach", None)) and hasattr(value, "dtype"):
-        tensor = value.detach()
+        tensor: Any = value
+        tensor = tensor.detach()
         # NumPy has no brain floats; float32 has all their values
         array = np.asarray(tensor.float() if "bfloat16" in str(tensor.dtype) else tensor)
     else:

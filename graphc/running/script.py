@@ -35,7 +35,12 @@ class _Program(NamedTuple):
 
 
 def run(
-    target: str, arguments: Sequence[str] = (), *, module: bool = False, names: bool = True, compiled: Sequence[str] = ()
+    target: str,
+    arguments: Sequence[str] = (),
+    *,
+    module: bool = False,
+    names: bool = True,
+    compiled: Sequence[str] = (),
 ) -> int:
     """Run a file of Python, or with `module` the module of that name, as `__main__`. Returns its exit code.
 

@@ -19,7 +19,9 @@ class LineDifference(NamedTuple):
     second: str | None
 
 
-def differences(first: str, second: str, rtol: float, atol: float, ignored: tuple[str, ...] = ()) -> list[LineDifference]:
+def differences(
+    first: str, second: str, rtol: float, atol: float, ignored: tuple[str, ...] = ()
+) -> list[LineDifference]:
     """The lines in which two texts differ. Those that match a pattern of `ignored` ("*seconds*") in both do not.
 
     Numbers with a point or exponent may differ by `atol`, `rtol` of them, or one unit of the last printed digit. Space

@@ -42,7 +42,7 @@ def torch_names() -> TorchNames:
 
     That holds for each way to import: statements, `importlib`, imports of installed packages. The version that
     `importlib.metadata` knows is `torch.__version__`. If PyTorch has been imported, its modules are set aside, and come
-    back with `uninstall()` of the result, or at the end of the block. Packages that were imported meanwhile keep `eager`.
+    back with `uninstall()` of the result, or at the end of the block. Packages that were imported meanwhile keep eager.
     """
     return TorchNames()
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 
 from eager.core import dtypes
 from eager.core.tensor import Tensor
+from eager.engine.language import E
 from eager.func.mapping import vmap
 from eager.functional.creation import ones, zeros
 from eager.functional.gathering import where
@@ -46,12 +47,12 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 def and_masks(*mask_mods: Mod) -> Mod:
     """The mask that is True where all are."""
-    return lambda *at: functools.reduce(Tensor.__and__, [mod(*at) for mod in mask_mods], noop_mask(*at))
+    return lambda *at: functools.reduce(E.logical_and, [mod(*at) for mod in mask_mods], noop_mask(*at))
 
 
 def or_masks(*mask_mods: Mod) -> Mod:
     """The mask that is True where one is."""
-    return lambda *at: functools.reduce(Tensor.__or__, [mod(*at) for mod in mask_mods], ~noop_mask(*at))
+    return lambda *at: functools.reduce(E.logical_or, [mod(*at) for mod in mask_mods], zeros((), dtype=dtypes.bool))
 
 
 def _everywhere(mod: Mod, sizes: tuple[int, ...], score: Tensor | None = None) -> Tensor:
@@ -69,7 +70,7 @@ def create_mask(
     A size of None is 1."""
     sizes = B or 1, H or 1, Q_LEN, KV_LEN
     if mod_fn.__code__.co_argcount == 5:
-        return _everywhere(mod_fn, sizes, zeros(sizes)) != -math.inf
+        return E.ne(_everywhere(mod_fn, sizes, zeros(sizes)), -math.inf)
     return _everywhere(mod_fn, sizes)
 
 
@@ -110,7 +111,7 @@ class BlockMask:
 
 
 def _ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    order = (~blocks).to(dtypes.int32).argsort(-1, stable=True)
+    order = E.logical_not(blocks).to(dtypes.int32).argsort(-1, stable=True)
     return blocks.sum(-1).to(dtypes.int32), order.to(dtypes.int32)
 
 
@@ -168,8 +169,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
         )
     if heads % kv_heads:
         raise ValueError(
-            "Expect number of query heads to be a multiple of kv heads for GQA but got "
-            f"Hq={heads} and Hkv={kv_heads}."
+            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={heads} and Hkv={kv_heads}."
         )
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
