@@ -5,6 +5,8 @@ The names below load their part of the compiler on first use, so that `import gr
 
 from __future__ import annotations
 
+import os
+
 from graphc.lazy import lazy
 
 __version__ = "0.1.0"
@@ -38,6 +40,7 @@ _WHERE = {
     "disable": "graphc.compiling.disable",
     "enable": "graphc.compiling.disable",
     "record": "graphc.running.recording",
+    "set_logs": "graphc.logs",
     "torch_names": "graphc.running.torch_names",
 }
 # pyright: reportUnsupportedDunderAll=false
@@ -59,6 +62,7 @@ __all__ = [
     "optimize",
     "record",
     "scan",
+    "set_logs",
     "stablehlo",
     "steps",
     "switch",
@@ -69,3 +73,8 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy(__name__, _WHERE)
+
+if os.environ.get("GRAPHC_LOGS"):
+    from graphc.logs import set_logs
+
+    set_logs(*os.environ["GRAPHC_LOGS"].replace(" ", "").split(","))

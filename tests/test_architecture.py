@@ -22,7 +22,7 @@ PACKAGES = ("graphc", "eager", "compare")
 # The rooms of each package, from the ground up: a room may import from itself, from those before it, and from rooms of
 # the packages below, as `_layers` says. A room is a folder, or a file at the top of its package.
 GRAPHC = (
-    "errors", "forking", "lazy", "files", "ops", "ir",
+    "errors", "forking", "lazy", "logs", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "capture",  # above autodiff: backward() inside a traced function is that transform
     "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "running",
@@ -37,7 +37,7 @@ COMPARE = (
     "benchmarking", "minimizing", "selftest", "certificates", "reporting", "commands",
 )  # fmt: skip
 # the rooms of graphc that do not know eager, and those of graphc that eager may know
-WITHOUT_EAGER = ("errors", "forking", "lazy", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts")
+WITHOUT_EAGER = ("errors", "forking", "lazy", "logs", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts")
 BELOW_EAGER = ("errors", "forking", "lazy", "files", "ops")
 PUBLIC = "public"  # files at the top of eager and compare that only re-export, or that others start: above all rooms
 
@@ -54,7 +54,7 @@ def _layers() -> dict[str, set[str]]:
         below[room] = {*GRAPHC[:k]} | (set() if room in WITHOUT_EAGER else every_eager)
     below["rewrite"] -= {"autodiff"}
     below["files"] -= {"lazy"}
-    below["facade"] = {"errors", "lazy"}  # graphc/__init__.py: what it offers is loaded on first use
+    below["facade"] = {"errors", "lazy", "logs"}  # graphc/__init__.py: what it offers is loaded on first use
     every_graphc = {*GRAPHC, "facade", "compare.facade"}
     below["compare.facade"] = {"lazy"}
     below["commands"] = every_graphc | every_eager  # also graphc/__main__.py

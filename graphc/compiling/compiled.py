@@ -16,7 +16,7 @@ from typing import Any, final
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.tensor import Tensor
 from eager.nn import Module
-from graphc import errors, forking
+from graphc import errors, forking, logs
 from graphc.capture.building import building_of, outside
 from graphc.capture.elsewhere import OfElsewhere, with_tensors
 from graphc.capture.program import Program
@@ -38,6 +38,7 @@ from graphc.passes import Settings, settings_for
 from graphc.passes.settings import USUAL
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
+TRACED = "%s: %d nodes, traced in %.0f ms, optimized in %.0f ms"
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
@@ -252,6 +253,10 @@ class Compiled:
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
+        milliseconds = (1000 * seconds["trace"], 1000 * seconds["passes"])
+        logs.trace.info(TRACED, self.__name__, len(program.graph), *milliseconds)
+        if reason:
+            logs.recompiles.info("%s: program %d, because: %s", self.__name__, len(self._log) + 1, reason)
         self._let_choose(made, call.tensors)
         self._log.append(made.reason)
         if symbolic is not None:
