@@ -17,7 +17,7 @@ PATIENCE = 1.0  # seconds, after which a line says what is going on
 LONG = 10.0  # seconds, from which on it says why, and what to do
 # Programs of 200 to 2,000 nodes that took longer took about FIRST * (n / 200) ** POWER seconds. Compilations in this
 # process correct the factor.
-FIRST, POWER = 1.2, 1.55
+FIRST, POWER = 0.5, 1.55
 MANY = 50  # nodes that one line has made: a loop of Python, unrolled
 REMEDY = (
     "Remedy: a loop in the graph (graphc.scan, fori_loop) is compiled once, whatever its length; backend='auto' begins "
@@ -81,7 +81,7 @@ def announcement(graph: Graph) -> str:
     """What is shown while a graph is compiled."""
     nodes = len(graph)
     seconds = estimate(nodes)
-    text = f"graphc: compiling {graph.name} ({nodes:,} nodes, about {seconds:.0f} s)"
+    text = f"graphc: compiling {graph.name} ({nodes:,} nodes, perhaps {seconds:.0f} s)"
     if seconds >= LONG:
         why = reason(graph)
         text += "\n  " + (f"{why}.\n  " if why else "") + REMEDY + "\n "
