@@ -104,7 +104,7 @@ def to_dlpack(self: Tensor, **options: Any) -> Any:
     array = self._known()
     if array.dtype.kind != "V":
         return array.__dlpack__(**options)
-    capsule = array.view(np.int16).__dlpack__(**{**options, "max_version": None})
+    capsule = array.view(np.int16).__dlpack__(**options)
     _write_code(capsule, _BRAIN)
     return capsule
 
@@ -154,20 +154,24 @@ def _memory_of(array: Any) -> np.ndarray:
         return np.from_dlpack(array)
     if array.__dlpack_device__()[0] != DLDeviceType.kDLCPU:
         raise BufferError("the memory is that of another device")
-    capsule = array.__dlpack__()  # of the old form
+    capsule = array.__dlpack__(max_version=(1, 0))  # this form says whether the memory may be written
     _write_code(capsule, _INTEGER)
     return np.from_dlpack(_Capsule(capsule)).view(dtypes.bfloat16.numpy)
 
 
-# In a capsule of the old form the code of the dtype follows on the address, the device and the number of dims.
-_CODE, _INTEGER, _BRAIN = 8 + 8 + 4, 0, 4
+_INTEGER, _BRAIN = 0, 4  # codes of dtypes
+# by the name of a capsule: where its code is. Before it are the address, the device and the number of dims, and in the
+# newer form the version, two pointers and flags.
+_CODE = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 
 def _write_code(capsule: Any, code: int) -> None:
     """Say in a DLPack capsule what its numbers are. NumPy does not know brain floats, only integers of their size."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    name_of, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, (ctypes.py_object,)
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + _CODE).value = code
+    name = name_of(capsule)
+    ctypes.c_uint8.from_address(pointer(capsule, name) + _CODE[name]).value = code
 
 
 def is_of_elsewhere(x: Any) -> bool:

@@ -50,6 +50,8 @@ model.load_state_dict(saved["model"])
 optimizer.load_state_dict(saved["optimizer"])
 schedule.load_state_dict(saved["schedule"])
 torch.set_rng_state(saved["random"])
-halves += train(model, optimizer, schedule, 8 - saved["step"])
+left = 8 - saved["step"]
+del saved, parts  # what was loaded into the optimizer is the optimizer's
+halves += train(model, optimizer, schedule, left)
 print([round(loss, 5) for loss in whole])
 print(halves == whole, optimizer.param_groups[0]["lr"])

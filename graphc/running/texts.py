@@ -36,7 +36,7 @@ def _alike(a: str | None, b: str | None, rtol: float, atol: float, ignored: tupl
         return a == b
     if a == b or any(fnmatch(a, pattern) and fnmatch(b, pattern) for pattern in ignored):
         return True
-    if _NUMBER.sub("0", a).split() != _NUMBER.sub("0", b).split():
+    if "".join(_NUMBER.sub("0", a).split()) != "".join(_NUMBER.sub("0", b).split()):
         return False
     return all(_close(x, y, rtol, atol) for x, y in zip(_NUMBER.findall(a), _NUMBER.findall(b), strict=True))
 

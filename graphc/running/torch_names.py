@@ -127,10 +127,9 @@ class _View(Loader):
         owner = importlib.import_module(self._name)
 
         def __getattr__(name: str) -> Any:
-            try:
+            if hasattr(owner, name) and not name.startswith("__"):  # its path is its own
                 return getattr(owner, name)
-            except AttributeError:
-                raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'") from None
+            raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
 
         vars(module)["__getattr__"] = __getattr__
 

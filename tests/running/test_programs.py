@@ -45,7 +45,9 @@ def test_eager_prints_what_pytorch_prints(name: str) -> None:
 
 
 @pytest.mark.on_numpy
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.deep) if name == "resume" else name for name in PROGRAMS]
+)
 def test_compiled_prints_what_pytorch_prints(name: str) -> None:
     text = printed(name, (PROGRAMS[name],))
     assert differences(text, (PRINTED / f"{name}.txt").read_text(), RTOL, ATOL) == []
