@@ -16,21 +16,21 @@ from graphc.errors import MissingExtraError
 COMMANDS = ("check", "localize", "certify", "verify", "minimize", "fuzz", "ops", "bench", "report", "selftest")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command line `argv`; returns the exit code."""
-    arguments = _parser().parse_args(argv)
+def main(argv: Sequence[str], program: str = "python -m compare") -> int:
+    """Run the command line `argv` of `program`; returns the exit code."""
+    arguments = _parser(program).parse_args(argv)
     try:
         return arguments.run(arguments)
     except DisagreementError as error:
         print(error, file=sys.stderr)
         return exit_code(error.report)
     except (ValueError, OSError, ArgumentsError, MissingExtraError) as error:
-        print(f"compare: {error}", file=sys.stderr)
+        print(f"{program.rpartition(' ')[2]}: {error}", file=sys.stderr)
         return UNKNOWN
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m compare", description=__doc__)
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program, description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="|".join(COMMANDS))
     for name in COMMANDS:
         module = importlib.import_module(f"compare.commands.{name}")

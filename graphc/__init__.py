@@ -5,6 +5,8 @@ The names below load their part of the compiler on first use, so that `import gr
 
 from __future__ import annotations
 
+import os
+
 from graphc.lazy import lazy
 
 __version__ = "0.1.0"
@@ -37,6 +39,9 @@ _WHERE = {
     "map": "graphc.capture.flow.control",
     "disable": "graphc.compiling.disable",
     "enable": "graphc.compiling.disable",
+    "record": "graphc.running.recording",
+    "set_logs": "graphc.logs",
+    "torch_names": "graphc.running.torch_names",
 }
 # pyright: reportUnsupportedDunderAll=false
 __all__ = [
@@ -55,13 +60,21 @@ __all__ = [
     "map",
     "mechanisms",
     "optimize",
+    "record",
     "scan",
+    "set_logs",
     "stablehlo",
     "steps",
     "switch",
     "to_graphdef",
+    "torch_names",
     "trace",
     "while_loop",
 ]
 
 __getattr__, __dir__ = lazy(__name__, _WHERE, ("errors", "ops"))
+
+if os.environ.get("GRAPHC_LOGS"):
+    from graphc.logs import set_logs
+
+    set_logs(*os.environ["GRAPHC_LOGS"].replace(" ", "").split(","))

@@ -135,7 +135,8 @@ BRANCH_ON_TRACED = (
     "{what} of a traced tensor is not known while the graph is being captured.\n"
     "  value: {aval}, made at {made}\n"
     "  used at {used}\n"
-    "Remedy: express the choice with torch.where(cond, a, b), or take the branch outside the compiled function."
+    "Remedy: express the choice with torch.where(cond, a, b) or graphc.cond, or take the branch outside the compiled "
+    "function."
 )
 
 ESCAPED_SYMBOL = (
@@ -155,6 +156,7 @@ SHAPE_OF_VALUES = (
     "body of a loop or a branch.\n"
     "  used at {used}{line}\n"
     "Remedy: use {form}; or call it in a function that graphc.compile runs, outside of scan, while_loop and cond."
+    "{rewritten}"
 )
 
 UNKNOWN_MEMORY = (

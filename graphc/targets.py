@@ -1,17 +1,24 @@
-"""What command lines name: functions in modules and files, with their arguments."""
+"""What command lines name: functions in modules and files, with their arguments.
+
+A file finds its neighbours, as a script does, and may be written for PyTorch: `torch` means `eager` while it is loaded.
+"""
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import importlib.util
 import os
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
+
+from graphc.running.torch_names import torch_names
 
 
 class TargetError(ValueError):
@@ -78,7 +85,9 @@ def _load(target: str) -> tuple[Any, Callable[..., Any]]:
     found = module
     for part in name.split("."):
         if not hasattr(found, part):
-            raise TargetError(f"'{place}' has no attribute '{name}'")
+            near = difflib.get_close_matches(part, [n for n in dir(found) if callable(getattr(found, n))], 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise TargetError(f"'{place}' has no attribute '{name}'{hint}")
         found = getattr(found, part)
     if not callable(found):
         raise TargetError(f"'{target}' is not callable")
@@ -89,7 +98,8 @@ def _load_module(name: str) -> Any:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        return importlib.import_module(name)
+        with torch_names():
+            return importlib.import_module(name)
     except Exception as error:  # whatever its code raises
         raise TargetError(f"module '{name}' cannot be imported: {type(error).__name__}: {_line(error)}") from error
 
@@ -107,8 +117,24 @@ def _load_file(path: Path) -> Any:
     if spec is None or spec.loader is None or not path.exists():
         raise TargetError(f"no file '{path}'")
     module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    given, sys.argv = sys.argv, [str(path)]  # a script must not read the arguments of this command
     try:
-        spec.loader.exec_module(module)
+        with torch_names():
+            spec.loader.exec_module(module)
+    except SystemExit as end:
+        raise TargetError(f"'{path}' cannot be loaded: it exits (sys.exit({end.code!r}))") from None
     except Exception as error:  # whatever its code raises
-        raise TargetError(f"'{path}' cannot be loaded: {type(error).__name__}: {_line(error)}") from error
+        where = _line_in(path, error)
+        raise TargetError(f"'{path}' cannot be loaded: {type(error).__name__}: {_line(error)}{where}") from error
+    finally:
+        sys.argv = given
     return module
+
+
+def _line_in(path: Path, error: Exception) -> str:
+    """Where in the file it happened, as " (line 3)"."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f" (line {lines[-1]})" if lines else ""

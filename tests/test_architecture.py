@@ -22,10 +22,11 @@ PACKAGES = ("graphc", "eager", "compare")
 # The rooms of each package, from the ground up: a room may import from itself, from those before it, and from rooms of
 # the packages below, as `_layers` says. A room is a folder, or a file at the top of its package.
 GRAPHC = (
-    "errors", "display", "forking", "lazy", "files", "ops", "ir",
+    "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "capture",  # above autodiff: backward() inside a traced function is that transform
-    "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "targets",
+    "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "running",
+    "targets",
 )  # fmt: skip
 EAGER = (
     "return_types", "core", "engine", "functional", "rng", "random", "checkpoints", "linalg", "func", "profiling",
@@ -36,7 +37,9 @@ COMPARE = (
     "benchmarking", "minimizing", "selftest", "certificates", "reporting", "commands",
 )  # fmt: skip
 # the rooms of graphc that do not know eager, and those of graphc that eager may know
-WITHOUT_EAGER = ("errors", "display", "forking", "lazy", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts")
+WITHOUT_EAGER = (
+    "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts",
+)  # fmt: skip
 BELOW_EAGER = ("errors", "display", "forking", "lazy", "files", "ops")
 PUBLIC = "public"  # files at the top of eager and compare that only re-export, or that others start: above all rooms
 
@@ -53,10 +56,10 @@ def _layers() -> dict[str, set[str]]:
         below[room] = {*GRAPHC[:k]} | (set() if room in WITHOUT_EAGER else every_eager)
     below["rewrite"] -= {"autodiff"}
     below["files"] -= {"lazy"}
-    below["facade"] = {"errors", "lazy"}  # graphc/__init__.py: what it offers is loaded on first use
+    below["facade"] = {"errors", "lazy", "logs"}  # graphc/__init__.py: what it offers is loaded on first use
     every_graphc = {*GRAPHC, "facade", "compare.facade"}
     below["compare.facade"] = {"lazy"}
-    below["commands"] = every_graphc | every_eager  # graphc/__main__.py
+    below["commands"] = every_graphc | every_eager  # also graphc/__main__.py
     for k, room in enumerate(COMPARE):
         below[f"compare.{room}"] = {*(f"compare.{other}" for other in COMPARE[:k])} | every_graphc | every_eager
     below[f"compare.{PUBLIC}"] = {f"compare.{room}" for room in COMPARE} | every_graphc | every_eager
@@ -76,6 +79,7 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
     "graphc.ir.graph": ("graphc.ir", "methods of Graph that print, check, save and draw it: each in a file of its own"),
     "eager.nn.module": ("eager.compiler", "Module.compile is torch.compile of its forward"),
     "eager.compiler": ("graphc", "torch.compile compiles by graphc.compile"),
+    "graphc.commands.compared": ("compare", "`graphc check`, `localize` and `bench` are commands of compare"),
     "eager.utils.tensorboard.writer": ("graphc.capture", "SummaryWriter.add_graph draws a traced model"),
 }
 

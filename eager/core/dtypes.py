@@ -22,21 +22,34 @@ class dtype:
     is_signed: builtins.bool
     itemsize: builtins.int
 
-    def __init__(self, name: str, numpy: np.dtype | None):
+    def __init__(self, name: str, numpy: np.dtype | None, itemsize: builtins.int = 2):
         self.name = name
-        self._numpy = numpy  # None: bfloat16, whose package is imported when a tensor of it is first made
+        self._numpy = numpy  # None: an extension of NumPy's, whose package is imported when it is first needed
         kind = "f" if numpy is None else numpy.kind
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
-        self.is_signed = kind in "fci"
-        self.itemsize = 2 if numpy is None else numpy.itemsize
+        self.is_signed = kind in "fci" and not name.startswith("float8_e8")  # powers of 2
+        self.itemsize = itemsize if numpy is None else numpy.itemsize
 
     @property
     def numpy(self) -> np.dtype:
-        """The NumPy dtype."""
+        """The NumPy dtype. NotImplementedError for a dtype that has a name, but no tensors."""
         if self._numpy is None:
+            if self.is_name_only:
+                raise NotImplementedError(f"tensors of {self!r} are not supported")
             self._numpy = d.bfloat16()
         return self._numpy
+
+    @property
+    def is_name_only(self) -> builtins.bool:
+        """Whether there are no tensors of this dtype: programs only ask whether some are."""
+        return self._numpy is None and self.name != "bfloat16"
+
+    def extension(self) -> np.dtype:
+        """The dtype of that name among the extensions of NumPy."""
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, self.name))
 
     def to_real(self) -> dtype:
         """The dtype of the parts of a complex dtype; any other dtype itself."""
@@ -68,6 +81,11 @@ int16 = short = dtype("int16", np.dtype(np.int16))
 int32 = int = dtype("int32", d.INT32)
 int64 = long = dtype("int64", d.INT64)
 bool = dtype("bool", d.BOOL)
+float8_e4m3fn = dtype("float8_e4m3fn", None, 1)
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", None, 1)
+float8_e5m2 = dtype("float8_e5m2", None, 1)
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", None, 1)
+float8_e8m0fnu = dtype("float8_e8m0fnu", None, 1)
 
 
 class _ByNumpy(dict[np.dtype, dtype]):

@@ -46,15 +46,19 @@ class finfo(_Limits):
     shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny", "dtype")
 
     def __init__(self, type: Any = None):
-        dtype = real_of(default_float() if type is None else dtypes.to_numpy(type, "finfo"))
-        if not is_floating(dtype):
+        named = type if isinstance(type, dtypes.dtype) and type.is_name_only else None
+        if named is not None:
+            dtype = named.extension()
+        else:
+            dtype = real_of(default_float() if type is None else dtypes.to_numpy(type, "finfo"))
+        if named is None and not is_floating(dtype):
             raise TypeError(WRONG_KIND.format("finfo", " floating point", "iinfo"))
         limits = limits_of(dtype)
         self.bits = dtype.itemsize * 8
         self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
         self.tiny = self.smallest_normal = float(limits.tiny)
-        self.resolution = 10.0 ** -int(limits.precision)
-        self.dtype = dtypes.BY_NUMPY[dtype].name
+        self.resolution = 1.0 if named else 10.0 ** -int(limits.precision)
+        self.dtype = named.name if named else dtypes.BY_NUMPY[dtype].name
 
 
 @final

@@ -121,9 +121,8 @@ _COMPILER = "`graphc.compile`, `graphc.trace` and `graphc.export` are the compil
 _DEVICES = 'all results are the CPU\'s; `graphc.compile(fn, device="gpu")` runs a function on a device'
 # module of PyTorch -> what to use instead of it, or of what this package has not of it
 MODULES: dict[str, str] = {
-    **dict.fromkeys("_C _dynamo _inductor _functorch _export fx export package".split(), _COMPILER),
+    **dict.fromkeys("_C _inductor _functorch _export fx export package".split(), _COMPILER),
     "onnx": "`graphc.export(graph)` writes a portable program, `graphc.stablehlo(graph)` its text",
-    "distributed": "each process runs alone; `torch.utils.data.DistributedSampler` splits a dataset",
     **dict.fromkeys("quantization ao".split(), "dtypes are NumPy's, without quantized ones; cast with `.to(dtype)`"),
     "sparse": "all tensors are dense; `index_add` and `scatter_add` sum at indices",
     "nested": "pad with `torch.nn.utils.rnn.pad_sequence`, and pass a mask",

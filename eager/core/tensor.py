@@ -9,6 +9,7 @@ The operators and most methods are installed by `eager.surface`, from the op reg
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -355,6 +356,12 @@ class Tensor(TensorMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def __jax_array__(self) -> Any:
+        """A jax.Array of the values, for functions of JAX. RuntimeError if the tensor requires grad."""
+        if self._n is not None:
+            raise RuntimeError(NUMPY_OF_GRAD)
+        return sys.modules["jax.numpy"].array(self._known())  # which asks for it; a copy: this tensor may be written
 
     def tolist(self) -> Any:
         """The values as nested Python lists (a number, for a 0-d tensor)."""

@@ -10,9 +10,11 @@ from eager.surface.errors import OutOfMemoryError
 from graphc.lazy import lazy
 
 __all__ = [
+    "CUDAGraph",
     "Event",
     "OutOfMemoryError",
     "Stream",
+    "StreamContext",
     "current_device",
     "current_stream",
     "default_stream",
@@ -24,6 +26,7 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "init",
     "ipc_collect",
     "is_available",
@@ -42,6 +45,7 @@ __all__ = [
     "set_device",
     "set_rng_state",
     "set_rng_state_all",
+    "stream",
     "synchronize",
 ]
 
@@ -100,23 +104,49 @@ get_device_properties = get_rng_state = init = mem_get_info = set_device = set_r
 reset_peak_memory_stats = memory_summary = _needs_cuda
 
 
-class _Unavailable:
-    """A class of CUDA's. RuntimeError when an object is made: there is no CUDA."""
+class _NeedsCuda:
+    """A class for annotations and `isinstance`. RuntimeError for one who makes an object of it."""
 
-    _message = "Tried to instantiate dummy base class Event"
+    _message = "Tried to instantiate dummy base class {}"
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise RuntimeError(self._message)
-
-
-class Event(_Unavailable):
-    """Marks a point in a stream."""
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(cls._message.format(cls.__name__))
 
 
-class Stream(_Unavailable):
-    """A queue of work on a device."""
+class CUDAGraph(_NeedsCuda):
+    """`torch.cuda.CUDAGraph`: there is no CUDA."""
 
-    _message = "torch.cuda.Stream requires CUDA support"
+
+class graph(_NeedsCuda):
+    """`torch.cuda.graph`: there is no CUDA."""
+
+
+class Event(_NeedsCuda):
+    """`torch.cuda.Event`: there is no CUDA."""
+
+
+class Stream(_NeedsCuda):
+    """`torch.cuda.Stream`: there is no CUDA."""
+
+    _message = "torch.cuda.{} requires CUDA support"
+
+
+class StreamContext:
+    """`torch.cuda.StreamContext`: there is no stream to change to."""
+
+    def __init__(self, stream: Stream | None):
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A context that does nothing: there is no stream to change to."""
+    return StreamContext(stream)
 
 
 def get_rng_state_all() -> list[Any]:

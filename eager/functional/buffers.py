@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import warnings
 from typing import Any
@@ -100,7 +101,12 @@ def to_dlpack(self: Tensor, **options: Any) -> Any:
     """The tensor as a DLPack capsule. BufferError if it requires grad."""
     if self._n is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self._array().__dlpack__(**options)
+    array = self._known()
+    if array.dtype.kind != "V":
+        return array.__dlpack__(**options)
+    capsule = array.view(np.int16).__dlpack__(**options)
+    _write_code(capsule, _BRAIN)
+    return capsule
 
 
 def dlpack_device(self: Tensor) -> tuple[DLDeviceType, int]:
@@ -132,7 +138,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     elif isinstance(ext_tensor, np.ndarray):
         found = ext_tensor
     elif hasattr(ext_tensor, "__dlpack__"):
-        found = np.from_dlpack(ext_tensor)
+        found = _memory_of(ext_tensor)
     elif type(ext_tensor).__name__ == "PyCapsule":
         found = np.from_dlpack(_Capsule(ext_tensor))
     else:
@@ -140,3 +146,46 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if found.flags.writeable or copy:
         return from_numpy(found.copy() if copy else found.view())
     return Tensor._wrap(found.view())  # a capsule of the old form does not say whether it may be written
+
+
+def _memory_of(array: Any) -> np.ndarray:
+    """An ndarray over the memory of an array of another library."""
+    if "bfloat16" not in str(getattr(array, "dtype", "")):
+        return np.from_dlpack(array)
+    if array.__dlpack_device__()[0] != DLDeviceType.kDLCPU:
+        raise BufferError("the memory is that of another device")
+    capsule = array.__dlpack__(max_version=(1, 0))  # this form says whether the memory may be written
+    _write_code(capsule, _INTEGER)
+    return np.from_dlpack(_Capsule(capsule)).view(dtypes.bfloat16.numpy)
+
+
+_INTEGER, _BRAIN = 0, 4  # codes of dtypes
+# by the name of a capsule: where its code is. Before it are the address, the device and the number of dims, and in the
+# newer form the version, two pointers and flags.
+_CODE = {b"dltensor": 20, b"dltensor_versioned": 52}
+
+
+def _write_code(capsule: Any, code: int) -> None:
+    """Say in a DLPack capsule what its numbers are. NumPy does not know brain floats, only integers of their size."""
+    name_of, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    name = name_of(capsule)
+    ctypes.c_uint8.from_address(pointer(capsule, name) + _CODE[name]).value = code
+
+
+def is_of_elsewhere(x: Any) -> bool:
+    """Whether `x` is an array of another library, such as JAX or PyTorch."""
+    return hasattr(type(x), "__dlpack__") and not isinstance(x, (Tensor, np.ndarray, np.generic))
+
+
+def from_elsewhere(array: Any) -> Tensor:
+    """A tensor of the values of such an array, in its memory if that is the CPU's and may be written.
+
+    BufferError if the array requires grad: gradients do not flow from one library to another.
+    """
+    if array.__dlpack_device__()[0] != DLDeviceType.kDLCPU:
+        return Tensor._wrap(np.array(array))
+    found = from_dlpack(array)
+    # JAX's arrays never change
+    return found if found._array().flags.writeable else Tensor._wrap(found._array().copy())

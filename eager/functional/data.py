@@ -12,7 +12,7 @@ from eager.core.interpreter import on_arrays
 from eager.core.tensor import INEXACT_ONLY, Tensor
 from eager.engine.conversion import cast_to
 from eager.engine.language import E
-from eager.functional.buffers import finished, from_dlpack, from_numpy, frombuffer
+from eager.functional.buffers import finished, from_elsewhere, from_numpy, frombuffer, is_of_elsewhere
 from eager.functional.casts import placed
 from eager.functional.literals import array_of
 from graphc.ops.dtypes import default_float
@@ -50,6 +50,7 @@ def new_tensor(
 
 def of_data(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray | Tensor:
     """`array_of(data, dtype, name)`; a traced tensor if some of `data` is known when a program runs."""
+    data = _imported(data)
     if not on_arrays():
         from eager.functional.traced_data import traced_data
 
@@ -59,15 +60,30 @@ def of_data(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray | Tensor:
     return array_of(data, dtype, name)
 
 
+_USUAL = (bool, int, float, complex, Tensor, np.ndarray)  # what lists begin with that hold no other arrays
+
+
+def _imported(data: Any) -> Any:
+    """`data` with tensors in place of arrays of other libraries, also in nested lists and tuples."""
+    if is_of_elsewhere(data):
+        return from_elsewhere(data)
+    if type(data) in (list, tuple) and data and not isinstance(data[0], _USUAL):
+        return [_imported(x) for x in data]
+    return data
+
+
 # --- without a copy, where that is possible
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor, without a copy where it is a tensor or ndarray of that dtype. As `torch.as_tensor`."""
+    """`data` as a tensor, without a copy where it is a tensor, or an array of NumPy or PyTorch, of that dtype; an array
+    of JAX, which never changes, is copied. As `torch.as_tensor`."""
     if isinstance(data, Tensor):
         return placed(cast_to(data, dtype), device)
     if isinstance(data, np.ndarray):
         return placed(cast_to(from_numpy(data), dtype), device)
+    if is_of_elsewhere(data):
+        return placed(cast_to(from_elsewhere(data), dtype), device)
     return finished(of_data(data, dtype, "as_tensor"), device, False)
 
 
@@ -100,8 +116,8 @@ def _shared(obj: Any, dtype: Any) -> Tensor | None:
         return obj
     if isinstance(obj, np.ndarray):
         return from_numpy(obj)
-    if hasattr(obj, "__dlpack__"):
-        return from_dlpack(obj)
+    if is_of_elsewhere(obj):
+        return from_elsewhere(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__module__ == "array":
         return frombuffer(obj, dtype=dtypes.BY_NUMPY[default_float()] if dtype is None else dtype)
     return None

@@ -214,6 +214,7 @@ MISSING_METHODS = (
     "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values volatile "
 )
 SUBMODULES = frozenset(
-    "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda distributions fft func hub jit "
-    "linalg masked mps nn optim profiler random return_types signal special testing types utils version xpu".split()
+    "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda distributed distributions fft "
+    "func hub jit linalg masked mps nn optim profiler random return_types signal special testing types utils version "
+    "xpu".split()
 )  # fmt: skip

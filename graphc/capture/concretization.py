@@ -39,7 +39,7 @@ from graphc.capture.sources import (
 )
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
 from graphc.capture.storage.memory import Place
-from graphc.capture.unknown_sizes import Asked, asked_here, counted_refusal
+from graphc.capture.unknown_sizes import Asked, asked_here, counted_refusal, rewritten_branch
 from graphc.capture.unrolling import Unrolling
 from graphc.ir import INPUT, Symbol
 from graphc.ops import OPS
@@ -381,7 +381,8 @@ class Concretization:
         symbol = self._tracer.read(tensor)
         node = self._builder.nodes[symbol.id]
         made = node.where or f"the call, as '{node.params.get('name', '')}'"
-        return errors.CaptureError(message.format(what=what, aval=symbol.aval, made=made, used=user_line()))
+        line = rewritten_branch() if message is errors.BRANCH_ON_TRACED else ""
+        return errors.CaptureError(message.format(what=what, aval=symbol.aval, made=made, used=user_line()) + line)
 
 
 def _is_shown(shape: tuple[int, ...], size: tuple[int, ...], stride: tuple[int, ...], offset: int, layout: Any) -> bool:

@@ -13,6 +13,7 @@ from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
+from graphc.capture.elsewhere import with_tensors
 from graphc.capture.flow.control import scan_of_layer
 from graphc.capture.location import user_line
 from graphc.capture.materialization import Materializer
@@ -59,6 +60,7 @@ def trace(fn: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Graph:
         return v3
     <BLANKLINE>
     """
+    args, kwargs = with_tensors((args, kwargs))
     program = capture(fn, args, kwargs)
     if program.effects.tensors:
         raise errors.CaptureError(

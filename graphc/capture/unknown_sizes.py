@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from graphc import errors
 from graphc.capture.location import span_of, user_frame, user_line
+from graphc.capture.suggesting import Span, operands, rewritten
 
 # by what is called: the form of known shape. {x} and {mask} are the operands of the user's expression
 _FORMS = {
@@ -27,51 +28,49 @@ _ELSE = "operations whose results have a known shape, as torch.where(mask, a, b)
 
 
 class Asked(NamedTuple):
-    """The user's line that asks for such a result, and the source of the expression in it, if that is known."""
+    """The user's line that asks for such a result, and where the expression stands in its file, if that is known."""
 
     where: str
-    expression: str
+    file: str
+    span: Span | None
 
 
 def asked_here() -> Asked:
     """Where the user's program is now."""
     frame = user_frame()
-    return Asked(user_line(), "" if frame is None else _expression(frame))
+    return Asked(user_line(), "", None) if frame is None else _asked_in(frame)
+
+
+def _asked_in(frame: FrameType) -> Asked:
+    return Asked(user_line(), frame.f_code.co_filename, span_of(frame))
 
 
 def counted_refusal(purpose: str, asked: Asked) -> str:
     """The message for `purpose`, whose result has a shape that the values decide, with the user's line rewritten."""
-    form = _FORMS.get(purpose, _ELSE)
-    x, mask = _operands(asked.expression)
+    expression = _expression(asked)
+    try:
+        x, mask = operands(ast.parse(expression, mode="eval").body)
+    except SyntaxError:
+        x, mask = "", ""
     return errors.SHAPE_OF_VALUES.format(
-        what=purpose, used=asked.where, line=f"\n  in: {asked.expression}" if asked.expression else "",
-        form=form.format(x=x or "x", mask=mask or "mask"),
+        what=purpose, used=asked.where, line=f"\n  in: {expression}" if expression else "",
+        form=_FORMS.get(purpose, _ELSE).format(x=x or "x", mask=mask or "mask"), rewritten=_shown(asked, purpose),
     )  # fmt: skip
 
 
-def _expression(frame: FrameType) -> str:
-    """The source of the expression that the frame is evaluating, if that is known and stands in one line."""
-    at = span_of(frame)
-    if at is None or at[0] != at[1]:
+def rewritten_branch() -> str:
+    """For a message about a branch on a value: the user's line as a choice in the graph."""
+    return _shown(asked_here(), "truth")
+
+
+def _shown(asked: Asked, purpose: str) -> str:
+    text = rewritten(asked.file, asked.span, purpose)
+    return f"\n    {text}" if text else ""
+
+
+def _expression(asked: Asked) -> str:
+    """The source of the expression, if that is known and stands in one line."""
+    if asked.span is None or asked.span[0] != asked.span[1]:
         return ""
-    line, _, start, stop = at
-    source = linecache.getline(frame.f_code.co_filename, line)
-    return source.encode()[start:stop].decode(errors="replace")
-
-
-def _operands(expression: str) -> tuple[str, str]:
-    """The source of x and of the mask in `x[mask]`, `x.f(mask)` or `torch.f(x, mask)`; "" for what is not there."""
-    try:
-        tree = ast.parse(expression, mode="eval").body
-    except SyntaxError:
-        return "", ""
-    if isinstance(tree, ast.Subscript):
-        plain = not isinstance(tree.slice, ast.Tuple)
-        return ast.unparse(tree.value), ast.unparse(tree.slice) if plain else ""
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
-        owner = tree.func.value
-        of_module = isinstance(owner, ast.Name) and owner.id in ("torch", "eager", "F")
-        given = [*tree.args] if of_module else [owner, *tree.args]
-        texts = [ast.unparse(a) for a in given[:2]]
-        return (*texts, "", "")[:2]  # type: ignore[return-value]
-    return "", ""
+    line, _, start, stop = asked.span
+    return linecache.getline(asked.file, line).encode()[start:stop].decode(errors="replace")

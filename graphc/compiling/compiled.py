@@ -18,8 +18,9 @@ from eager.core.meta import is_meta
 from eager.core.tensor import Tensor
 from eager.nn import Module
 from eager.profiling.instruments import instruments
-from graphc import errors, forking
+from graphc import errors, forking, logs
 from graphc.capture.building import building_of, outside
+from graphc.capture.elsewhere import OfElsewhere, with_tensors
 from graphc.capture.program import Program
 from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
@@ -47,6 +48,7 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 M = TypeVar("M", bound=Module)
+TRACED = "%s: %d nodes, traced in %.0f ms, optimized in %.0f ms"
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
 
@@ -90,10 +92,15 @@ class Compiled(Generic[P, R_co]):
             if forking.process.lost and not traced:
                 forking.warn()
             if switch.off or traced or any(map(building_of, tensors_of((args, kwargs)))):
+                args, kwargs = with_tensors((args, kwargs))
                 return self._fn(*args, **kwargs)  # inside another trace: part of that graph
             with outside():
                 return self(*args, **kwargs)
-        call = self._signatures.of(args, kwargs)
+        try:
+            call = self._signatures.of(args, kwargs)
+        except OfElsewhere:
+            args, kwargs = with_tensors((args, kwargs))
+            return self(*args, **kwargs)
         if any(map(is_meta, call.tensors)):
             return self._fn(*args, **kwargs)  # there is nothing to compute
         if self._waiting is not None and self._waiting.waits(call.signature, self._specializations):
@@ -258,6 +265,10 @@ class Compiled(Generic[P, R_co]):
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
+        milliseconds = (1000 * seconds["trace"], 1000 * seconds["passes"])
+        logs.trace.info(TRACED, self.__name__, len(program.graph), *milliseconds)
+        if reason:
+            logs.recompiles.info("%s: program %d, because: %s", self.__name__, len(self._log) + 1, reason)
         self._let_choose(made, call.tensors)
         self._log.append(made.reason)
         if symbolic is not None:

@@ -19,6 +19,8 @@ from eager.core.autocast import AutocastState, autocast_state
 from eager.core.devices import device
 from eager.core.state import grad_enabled, made_in_inference
 from eager.core.tensor import Parameter, Tensor
+from eager.functional.buffers import is_of_elsewhere
+from graphc.capture.elsewhere import OfElsewhere
 from graphc.capture.state.arguments import is_told_by_content
 from graphc.capture.state.lifted_numbers import LiftedNumber, Positions, Where
 from graphc.capture.state.lifting import NUMBERS
@@ -85,7 +87,7 @@ class Signatures:
         self._positions = Positions()
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """The call with these arguments."""
+        """The call with these arguments. OfElsewhere if one is an array of another library."""
         key: list[Any] = [grad_enabled(), default_float(), made_in_inference() is None, autocast_state()]
         tensors: list[Tensor] = []
         described = _Described(key, tensors, [], {})
@@ -143,6 +145,8 @@ class Signatures:
         elif isinstance(value, slice):
             key.append(slice)
             self._add((value.start, value.stop, value.step), described, None)
+        elif is_of_elsewhere(value):
+            raise OfElsewhere
         else:
             key += (type(value), self._identities(value))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import os
 import re
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from graphc import logs
 from graphc.errors import ProgramFileError
 from graphc.files import writing
 from graphc.lowering import programs
@@ -31,7 +31,6 @@ NOT_TRUSTED = (
     "read there nor kept. Remedy: chmod go-w, or another folder in GRAPHC_CACHE_DIR."
 )
 _OURS = re.compile(rf"[0-9a-f]{{64}}|\.[0-9a-f]{{40}}\.[0-9a-f]{{16}}{re.escape(writing.DRAFT)}")  # names of files
-_log = logging.getLogger(__name__)
 _off = 0  # contexts that are open
 
 
@@ -64,12 +63,14 @@ def load(key: str, device: Any) -> Any:
     path = directory / key
     refuse = ProgramFileError.of(str(path))
     try:
-        return programs.loaded(key, programs.content_of(path, refuse), refuse, device)
+        found = programs.loaded(key, programs.content_of(path, refuse), refuse, device)
+        logs.cache.info("loaded %s", path)
+        return found
     except FileNotFoundError:
         return None
     # also a file that cannot be opened, and whatever another build of XLA says to it
     except Exception as error:
-        _log.warning(DROPPED, error if isinstance(error, ProgramFileError) else f"{path}: {error!r}")
+        logs.cache.warning(DROPPED, error if isinstance(error, ProgramFileError) else f"{path}: {error!r}")
         with contextlib.suppress(OSError):
             path.unlink()
         return None
@@ -88,6 +89,7 @@ def store(key: str, program: Any, device: Any) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         if _trusted_directory() is not None:
             writing.write(directory / key, content, mode=0o600, durable=False)
+            logs.cache.info("kept %s, %s bytes", directory / key, f"{len(content):,}")
             _make_room(directory)
 
 
@@ -105,7 +107,7 @@ def _trusted_directory() -> Path | None:
 
 @functools.cache
 def _tell(directory: Path) -> None:
-    _log.warning(NOT_TRUSTED, directory)
+    logs.cache.warning(NOT_TRUSTED, directory)
 
 
 def _make_room(directory: Path) -> None:

@@ -34,7 +34,7 @@ from graphc.lowering.stages import (
     matmul_precision,
     setting,
 )
-from graphc.lowering.timing import Announced
+from graphc.lowering.timing import Announced, learn
 from graphc.ops.threads import number_of_threads
 from graphc.passes.settings import BLOCKS, CHANNELS_LAST
 
@@ -253,7 +253,7 @@ class Executable:
         Returns the seconds it took: {"jax trace": ..., "lower": ..., "xla": ...}, or {"load": ...}.
         """
         forking.refuse(f"the program {self.graph.name}")
-        with Announced(f"{self.graph.name} ({len(self.graph):,} nodes)"), setting(self._wide, self._device):
+        with Announced(self.graph), setting(self._wide, self._device):
             start = time.perf_counter()
             device = self._device or default_device()
             key = self._key(device) if cache.in_use() else None
@@ -268,6 +268,7 @@ class Executable:
                         self.__dict__.pop("_jitted", None)
                         forget_programs()  # JAX takes what has been interrupted for what is still running
                     raise
+                learn(len(self.graph), self.seconds["xla"])
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
             self._run = program

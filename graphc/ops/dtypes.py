@@ -94,8 +94,8 @@ def is_floating(dtype: np.dtype) -> bool:
 
 
 def finfo(dtype: np.dtype) -> Any:
-    """`numpy.finfo`, which bfloat16 has, too."""
-    if dtype.kind != "V":
+    """`numpy.finfo`, which the extensions of NumPy have, too."""
+    if dtype.isbuiltin == 1:
         return np.finfo(dtype)
     import ml_dtypes
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
+from graphc import logs
 from graphc.ir import Graph
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
@@ -224,6 +226,9 @@ def optimize_bodies(graph: Graph, settings: Settings, passes: Sequence[tuple[str
     return map_bodies(graph, optimized) if any(op.structured for op in graph.ops) else graph
 
 
+PASS_DONE = "%s: %s, %d -> %d nodes, %.0f ms"
+
+
 @without_collector
 def optimize(
     graph: Graph, *, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
@@ -254,13 +259,15 @@ def optimize(
     graph = optimize_bodies(graph, settings, passes)
     idle: dict[Pass, Graph] = {}  # the graph that a pass has found nothing to do in: it is not asked again
     for name, run in default_passes(settings) if passes is None else passes:
-        before = graph
+        before, start = graph, time.perf_counter()
         if idle.get(run) is not graph:
             graph = run(graph)
             if graph is before:
                 idle[run] = graph
         if len(graph.history) == len(before.history) and graph is not before:
             graph = _recorded(graph, Record(name, len(before), len(graph)))
+        if graph is not before:
+            logs.passes.info(PASS_DONE, graph.name, name, len(before), len(graph), 1000 * (time.perf_counter() - start))
         if after_each is not None:
             after_each(name, graph)
     if len(graph.history) == told:

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from graphc.__main__ import FORMATS, main
+from graphc.__main__ import main
+from graphc.commands.graphs import FORMATS
 from graphc.ir import Graph
 from tests.ir import graphs
 

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from eager.core.missing import explain
+from graphc.lazy import lazy
+
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
@@ -36,3 +39,7 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
         yield
     finally:
         _allowed.reset(token)
+
+
+__getattr__, __dir__ = lazy(__name__, {}, ("flex_attention",))
+explain(__name__)

@@ -1,6 +1,7 @@
 """The names of `torch._dynamo` that training programs use, as those of `torch.compiler`; settings have no effect."""
 
 from types import SimpleNamespace
+from typing import Any
 
 from eager import compiler
 from eager.compiler import (
@@ -15,6 +16,7 @@ from eager.compiler import (
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "is_compiling", "list_backends",
+    "mark_static_address",
     "optimize", "reset",
 ]  # fmt: skip
 
@@ -23,6 +25,10 @@ config = SimpleNamespace(
     optimize_ddp=True, automatic_dynamic_shapes=True, capture_scalar_outputs=False,
 )  # fmt: skip
 exc = SimpleNamespace(InvalidBackend=InvalidBackend)
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Does nothing: compiled programs take arrays wherever they are."""
 
 
 def optimize(backend: str = "inductor", *, nopython: bool = False, dynamic: bool | None = None):

@@ -1,0 +1,1 @@
+"""The commands of `graphc`: functions that add options to a parser, and functions that return the exit code."""

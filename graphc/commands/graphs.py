@@ -1,0 +1,81 @@
+"""`graphc show`, `graphc export`, and `graphc check` of graph files."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+
+from graphc.commands.exit_codes import FINE, REFUSED
+from graphc.commands.output import one_line, write
+from graphc.errors import GraphcError
+from graphc.ir.graph import Graph
+
+
+def _tensorboard(graph: Graph) -> bytes:
+    from graphc.lowering.export import to_graphdef
+
+    return to_graphdef(graph).SerializeToString()
+
+
+def _jax(graph: Graph) -> str:
+    from graphc.lowering.standalone import codegen
+
+    return codegen(graph)
+
+
+def _stablehlo(graph: Graph) -> str:
+    from graphc.lowering.export import stablehlo
+
+    return stablehlo(graph)
+
+
+def _artifact(graph: Graph) -> bytes:
+    from graphc.lowering.export import export
+
+    return bytes(export(graph))
+
+
+# format -> what makes it
+FORMATS: dict[str, Callable[[Graph], str | bytes]] = {
+    "text": str,
+    "svg": Graph.to_svg,
+    "html": Graph.to_html,
+    "dot": Graph.to_dot,
+    "tensorboard": _tensorboard,
+    "jax": _jax,
+    "stablehlo": _stablehlo,
+    "artifact": _artifact,
+}
+
+
+def add_show(parser: ArgumentParser) -> None:
+    parser.add_argument("file", help="a graph file")
+
+
+def show(given: Namespace) -> int:
+    write(str(Graph.load(given.file)), "-")
+    return FINE
+
+
+def add_export(parser: ArgumentParser) -> None:
+    parser.add_argument("file", help="a graph file")
+    parser.add_argument("--to", choices=FORMATS, required=True, help="the format: %(choices)s", metavar="FORMAT")
+    parser.add_argument("-o", "--output", default="-", help="where to write it; by default to the terminal")
+
+
+def export(given: Namespace) -> int:
+    write(FORMATS[given.to](Graph.load(given.file)), given.output)
+    return FINE
+
+
+def check(files: Sequence[str]) -> int:
+    """Say of each file whether it is a well-formed graph."""
+    status = FINE
+    for file in files:
+        try:
+            print(f"{file}: {Graph.load(file)!r}")
+        except (GraphcError, OSError) as error:
+            print(one_line(file, error), file=sys.stderr)
+            status = REFUSED
+    return status

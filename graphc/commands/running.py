@@ -1,0 +1,50 @@
+"""`graphc run`: a program that is written for PyTorch, over eager."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from graphc.commands.exit_codes import FINE, REFUSED
+
+COMPARE = "--compare-with-torch"
+
+
+def add_run(parser: ArgumentParser) -> None:
+    from graphc.running.comparing import ATOL, RTOL
+
+    options: dict[str, dict[str, Any]] = {
+        "-m": dict(dest="module", action="store_true", help="the program is a module"),
+        "--compile": dict(default="", metavar="NAMES", help="apply graphc.compile to these of its functions, as 'step' "
+                          "or 'Model.forward,loss'"),
+        "--eager": dict(action="store_true", help="run compiled functions line by line, too"),
+        COMPARE: dict(dest="compare", action="store_true", help="also run it over PyTorch, and say where the two part; "
+                      "may stand behind the program"),
+        "--rtol": dict(type=float, default=RTOL, help="with it: what numbers may differ by (%(default)s)"),
+        "--atol": dict(type=float, default=ATOL, help="with it: the same, absolutely (%(default)s)"),
+        "--ignore": dict(action="append", default=[], metavar="PATTERN", help="with it: lines and values that are not "
+                         "compared, as '*seconds*'; may be repeated"),
+    }  # fmt: skip
+    for name, option in options.items():
+        parser.add_argument(name, **option)
+    parser.add_argument("program", help="a file of Python, a folder with __main__.py, or with -m a module")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
+
+
+def run(given: Namespace) -> int:
+    if given.eager:
+        os.environ["GRAPHC_DISABLE"] = "1"
+    compiled = [name for name in given.compile.split(",") if name]
+    if given.compare or COMPARE in given.arguments:
+        from graphc.running.comparing import compare_with_torch
+
+        arguments = [argument for argument in given.arguments if argument != COMPARE]
+        report = compare_with_torch(given.program, arguments, module=given.module, compiled=compiled, rtol=given.rtol,
+                                    atol=given.atol, ignored=given.ignore)  # fmt: skip
+        print(report)
+        return FINE if report.ok else REFUSED
+    from graphc.running.script import run
+
+    return run(given.program, given.arguments, module=given.module, compiled=compiled)

@@ -1,0 +1,1 @@
+"""Programs written for PyTorch run unchanged: `torch` means `eager` while they run."""

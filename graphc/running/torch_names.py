@@ -1,0 +1,147 @@
+"""`import torch` means `import eager`: for a script (`graphc run`), a notebook or a REPL."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any, final
+
+NAME, ENGINE = "torch", "eager"
+CHILDREN = Path(__file__).resolve().parent / "children"  # has a package `torch` that calls torch_names()
+
+# Modules of PyTorch that are files of their own only there: package -> their names. What they have, the package
+# `_OWNER` of it has here.
+_ELSEWHERE = {
+    "nn.modules": "activation adaptive batchnorm channelshuffle conv container distance dropout flatten fold "
+    "instancenorm linear loss normalization padding pixelshuffle pooling rnn sparse upsampling",
+    "nn": "common_types",
+    "optim": "adamw sparse_adam",
+    "autograd": "grad_mode variable",
+    "": "_tensor types",
+}
+_OWNER = {"nn.modules": "nn", "autograd": ""}
+
+
+def torch_names() -> TorchNames:
+    """`torch` means `eager` from here on; as a context manager, until its block ends.
+
+        >>> import graphc, sys
+        >>> with graphc.torch_names():
+        ...     import torch
+        ...     from torch.nn.functional import relu
+        >>> torch.__name__, relu(torch.tensor([-1.0, 2.0])), "torch" in sys.modules
+        ('eager', tensor([0., 2.]), False)
+
+    That holds for each way to import: statements, `importlib`, imports of installed packages. The version that
+    `importlib.metadata` knows is `torch.__version__`. If PyTorch has been imported, its modules are set aside, and come
+    back with `uninstall()` of the result, or at the end of the block. Packages that were imported meanwhile keep eager.
+    """
+    return TorchNames()
+
+
+@final
+class TorchNames:
+    """What `torch_names` has changed, and how to undo it. It changes nothing where `torch` means `eager` already."""
+
+    def __init__(self) -> None:
+        self._finder = None if any(isinstance(finder, _Finder) for finder in sys.meta_path) else _Finder()
+        if self._finder is not None:
+            self._aside = _take_out()
+            sys.meta_path.insert(0, self._finder)
+            # multiprocessing gives the path to processes that it spawns; the first entry is the script's folder
+            sys.path.insert(1, str(CHILDREN))
+
+    def uninstall(self) -> None:
+        """Let `torch` mean what it did before. A second call changes nothing."""
+        if self._finder is not None:
+            sys.meta_path.remove(self._finder)
+            sys.path.remove(str(CHILDREN))
+            _take_out()
+            sys.modules.update(self._aside)
+            self._finder = None
+
+    def __enter__(self) -> TorchNames:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.uninstall()
+
+
+def _take_out() -> dict[str, ModuleType]:
+    """Remove the modules of that name from `sys.modules`, and return them."""
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == NAME}
+
+
+@final
+class _Finder(MetaPathFinder):
+    """Finds `torch` and what is below it, also for `importlib.metadata`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        top, dot, rest = fullname.partition(".")
+        if top != NAME:
+            return None
+        found = importlib.util.find_spec(ENGINE + dot + rest)
+        if found is not None:
+            return ModuleSpec(fullname, _Same(found.name), is_package=found.submodule_search_locations is not None)
+        package, _, name = rest.rpartition(".")
+        if name not in _ELSEWHERE.get(package, "").split():
+            raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)  # not one of PyTorch's, either
+        owner = _OWNER.get(package, package)
+        return ModuleSpec(fullname, _View(f"{ENGINE}.{owner}" if owner else ENGINE))
+
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
+        """What `importlib.metadata` asks for: the distribution `torch`."""
+        if context is None or context.name is None or context.name.lower() == NAME:
+            yield _Version()
+
+
+@final
+class _Same(Loader):
+    """Makes `torch.nn` the very module `eager.nn`."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = importlib.import_module(self._name)  # the import returns what stands there
+
+
+@final
+class _View(Loader):
+    """Makes a module that has the names of another one."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def exec_module(self, module: ModuleType) -> None:
+        owner = importlib.import_module(self._name)
+
+        def __getattr__(name: str) -> Any:
+            if hasattr(owner, name) and not name.startswith("__"):  # its path is its own
+                return getattr(owner, name)
+            raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
+
+        vars(module)["__getattr__"] = __getattr__
+
+
+@final
+class _Version(Distribution):
+    """Says that PyTorch is installed, in the version that eager is like."""
+
+    def read_text(self, filename: str) -> str | None:
+        version = importlib.import_module(f"{ENGINE}.version").__version__
+        metadata = f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\n"
+        return {"METADATA": metadata, "top_level.txt": NAME}.get(filename)
+
+    def locate_file(self, path: str | PathLike[str]) -> Any:
+        return CHILDREN / path
