@@ -8,7 +8,9 @@ when it is first asked for.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from eager import accelerator as accelerator, autograd as autograd, backends as backends, cuda as cuda, fft as fft, func as func, linalg as linalg, masked as masked, nn as nn, optim as optim, random as random, return_types as return_types, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version
+from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, hub as hub, jit as jit, linalg as linalg, masked as masked, mps as mps, nn as nn, optim as optim, profiler as profiler, random as random, return_types as return_types, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager.amp.autocast_mode import autocast as autocast
+from eager.amp.grad_scaler import GradScaler as GradScaler
 from eager.core.devices import device as device
 from eager.core.dtypes import Size as Size, dtype as dtype
 from eager.core.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
@@ -17,6 +19,7 @@ from eager.core.limits import finfo as finfo, iinfo as iinfo
 from eager.core.tensor import Parameter as Parameter, Tensor as Tensor
 from eager.rng.generator import Generator as Generator
 from eager.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
+from eager.surface.errors import AcceleratorError as AcceleratorError, OutOfMemoryError as OutOfMemoryError
 from eager.types import Device, FileLike, Number
 from graphc.ops.spec import Op
 from numpy import ndarray
@@ -206,7 +209,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[_int], stride:
     """`input` with what `as_strided` shows of it replaced by `src`. As `torch.as_strided_scatter`."""
 
 def as_tensor(data: Any, dtype: dtype | None = None, device: Device = None) -> Tensor:
-    """`data` as a tensor, without a copy where it is a tensor or ndarray of that dtype. As `torch.as_tensor`."""
+    """`data` as a tensor, without a copy where it is a tensor, or an array of NumPy or PyTorch, of that dtype; an array
+    of JAX, which never changes, is copied. As `torch.as_tensor`.
+    """
 
 def asarray(obj: Any, *, dtype: dtype | None = None, device: Device = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
     """`obj` (a tensor, an array, a buffer, a sequence or a number) as a tensor. As `torch.asarray`.
@@ -265,6 +270,12 @@ def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 @overload
 def atleast_3d(tensor: Tensor, other: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: ...
 
+def autocast_decrement_nesting() -> _int:
+    """Count one context less. Returns how many are left. As `torch.autocast_decrement_nesting`."""
+
+def autocast_increment_nesting() -> _int:
+    """Count one more context that is entered. Returns how many. As `torch.autocast_increment_nesting`."""
+
 def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
     """The mean of each window of (N, C, *) or (C, *), * 1 sizes; padding counts as zeros. As `torch.nn.functional.avg_pool1d`."""
 
@@ -295,6 +306,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
 
     A graph is for one largest number.
     """
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials, each of probability `prob`, succeed. As `torch.binomial`."""
 
 def bitwise_and(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
     """input and other, bit by bit."""
@@ -409,6 +423,9 @@ def clamp_min(input: Tensor, min: Tensor | Number | _complex, *, out: Tensor | N
 def clamp_min_(input: Tensor, min: Tensor | Number | _complex) -> Tensor:
     """`input.clamp_min_(...)`. In-place form of `clamp_min`. As `torch.clamp_min_`."""
 
+def clear_autocast_cache() -> None:
+    """Forget the casts of weights that this thread has made. As `torch.clear_autocast_cache`."""
+
 def clip(input: Tensor, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None, *, out: Tensor | None = None) -> Tensor:
     """`input` limited to [min, max], numbers or tensors; nan gives nan. As `torch.clamp`: gradient 1 at a bound.
 
@@ -426,6 +443,21 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All combinations of `r` elements of a 1-d tensor, one a row. As `torch.combinations`."""
+
+@overload
+def compile(model: _R, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: dict[str, Any] | None = None, name: str | None = None, disable: _bool = False, recompile_limit: _int | None = None, isolate_recompiles: _bool = False, shapes_spec: Any = None) -> _R:
+    """A function or module that does what `model` does, by compiled programs. As `torch.compile`; also a decorator.
+
+    fullgraph  True: what cannot be captured as one program raises CaptureError; else it warns, and runs eagerly
+    dynamic    whether sizes are symbols; see `graphc.compile`, also for what is guarded
+    backend    "inductor" (XLA), "aot_eager" or "numpy" (NumPy without XLA), "auto", "eager" (nothing is compiled)
+    mode       any of PyTorch's; XLA has no such choice
+    options    those of `graphc.compile`: device, level, strict, without
+
+    `recompile_limit` bounds how often a function is traced. InvalidBackend, RuntimeError for unknown names.
+    """
+@overload
+def compile(model: None = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] | None = None, mode: str | None = None, options: dict[str, Any] | None = None, name: str | None = None, disable: _bool = False, recompile_limit: _int | None = None, isolate_recompiles: _bool = False, shapes_spec: Any = None) -> Callable[[_R], _R]: ...
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their parts. As `torch.complex`. RuntimeError unless both have one floating dtype."""
@@ -730,6 +762,11 @@ float: dtype
 float16: dtype
 float32: dtype
 float64: dtype
+float8_e4m3fn: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
 def float_power(input: Tensor | Number | _complex, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input ** exponent, computed in float64 or complex128. As `torch.float_power`."""
 
@@ -805,8 +842,23 @@ def geqrf(input: Tensor, *, out: Tensor | None = None) -> return_types.geqrf:
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix of all products of two vectors. As `torch.outer`."""
 
+def get_autocast_cpu_dtype() -> dtype:
+    """Deprecated: use `torch.get_autocast_dtype('cpu')`."""
+
+def get_autocast_dtype(device_type: str) -> dtype:
+    """The dtype of autocast. As `torch.get_autocast_dtype`. RuntimeError for a device type that has no autocast."""
+
+def get_autocast_gpu_dtype() -> dtype:
+    """Deprecated: use `torch.get_autocast_dtype('cuda')`."""
+
+def get_autocast_ipu_dtype() -> dtype:
+    """Deprecated: use `torch.get_autocast_dtype('ipu')`."""
+
+def get_autocast_xla_dtype() -> dtype:
+    """Deprecated: use `torch.get_autocast_dtype('xla')`."""
+
 def get_default_device() -> device:
-    """Where tensors are made: the CPU."""
+    """Where tensors are made: the CPU, or "meta"."""
 
 def get_default_dtype() -> dtype:
     """The dtype of new floating tensors. As `torch.get_default_dtype`."""
@@ -977,6 +1029,21 @@ def is_anomaly_check_nan_enabled() -> _bool:
 def is_anomaly_enabled() -> _bool:
     """Whether anomaly mode is on. As `torch.is_anomaly_enabled`."""
 
+def is_autocast_cache_enabled() -> _bool:
+    """Whether casts of weights are kept until autocast ends. As `torch.is_autocast_cache_enabled`."""
+
+def is_autocast_cpu_enabled() -> _bool:
+    """Deprecated: use `torch.is_autocast_enabled('cpu')`."""
+
+def is_autocast_enabled(device_type: str = 'cuda') -> _bool:
+    """Whether operations on this type of device are autocast in this thread. As `torch.is_autocast_enabled`."""
+
+def is_autocast_ipu_enabled() -> _bool:
+    """Deprecated: use `torch.is_autocast_enabled('ipu')`."""
+
+def is_autocast_xla_enabled() -> _bool:
+    """Deprecated: use `torch.is_autocast_enabled('xla')`."""
+
 def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is a complex one. As `torch.is_complex`."""
 
@@ -1095,12 +1162,18 @@ def linspace(start: Number | _complex | Tensor, end: Number | _complex | Tensor,
     """`steps` values evenly spaced from `start` to `end`, both included. As `torch.linspace`."""
 
 def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, weights_only: _bool | None = None, mmap: _bool | None = None, **pickle_load_args: Any) -> Any:
-    """Read what `save` wrote, or the tensors of any safetensors file, from a path or a file object. As `torch.load`.
+    """Read what `save`, or PyTorch's `torch.save`, wrote, or the tensors of a safetensors or `.npz` file. As
+    `torch.load`.
 
-    No code is run, whatever `weights_only` says, and memory and time are in proportion to the file. map_location: "cpu"
-    or a device, a dict, or a function of tensor and "cpu" that gives a tensor or None. With `mmap`, a path's tensors
-    are read when they are used; the file must stay as it is until then. Raises TensorFileError, a RuntimeError that
-    names the file and the place in it, for damaged files; for an empty one it is an EOFError, too.
+    f             a path or a seekable file object
+    map_location  "cpu" or a device, a dict from the locations in the file to others, or a function of a storage and its
+                  location that gives a storage or None
+    weights_only  changes nothing: no code is run. Memory and time are in proportion to the file
+    mmap          a path's tensors are read when they are used; the file must stay as it is until then
+
+    Raises TensorFileError, a RuntimeError that names the file and the place in it, for damaged files; WeightsError, a
+    kind of it that is a pickle.UnpicklingError, too, for pickles that ask for more than values; for an empty file an
+    EOFError.
     """
 
 def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: dict[str, Any] | None = None, ortho_fparams: dict[str, Any] | None = None, ortho_bparams: dict[str, Any] | None = None) -> tuple[Tensor, Tensor]:
@@ -1445,10 +1518,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """(*, C, H * r, W * r) -> (*, C * r^2, H, W). As `torch.nn.functional.pixel_unshuffle`."""
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate.
-
-    How many random words are drawn depends on the rates: a compiled program is made for those that it has seen.
-    """
+    """Poisson numbers with the rates in `input`. As `torch.poisson`. RuntimeError for a negative rate."""
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
     """As `torch.poisson_nll_loss`; see `nn.functional.poisson_nll_loss`."""
@@ -1628,12 +1698,12 @@ def rsqrt_(input: Tensor) -> Tensor:
 def rsub(input: Tensor, other: Tensor | Number | _complex, *, alpha: Number | _complex = 1) -> Tensor:
     """other - alpha * input. As `torch.rsub`."""
 
-def save(obj: object, f: Any, pickle_module: Any = None, pickle_protocol: _int = 2) -> None:
-    """Write `obj` (tensors, numbers, strings, nests of them; see `eager.surface.description`) to a path or file object.
+def save(obj: object, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 2) -> None:
+    """Write `obj` (tensors, numbers, strings, nests of them) to a path or file object. As `torch.save`.
 
-    As `torch.save`, but nothing is pickled: the two pickle arguments change nothing. TypeError naming the place of what
-    cannot be saved, or loaded again, before the file is touched; a file at a path is replaced when the new one is
-    complete.
+    `torch.load(weights_only=True)` of PyTorch reads the file. No pickler is run, so the two pickle arguments change
+    nothing. Raises TypeError naming the place of what cannot be saved, or loaded again, and RuntimeError for memory
+    that is shown in two dtypes, before the file is touched; a file at a path is replaced when the new one is complete.
     """
 
 def scalar_tensor(s: Number | _complex, *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -1682,8 +1752,41 @@ def selu(input: Tensor) -> Tensor:
 def selu_(input: Tensor) -> Tensor:
     """`selu` in place. As `torch.nn.functional.selu_`."""
 
+def set_autocast_cache_enabled(enabled: _bool) -> None:
+    """Keep casts of weights until autocast ends, or make each anew. As `torch.set_autocast_cache_enabled`."""
+
+def set_autocast_cpu_dtype(dtype: dtype, /) -> None:
+    """Deprecated: use `torch.set_autocast_dtype('cpu', dtype)`."""
+
+def set_autocast_cpu_enabled(enabled: _bool, /) -> None:
+    """Deprecated: use `torch.set_autocast_enabled('cpu', enabled)`."""
+
+def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
+    """Set what `get_autocast_dtype` returns. As `torch.set_autocast_dtype`."""
+
+@overload
+def set_autocast_enabled(device_type: str, enabled: _bool, /) -> None:
+    """`set_autocast_enabled(device_type, enabled)`; of CUDA if one argument is given."""
+@overload
+def set_autocast_enabled(enabled: _bool, /) -> None: ...
+
+def set_autocast_gpu_dtype(dtype: dtype, /) -> None:
+    """Deprecated: use `torch.set_autocast_dtype('cuda', dtype)`."""
+
+def set_autocast_ipu_dtype(dtype: dtype, /) -> None:
+    """Deprecated: use `torch.set_autocast_dtype('ipu', dtype)`."""
+
+def set_autocast_ipu_enabled(enabled: _bool, /) -> None:
+    """Deprecated: use `torch.set_autocast_enabled('ipu', enabled)`."""
+
+def set_autocast_xla_dtype(dtype: dtype, /) -> None:
+    """Deprecated: use `torch.set_autocast_dtype('xla', dtype)`."""
+
+def set_autocast_xla_enabled(enabled: _bool, /) -> None:
+    """Deprecated: use `torch.set_autocast_enabled('xla', enabled)`."""
+
 def set_default_device(device: Device) -> None:
-    """Check that tensors can be made on `device` (None, a string or a device); that is the CPU.
+    """Make tensors on `device` (a string or a device; None: the CPU) from now on, outside of contexts.
 
     Raises what a tensor there would: AssertionError for CUDA.
     """
@@ -1698,7 +1801,11 @@ def set_deterministic_debug_mode(debug_mode: _int | str) -> None:
     """Choose among "default" (0), "warn" (1) and "error" (2). RuntimeError for anything else."""
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Note which precision would do; products have float32's own here. Warns of any other word."""
+    """Set how exact products of float32 have to be on devices that can round their operands: "highest" (float32's own
+    precision, the default), "high" (TensorFloat-32) or "medium" (bfloat16). On the CPU all have float32's own.
+
+    Programs that are compiled from then on keep to it. Warns of any other word.
+    """
 
 def set_flush_denormal(mode: _bool) -> _bool:
     """False for `mode=True`: NumPy keeps denormal numbers."""

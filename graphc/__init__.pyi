@@ -14,10 +14,13 @@ from graphc.explaining.explanation import explain as explain
 from graphc.explaining.steps import steps as steps
 from graphc.ir.files import load as load
 from graphc.ir.graph import Graph as Graph, Node as Node
+from graphc.logs import set_logs as set_logs
 from graphc.lowering.executable import lower as lower
 from graphc.lowering.export import export as export, stablehlo as stablehlo, to_graphdef as to_graphdef
 from graphc.lowering.standalone import codegen as codegen
 from graphc.passes.pipeline import mechanisms as mechanisms, optimize as optimize
+from graphc.running.recording import record as record
+from graphc.running.torch_names import torch_names as torch_names
 from graphc.session import Session as Session, function as function
 
 __version__: str

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.amp import casting
+from eager.core import dtypes
 from eager.core.autocast import DTYPES, autocast_state, set_autocast_state
 from eager.core.devices import device
-from eager.core.dtypes import dtype as torch_dtype
 from eager.core.dtypes import type_name
 
 DEPRECATED = "torch.{name}({arguments}) is deprecated. Please use torch.{instead} instead."
@@ -54,21 +54,21 @@ def set_autocast_enabled(*args: Any) -> None:
     set_autocast_state(autocast_state().with_enabled(device_type, enabled))
 
 
-def get_autocast_dtype(device_type: str) -> torch_dtype:
+def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """The dtype of autocast. As `torch.get_autocast_dtype`. RuntimeError for a device type that has no autocast."""
     return _dtype(_device_type("get_autocast_dtype", device_type))
 
 
-def _dtype(device_type: str) -> torch_dtype:
+def _dtype(device_type: str) -> dtypes.dtype:
     if device_type not in DTYPES:
         raise RuntimeError("unsupported scalarType")
     return autocast_state().dtype(device_type)
 
 
-def set_autocast_dtype(device_type: str, dtype: torch_dtype) -> None:
+def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
     """Set what `get_autocast_dtype` returns. As `torch.set_autocast_dtype`."""
     found = _device_type("set_autocast_dtype", device_type)
-    _check("set_autocast_dtype", "dtype", 2, dtype, torch_dtype, "torch.dtype")
+    _check("set_autocast_dtype", "dtype", 2, dtype, dtypes.dtype, "torch.dtype")
     _dtype(found)
     set_autocast_state(autocast_state().with_dtype(found, dtype))
 

@@ -559,7 +559,7 @@ class TensorMethods:
         """
 
     def cpu(self, memory_format: memory_format | None = None) -> Tensor:
-        """`self`, which is on the CPU. As `torch.Tensor.cpu`."""
+        """`self`, if it is on the CPU. As `torch.Tensor.cpu`. NotImplementedError for a meta tensor."""
 
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The cross products of vectors of length 3 along `dim`, the first of that size if None. As `torch.cross`."""
@@ -961,14 +961,20 @@ class TensorMethods:
     def is_contiguous(self, memory_format: memory_format | None = None) -> _bool:
         """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`."""
 
-    is_cpu: _bool
+    @property
+    def is_cpu(self) -> _bool:
+        """Whether the values are in the memory of the CPU."""
+
     is_cuda: _bool
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a floating one. As `torch.is_floating_point`."""
 
     is_hpu: _bool
     is_ipu: _bool
-    is_meta: _bool
+    @property
+    def is_meta(self) -> _bool:
+        """Whether `tensor` has no values."""
+
     is_mkldnn: _bool
     is_mps: _bool
     def is_neg(self) -> _bool:
