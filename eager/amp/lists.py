@@ -24,7 +24,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "nn.functions.convolution": "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d",
         "nn.functions.activation": "prelu",
         "nn.functions.attention": "scaled_dot_product_attention",
-        "nn.modules.recurrent": "mkldnn_rnn_layer",
+        "nn.modules.rnn": "mkldnn_rnn_layer",
     },
     "dtypes": {"functional.einsum": "contracted_dtype"},
     "float32": {
