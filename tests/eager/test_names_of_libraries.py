@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import pytest
@@ -46,6 +47,11 @@ def test_flex_attention_is_pytorch_s() -> None:
 
     q, k, v, score, mask = attended(torch, theirs)
     ours_q, ours_k, ours_v, our_score, our_mask = attended(eager, flex)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is not compiled
+        expected = theirs.flex_attention(q, k, v, score, mask, enable_gqa=True)
+    found = flex.flex_attention(ours_q, ours_k, ours_v, our_score, our_mask, enable_gqa=True)
+    assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
     scores = theirs.create_mask(mask.mask_mod, 1, 1, 5, 7, device="cpu")
     assert flex.create_mask(our_mask.mask_mod, 1, 1, 5, 7).tolist() == scores.tolist()
     for name in ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"):
