@@ -31,7 +31,7 @@ def lazy(
         names.update({known: getattr(module, known) for known, place in where.items() if place == where[name]})
         return names[name]
 
-    return __getattr__, listing(package, (*where, *modules))
+    return __getattr__, listing(package, [name for name in (*where, *modules) if name[0] != "_"])
 
 
 def listing(module: str, also: Collection[str] = ()) -> Callable[[], list[str]]:

@@ -114,3 +114,41 @@ def test_what_optimize_cannot_use_is_status_1(function: str, more: list[str], ca
     assert main(["optimize", function, *more]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "neg_neg" in line or "module 'none' cannot be imported" in line
+
+
+def test_commands_of_compare_find_neighbours_and_pytorch_s_names(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("import torch\nW = torch.ones(3)\n")
+    (tmp_path / "given.py").write_text(
+        "import torch, neighbour\ndef f(x):\n    return (x * neighbour.W).sum()\n"
+        "def example_args():\n    return (torch.ones(3, requires_grad=True),)\n"
+    )
+    command = [sys.executable, "-m", "graphc", "check", f"{tmp_path / 'given.py'}:f", "--modes", "eager,graph"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("f: "), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "said"),
+    [
+        ("def step(x):\n    pass\n", "stpe", "did you mean 'step'?"),
+        ("x = 1\nraise KeyError('no')\n", "f", "KeyError: 'no' (line 2)"),
+        ("import sys\nsys.exit(3)\n", "f", "it exits (sys.exit(3))"),
+    ],
+)
+def test_what_is_wrong_with_a_function_is_one_line(
+    source: str, name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "given.py").write_text(source)
+    for command, status in (("explain", 1), ("check", 2)):
+        assert main([command, f"{tmp_path / 'given.py'}:{name}"]) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        assert said in line
+
+
+def test_doctor_says_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
+    import numpy as np
+
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["versions"]["numpy"] == np.__version__ and found["extras"]["dev"]
+    assert "threads" in found["machine"]["BLAS"] and "cpu" in found["machine"]["devices"]

@@ -78,7 +78,7 @@ def test_a_script_has_all_that_python_gives_it(run: Run, tmp_path: Path) -> None
     done = run("script.py", "--lr", "0.5", script=EVERYTHING, helper=HELPER)
     assert done.returncode == 1, done.stderr
     squares = "[[0.0, 1.0, 4.0], [9.0, 16.0, 25.0]]"
-    assert done.stdout.splitlines() == ["0.5 here", squares, squares, "eager.nn.modules.basic"]
+    assert done.stdout.splitlines() == ["0.5 here", squares, squares, "eager.nn.modules.linear"]
     lines = done.stderr.splitlines()
     assert lines[0].startswith("Traceback") and "script.py" in lines[1] and "helper.py" in done.stderr
     assert lines[-1] == "ValueError: on purpose" and "graphc" not in done.stderr

@@ -1,0 +1,83 @@
+"""Names that libraries such as transformers ask for."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import pytest
+
+import eager
+import graphc
+from eager.nn.attention import flex_attention as flex
+
+
+def attended(torch: Any, module: Any) -> Any:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 4, 5, 4), torch.randn(2, 2, 7, 4), torch.randn(2, 2, 7, 3)
+    bias, documents = torch.randn(4, 7), torch.tensor([0, 0, 1, 1, 1, 2, 2])
+
+    def same(b: Any, h: Any, i: Any, j: Any) -> Any:
+        return (documents[i] == documents[j]) & (i > 0)
+
+    mask = module.create_block_mask(same, None, None, 5, 7, device="cpu", BLOCK_SIZE=2)
+    return q, k, v, lambda s, b, h, i, j: s + bias[h][j] * (i - j), mask
+
+
+@pytest.mark.on_numpy
+def test_flex_attention_is_softmax_of_the_scores() -> None:
+    q, k, v, score, mask = attended(eager, flex)
+    found, lse = flex.flex_attention(q, k, v, score, mask, enable_gqa=True, return_lse=True)
+    rows = [eager.stack([score(0.0, 0, h, i, eager.arange(7)) for i in range(5)]) for h in range(4)]
+    scores = q @ k.repeat_interleave(2, 1).mT / 2 + eager.stack(rows)
+    allowed = flex.create_mask(mask.mask_mod, 1, 1, 5, 7)
+    scores = eager.where(allowed, scores, -math.inf)
+    expected = eager.nan_to_num(scores.softmax(-1)) @ v.repeat_interleave(2, 1)
+    eager.testing.assert_close(found, expected)
+    eager.testing.assert_close(lse, scores.logsumexp(-1))
+    assert found[:, :, 0].abs().max() == 0 and lse[0, 0, 0] == -math.inf
+    compiled = graphc.compile(lambda q: flex.flex_attention(q, k, v, score, mask, enable_gqa=True))
+    eager.testing.assert_close(compiled(q), found)
+
+
+def test_flex_attention_is_pytorch_s() -> None:
+    torch = pytest.importorskip("torch")
+    from torch.nn.attention import flex_attention as theirs
+
+    q, k, v, score, mask = attended(torch, theirs)
+    ours_q, ours_k, ours_v, our_score, our_mask = attended(eager, flex)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is not compiled
+        expected = theirs.flex_attention(q, k, v, score, mask, enable_gqa=True)
+    found = flex.flex_attention(ours_q, ours_k, ours_v, our_score, our_mask, enable_gqa=True)
+    assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
+    scores = theirs.create_mask(mask.mask_mod, 1, 1, 5, 7, device="cpu")
+    assert flex.create_mask(our_mask.mask_mod, 1, 1, 5, 7).tolist() == scores.tolist()
+    for name in ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"):
+        assert getattr(our_mask, name).tolist() == getattr(mask, name).tolist(), name
+    assert (our_mask.to_dense().tolist(), our_mask.sparsity()) == (mask.to_dense().tolist(), mask.sparsity())
+    for refuse in (lambda m, q, k: m.flex_attention(q, k, k), lambda m, q, k: m.flex_attention(q[0], k, k)):
+        messages: list[str] = []
+        for module, x, y in ((flex, ours_q, ours_k), (theirs, q, k)):
+            with pytest.raises((ValueError, NotImplementedError)) as caught:
+                refuse(module, x, y)
+            messages.append(f"{caught.type.__name__}: {caught.value}")
+        assert messages[0] == messages[1]
+
+
+def test_dtypes_without_tensors_have_limits() -> None:
+    for name, largest in {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "float8_e4m3fnuz": 240.0}.items():
+        dtype = getattr(eager, name)
+        assert (eager.finfo(dtype).max, dtype.itemsize, repr(dtype)) == (largest, 1, f"torch.{name}")
+        with pytest.raises(NotImplementedError, match=f"tensors of torch.{name} are not supported"):
+            eager.zeros(2, dtype=dtype)
+
+
+def test_what_needs_cuda_or_processes_is_named_and_refused() -> None:
+    assert not eager.distributed.is_available()
+    for name, message in {"CUDAGraph": "dummy base class CUDAGraph", "Stream": "Stream requires CUDA"}.items():
+        with pytest.raises(RuntimeError, match=message):
+            getattr(eager.cuda, name)()
+    with eager.cuda.stream(None):
+        assert isinstance(1, eager.cuda.Event) is False
