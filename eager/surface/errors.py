@@ -15,4 +15,5 @@ class OutOfMemoryError(RuntimeError):
 
 def _assert(condition: Any, message: str) -> None:
     """AssertionError with `message` unless `condition` is true. As `torch._assert`."""
-    assert condition, message
+    if not condition:
+        raise AssertionError(message)

@@ -38,7 +38,7 @@ def learn(nodes: int, seconds: float) -> None:
 
 
 def _usual(nodes: int) -> float:
-    return FIRST * (nodes / 200) ** POWER
+    return FIRST * (max(nodes, 1) / 200) ** POWER
 
 
 def reason(graph: Graph) -> str:

@@ -37,7 +37,7 @@ def torch_names() -> TorchNames:
         >>> with graphc.torch_names():
         ...     import torch
         ...     from torch.nn.functional import relu
-        >>> torch.__name__, relu(torch.tensor([-1.0, 2.0])), "torch" in sys.modules
+        >>> torch.__name__, relu(torch.tensor([-1.0, 2.0])), sys.modules.get("torch") is torch
         ('eager', tensor([0., 2.]), False)
 
     That holds for each way to import: statements, `importlib`, imports of installed packages. The version that

@@ -18,7 +18,7 @@ from graphc.ops.dtypes import FLOAT32
 
 pytestmark = pytest.mark.quick_xla
 
-PROGRAMS = [generate(number) for number in range(700, 724)]
+PROGRAMS = [generate(number) for number in range(700, 780)]
 
 
 def test_random_programs_have_inputs_of_all_kinds() -> None:

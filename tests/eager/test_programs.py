@@ -20,6 +20,17 @@ SLOW = {"gan", "resnet"}  # tracing convolutions takes seconds
 pytestmark = pytest.mark.filterwarnings("ignore:Lazy modules are a new feature", "ignore::FutureWarning")
 
 
+@pytest.fixture(autouse=True)
+def settings_as_before():
+    """Programs set them for good."""
+    switches = eager.backends.cuda.matmul, eager.backends.cudnn
+    before = [switch.allow_tf32 for switch in switches]
+    yield
+    for switch, value in zip(switches, before, strict=True):
+        switch.allow_tf32 = value
+    eager.set_float32_matmul_precision("highest")
+
+
 def losses(name, compile):
     program = importlib.import_module(f"tests.eager.programs.{name}")
     eager.set_float32_matmul_precision("highest")

@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "eager/surface/interop.py": "NumPy's functions",
     "graphc/__init__.py": "the facade's names",
     "graphc/capture/number.py": "Python's operators on traced numbers",
+    "graphc/capture/suggesting.py": "PyTorch's methods, in the line of a user",
     "graphc/ir/sizes.py": "Python's operators on sizes",
     "graphc/lowering": "kernels for XLA",
 }

@@ -125,7 +125,8 @@ class RNNBase(Layer):
     def _layers(self, rows: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
         """Run all layers over the rows of all steps, `sizes[t]` of them at step t; returns (all outputs, state)."""
         directions, ends = (2 if self.bidirectional else 1), []
-        steps = mkldnn_rnn_layer if self._one_kernel(rows) and len(set(sizes)) == 1 else type(self)._steps
+        whole = autocast_state().enabled and self._one_kernel(rows) and len(set(sizes)) == 1
+        steps = mkldnn_rnn_layer if whole else type(self)._steps
         training = guard_training(self)
         for layer in range(self.num_layers):
             if layer and self.dropout:
